@@ -38,7 +38,7 @@ fn decode(wire: &[u8], cut: usize) -> Vec<Result<Frame, proto::FrameError>> {
         frames.extend(std::iter::from_fn(|| decoder.next_frame()));
         assert!(decoder.pending().len() <= MAX_LINE.max(MAX_DATA) + piece.len() + 64, "memory without bound");
     }
-    // Whatever came before, two line feeds end it unless a binary frame is still owed its bytes.
+    // Whatever came before, two line feeds end it unless a binary frame still lacks bytes.
     decoder.push(b"\n\n");
     frames.extend(std::iter::from_fn(|| decoder.next_frame()));
     frames

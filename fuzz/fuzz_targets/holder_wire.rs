@@ -15,7 +15,7 @@ fn one(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let wire = fuzz::stretched(rest, fuzz::reach(data, LONGEST));
     let mut buffer = FrameBuffer::default();
-    // The first byte says how the stream is cut into reads.
+    // The first byte determines how the stream is cut into reads.
     let step = (usize::from(*first) + 1) * if wire.len() > 16 * LONG_READ { LONG_READ } else { 1 };
     for piece in wire.chunks(step) {
         buffer.extend(piece);

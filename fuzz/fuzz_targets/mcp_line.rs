@@ -1,6 +1,6 @@
-//! Lines of a stranger on the MCP server's standard input: any bytes, in any pieces, are judged the same; what is refused
-//! gets one answer that a client can read, and the next sound line is always heard. The judge is compiled in from its
-//! file, because the crate around it brings a whole web server that has no part in this.
+//! Any bytes on the MCP server's standard input, in any pieces, get the same result; a refused line gets one
+//! answer that a client can read, and the next valid line always works. The checks are compiled in from their
+//! file, because their crate brings a whole web server.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes, cuts and sizes into a screen: it never panics, and a restored checkpoint goes on the same.
+//! Any bytes, cuts and sizes into a screen: it never panics, and a restored checkpoint continues the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use term::{Depth, Limits, Screen, GridSize, PaintView, Wraps};
 /// Past the longest string that a screen collects (64 KiB), with room for what ends it.
 const LONGEST: usize = 80 << 10;
 
-/// So many are done: hundreds of drawings are slow without being a finding.
+/// The most operations: hundreds of repaints are slow without being a finding.
 const OPERATIONS: usize = 256;
 
 /// Control bytes of the input: what to do with the bytes that follow.
@@ -25,7 +25,7 @@ fn drive(screen: &mut Screen, limits: Limits, mut input: &[u8]) {
                 screen.feed(piece);
             }
             2 => {
-                // Whatever this is, it must be refused or restored without harm.
+                // Any bytes must be refused or restored without harm.
                 drop(Screen::restore(piece, limits));
             }
             3 => {

@@ -1,6 +1,6 @@
-//! A child's bytes on their way to a person's terminal: whatever the child prints, in whatever pieces, the filter neither
-//! panics nor says much more than it is given, and a terminal that gets the rest answers nothing.
-//! The oracle is our own emulator, which answers what terminals answer.
+//! A child's bytes on their way to a person's terminal: whatever the child prints, in any pieces, the filter
+//! neither panics nor emits much more than it gets, and a terminal that gets the rest answers nothing. The
+//! oracle is our own emulator, which answers what terminals answer.
 
 #![no_main]
 
@@ -10,7 +10,8 @@ use term::{Limits, Screen, GridSize};
 
 /// Past the most that is held, and past the longest string that a terminal collects (64 KiB).
 const LONGEST: usize = 80 << 10;
-/// Bytes that one byte of a child may become: a repetition of a few bytes is spelled out, up to 4,096 characters.
+/// The most bytes that one byte of a child may become: a repetition of a few bytes is written out, up to
+/// 4,096 characters.
 const MOST_SAID: usize = 4096;
 /// Reads of a long stretch are at least this long: byte by byte the short ones are enough.
 const LONG_READ: usize = 64;
@@ -40,7 +41,7 @@ fn pass(printed: &[u8], cut: usize, clipboard: Clipboard) -> (Vec<u8>, bool) {
     (passed, filter.is_alternate())
 }
 
-/// A person's terminal gets what was passed, then is told that whatever is unfinished is over.
+/// A person's terminal gets what has passed, then a cancel that ends whatever is unfinished.
 fn is_not_answered(passed: &[u8]) {
     let mut screen = Screen::new(GridSize::clamped(20, 6), Limits { history_lines: 10 });
     screen.feed(passed);

@@ -1,6 +1,6 @@
-//! What a person types, or a hostile terminal sends, on its way to the child: the watch for detach keys never panics,
-//! never invents a byte, changes no order but the pointer's, hands out what it held, and is the identity where no detach
-//! key and no answer can be meant.
+//! What a person types, or a hostile terminal sends, on its way to the child: the watch for detach keys never
+//! panics, never invents a byte, changes no order but the mouse's, returns what it held, and changes nothing
+//! where neither a detach key nor an answer can be meant.
 
 #![no_main]
 
@@ -23,19 +23,19 @@ fn one(data: &[u8]) {
         2 => "ctrl-a x".parse().expect("two keys"),
         _ => "ctrl-q".parse().expect("one key"),
     };
-    // Half of them come from a terminal that was asked about itself: its answers are taken out.
+    // Half of them come from a terminal that was asked about itself: its answers are removed.
     let is_asked = kind & 0x80 != 0;
     let (out, intent) = watch(keys, is_asked, &typed, cut);
     assert!(is_taken_from(&out, &typed), "what the child gets was typed");
-    // The pointer may overtake a prefix that waits for its second key.
+    // A mouse report may overtake a prefix that waits for its second key.
     let has_pointer = typed.windows(3).any(|head| head.starts_with(b"\x1b[") && b"M<IO".contains(&head[2]));
     assert!(has_pointer || is_part_of(&out, &typed), "what the child gets came in this order");
-    // The character's number is how every encoding but the plain one names it.
+    // Every encoding but the plain one has the character's number.
     let names_backslash = typed.contains(&CONTROL_BACKSLASH) || typed.windows(2).any(|pair| pair == b"92");
     if kind % 4 == 0 && !is_asked && !names_backslash {
         assert!(out == typed && intent == DetachIntent::Stay, "nothing but detach keys is taken");
     }
-    // Keys as a person writes them: understood or refused, and the same after being shown.
+    // Keys as a person writes them: parsed or refused, and the same after being printed.
     if let Ok(text) = std::str::from_utf8(rest) {
         if let Ok(named) = text.parse::<DetachKeys>() {
             assert_eq!(named.to_string().parse(), Ok(named));

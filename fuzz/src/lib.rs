@@ -1,13 +1,16 @@
-//! How a short input becomes a long one, and how slow an input may be. Owns the one notation by which a few bytes of input stand for megabytes, so that
-//! every limit is within reach of a fuzzer that grows its inputs byte by byte and of seeds that fit in a commit, and the
-//! rule by which only few inputs are long, so that the others stay fast. Refuses knowing what the bytes mean.
+//! Makes long inputs out of short ones, and limits how slow an input may be.
 //!
-//! `FE n s` repeats the last `n` bytes of what there is so far: `s` times below F0, and from F0 on until 2^(s - E8) bytes
-//! have been added, which is 256 bytes to 8 MiB. `FE 00` is the byte FE itself.
+//! A few bytes of input stand for megabytes, so that every limit is within reach of a fuzzer that grows its
+//! inputs byte by byte and of seeds that fit in a commit. Only few inputs are long, so that the others stay
+//! fast.
 //!
-//! One input in [`RARITY`] may be long, by a sum over its bytes; to the others a repetition adds nothing past [`SHORT`]. A
-//! megabyte takes a counted program a hundred times longer than what it looks at first, and without this nearly every
-//! descendant of a long seed would be long. Seeds that are meant to be long end in two bytes that make the sum right.
+//! `FE n s` repeats the last `n` bytes so far: `s` times below F0, and from F0 on until 2^(s - E8) bytes have
+//! been added, which is 256 bytes to 8 MiB. `FE 00` is the byte FE itself.
+//!
+//! One input in [`RARITY`] may be long, by a sum over its bytes; in the others a repetition adds nothing past
+//! [`SHORT`]. A megabyte takes an instrumented program a hundred times longer than what it reads first, and
+//! without this nearly every descendant of a long seed would be long. Seeds that are meant to be long end in
+//! two bytes that make the sum right.
 
 use std::time::Duration;
 
@@ -25,8 +28,8 @@ pub const SHORT: usize = 4096;
 /// Most processor time that one input may take; the longest that are known take a fifth of it.
 pub const SLOW: Duration = Duration::from_secs(1);
 
-/// Does the work of one input, which is a finding when it takes long. Processor time, because a machine that is busy
-/// elsewhere must not look like a hang.
+/// Runs the work of one input, which is a finding when it takes long. It measures processor time, because
+/// other load on the machine must not look like a hang.
 pub fn swiftly(work: impl FnOnce()) {
     let start = processor_time();
     work();
@@ -39,12 +42,12 @@ fn processor_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// How long what is in `input` may become.
+/// How long the content of `input` may become.
 #[must_use]
 pub fn reach(input: &[u8], longest: usize) -> usize {
     let sum =
         input.iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    // The last bytes have reached few of such a sum's bits; this spreads them.
+    // The last bytes have reached few bits of such a sum; this spreads them.
     let sum = (sum ^ (sum >> 15)).wrapping_mul(0x2c1b_3c6d);
     if (sum ^ (sum >> 13)) % RARITY == 0 { longest } else { SHORT.max(input.len()).min(longest) }
 }
@@ -77,7 +80,7 @@ pub fn stretched(piece: &[u8], longest: usize) -> Vec<u8> {
 fn repeat(out: &mut Vec<u8>, count: usize, size: u8, longest: usize) {
     let from = out.len().saturating_sub(count);
     let unit = out.len() - from;
-    // Past some length only one thing grows: a hundred thousand lines are slow without being a finding.
+    // Past some length only one byte is repeated: a hundred thousand lines are slow without being a finding.
     let is_one_thing = unit == 1 && out.last() != Some(&b'\n');
     let longest = if is_one_thing { longest } else { longest.min(MANY) };
     let added = if size < 0xf0 { unit * usize::from(size) } else { 1 << (size - 0xe8) };
@@ -88,7 +91,8 @@ fn repeat(out: &mut Vec<u8>, count: usize, size: u8, longest: usize) {
     out.reserve(wanted.saturating_sub(out.len()));
     while out.len() < wanted {
         let next = (out.len() - from).min(wanted - out.len());
-        // What was added begins with the unit and repeats it, so it can be copied whole: few copies, not millions.
+        // What was added begins with the unit and repeats it, so it can be copied whole: few copies, not
+        // millions.
         let whole = next - next % unit;
         let next = if whole == 0 { next } else { whole };
         out.extend_from_within(from..from + next);

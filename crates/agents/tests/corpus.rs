@@ -1,6 +1,5 @@
-//! Every recorded screen means what its header says, and every rule is there for a reason.
-//!
-//! Owns the corpus test: agreement on all recordings, coverage of all rules, and the proof that a broken rule is noticed.
+//! Every recorded screen has the result in its header, every rule is covered by a recording, and a broken
+//! rule is noticed.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +16,7 @@ use proto::agent::Composer;
 
 /// Matches nothing.
 const NEVER: &str = r"[^\s\S]";
-/// Manifests whose rules must stand on screens of the program itself.
+/// Manifests whose rules must be covered by screens of the program itself.
 const PROVEN: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
 struct Recording {
@@ -196,7 +195,7 @@ fn broken(manifest: &Manifest) -> Vec<(String, Manifest)> {
         variants.push((what, copy));
     };
     for (index, rule) in manifest.rule.iter().enumerate() {
-        // The message's capture stays, or the manifest would be refused before it is tried.
+        // The message's capture stays, otherwise the manifest would be refused before it is tried.
         let pattern = rule.message.as_ref().map_or(NEVER.to_owned(), |name| format!("(?<{name}>{NEVER})"));
         let pattern = Pattern::new(&pattern).unwrap();
         variant(format!("rule {}", rule.id), &|copy| copy.rule[index].pattern = pattern.clone());

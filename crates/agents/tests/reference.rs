@@ -1,4 +1,5 @@
-//! The list of keys in docs/manifests.md is made from the schema of manifests, so that it cannot say something else.
+//! Generates the list of keys in docs/manifests.md from the schema of manifests, and checks that it is up to
+//! date.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in the functions it calls too")]
 
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use serde_json::Value;
 const BEGIN: &str = "<!-- keys: written by `QD_BLESS=1 cargo test -p agents --test reference` -->\n";
 const END: &str = "<!-- end of keys -->\n";
 
-/// Tables that are described where they stand, by the word that a manifest writes for them.
+/// Describes a table under the word that a manifest writes for it.
 fn describe(out: &mut String, title: &str, schema: &Value) {
     let Some(keys) = schema["properties"].as_object() else { return };
     let required: Vec<&str> =
@@ -28,7 +29,7 @@ fn describe(out: &mut String, title: &str, schema: &Value) {
     out.push('\n');
 }
 
-/// What a value looks like, in a word or two.
+/// The kind of a value, in a word or two.
 fn kind(value: &Value) -> String {
     if let Some(name) = value["$ref"].as_str() {
         return format!("`{}`", name.rsplit('/').next().unwrap_or(name));

@@ -170,7 +170,7 @@ fn a_terminal_that_was_passed_is_restored_only_after_the_daemon_has_let_go() {
     peer.reply(offer.id, Reply::Done(Done {}));
     stage.pty.signal(Signal::TERM);
     assert_eq!(peer.receive(), FromClient::End);
-    assert!(stage.pty.is_raw(), "restored while somebody may still draw");
+    assert!(stage.pty.is_raw(), "restored while the daemon may still draw");
     drop(peer);
     assert_eq!(stage.pty.wait_exit(DEADLINE).code(), Some(143));
     stage.pty.expect(b"\x1b[?25h");

@@ -43,7 +43,7 @@ mod verbs;
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 
-/// Somebody else.
+/// Another user.
 const NOBODY: &str = "65534";
 
 /// Returns true if another user can be used.

@@ -1,7 +1,7 @@
-//! What patterns cost: the costliest that the limits let through, for every byte of rows of a thousand columns.
+//! Measures the costliest patterns that the limits accept, per byte of rows of a thousand columns.
 //!
-//! `cargo run --release -p daemon --example pattern_cost` prints them, costliest first. Owns the patterns and the texts;
-//! refuses a verdict: the bounds are in tests.
+//! `cargo run --release -p daemon --example pattern_cost` prints them, costliest first. The bounds are in
+//! tests.
 
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 

@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(tokens.has_just_tired((7, 1)), n == PATIENCE);
         }
         assert_eq!(tokens.judge((7, 1), inside, "right", start), TokenCheck::PendingHolders);
-        assert!(!tokens.has_just_tired((7, 1)), "told once");
+        assert!(!tokens.has_just_tired((7, 1)), "reported once");
         assert_eq!(
             tokens.judge((7, 2), inside, "right", start),
             TokenCheck::Own,

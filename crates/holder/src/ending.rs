@@ -63,7 +63,7 @@ pub(crate) struct Ending {
 /// The state of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Somebody still lives.
+    /// A process still lives.
     Going,
     /// Over, with this many survivors.
     Over(u32),

@@ -270,7 +270,7 @@ mod tests {
         let (mut child, pinned) = sleeper();
         assert_eq!(pinned.above(|link| (link.pid == own()).then_some(())), Above::Found(()));
         child.kill().unwrap();
-        assert!(pinned.is_here(), "its pid is its own until somebody has waited for it");
+        assert!(pinned.is_here(), "its pid is its own until it is reaped");
         child.wait().unwrap();
         assert!(!pinned.is_here());
         assert_eq!(pinned.above(|_| Some(())), Above::Unknown);

@@ -280,7 +280,7 @@ impl Link {
         }
     }
 
-    /// Returns as whom the daemon identifies this process, and the daemon's own data.
+    /// Returns how the daemon identifies this process, and the daemon's own data.
     pub(crate) async fn welcome(&self) -> Result<Welcome, CallError> {
         let inner = Arc::clone(&self.0);
         // A connection greets once, so this needs a new one; the pooled one has made sure that a daemon runs.

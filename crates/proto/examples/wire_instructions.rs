@@ -3,7 +3,7 @@
 //! `wire_instructions CASE PASSES` does the work and prints how many units one pass has; the cases are in `main`. The counter
 //! takes the difference between two numbers of passes, so that start-up and the making of the input do not count.
 //! `cargo xtask bench --only instructions` runs it so.
-#![expect(clippy::print_stdout, reason = "the number of units is read by whoever counts")]
+#![expect(clippy::print_stdout, reason = "the counter reads the number of units")]
 
 use std::hint::black_box;
 

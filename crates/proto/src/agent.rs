@@ -404,7 +404,7 @@ impl Delivery {
 pub struct Receipt {
     /// Which message.
     pub mail: MailId,
-    /// To whom.
+    /// The recipient.
     pub to: ProcessId,
     /// The state of its delivery.
     #[serde(flatten)]
@@ -419,7 +419,7 @@ pub enum TurnEnd {
     Running,
     /// The agent finished.
     Done,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
     /// It failed.
     Failed,

@@ -38,7 +38,7 @@ pub enum TimerKind {
 pub struct TimerView {
     /// Its number.
     pub timer: u64,
-    /// Whom it wakes.
+    /// The process that it wakes.
     pub owner: ProcessId,
     /// The owner's name.
     pub owner_name: Name,
@@ -51,7 +51,7 @@ pub struct TimerView {
     pub label: String,
     /// The text of the message to its owner.
     pub body: String,
-    /// Whom it watches.
+    /// The processes that it watches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<ProcessId>,
     /// Milliseconds until it fires at the latest.
@@ -84,7 +84,7 @@ pub struct GrantView {
     pub to_name: Name,
     /// What.
     pub right: Right,
-    /// To whom.
+    /// The process that it covers.
     pub over: ProcessId,
     /// That one's name.
     pub over_name: Name,
@@ -143,7 +143,7 @@ pub struct Project {
     pub path: String,
 }
 
-/// As whom the daemon identifies the caller, and what it may do.
+/// How the daemon identifies the caller, and what it may do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// `human`, or a process's id.
@@ -311,7 +311,7 @@ pub struct AuditEntry {
     pub caller: String,
     /// For what.
     pub verb: String,
-    /// On whom.
+    /// The target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// What was decided.

@@ -136,7 +136,7 @@ pub struct Welcome {
     pub version: String,
     /// The daemon's pid.
     pub pid: u32,
-    /// As whom the daemon identifies the caller: `human`, a process id, or `nobody`.
+    /// How the daemon identifies the caller: `human`, a process id, or `nobody`.
     pub caller: String,
 }
 

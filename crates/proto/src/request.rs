@@ -103,7 +103,7 @@ pub enum Request {
     CheckManifest(CheckManifest),
     /// Records the screen of an agent, with secrets masked.
     Sample(Sample),
-    /// As whom the daemon identifies the caller, and what it may do.
+    /// How the daemon identifies the caller, and what it may do.
     WhoAmI(Empty),
     /// Sends a process a message later.
     SetTimer(SetTimer),

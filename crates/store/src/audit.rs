@@ -42,7 +42,7 @@ pub struct AuditRow {
     pub caller: String,
     /// For what.
     pub verb: String,
-    /// On whom.
+    /// The target.
     pub target: Option<String>,
     /// What was decided.
     pub decision: String,

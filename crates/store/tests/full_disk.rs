@@ -100,7 +100,7 @@ fn assert_whole_at_every_level(facts: &BTreeMap<String, String>) {
 fn f3_with_any_amount_of_room_each_kind_of_file_is_whole_as_it_was_or_whole_as_it_should_be() {
     match small_disk("levels") {
         Some(output) => assert_whole_at_every_level(&facts(&output)),
-        None => println!("not checked: nobody may mount here"),
+        None => println!("not checked: mounting is not allowed here"),
     }
 }
 

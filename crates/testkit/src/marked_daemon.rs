@@ -166,7 +166,7 @@ impl Drop for MarkedDaemon {
         let until = Instant::now() + DEADLINE / 3;
         while !open_sockets(&self.mark).is_empty() {
             let open = open_sockets(&self.mark);
-            assert!(Instant::now() < until, "somebody still listens at {open:?}");
+            assert!(Instant::now() < until, "a process still listens at {open:?}");
             // No event announces the end of a process that is not ours.
             drop(readable(&[], Instant::now() + Duration::from_millis(10)));
         }

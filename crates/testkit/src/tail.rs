@@ -72,7 +72,7 @@ impl Tail {
         }
         match self.connection.receive_before(Instant::now() + DEADLINE) {
             Ok(Some(Incoming::Data(data))) => {
-                assert_eq!(data.offset, self.at, "a hole in the log that nobody told");
+                assert_eq!(data.offset, self.at, "a hole in the log that was not reported");
                 assert!(self.exit.is_none(), "bytes after the exit");
                 self.at += data.bytes.len() as u64;
                 self.bytes.extend_from_slice(&data.bytes);

@@ -179,7 +179,7 @@ mod tests {
         assert!(verdict("x", Some(104.9), Some(100.0)).is_met);
         assert!(!verdict("x", Some(105.1), Some(100.0)).is_met);
         assert!(verdict("x", Some(10.0), Some(100.0)).is_met);
-        assert!(!verdict("x", Some(10.0), None).is_met, "a path nobody has committed a count of");
+        assert!(!verdict("x", Some(10.0), None).is_met, "a path without a committed count");
         assert!(!verdict("x", None, Some(100.0)).is_met, "a path that could not be counted");
     }
 

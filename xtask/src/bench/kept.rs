@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(missing(b"one two three", &[stretch(0, "one "), stretch(8, "three")]), 4);
         assert_eq!(missing(b"one two three", &[stretch(0, "one two")]), 6);
         assert_eq!(missing(b"one two three", &[stretch(0, "one twO three")]), 1);
-        assert_eq!(missing(b"one", &[stretch(0, "one, and more")]), 10, "what nobody printed");
+        assert_eq!(missing(b"one", &[stretch(0, "one, and more")]), 10, "bytes that were never printed");
     }
 
     #[test]

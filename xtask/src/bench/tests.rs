@@ -165,7 +165,7 @@ fn a_paced_child_prints_at_its_speed_and_counts_its_seconds() {
     subprocess.start.open();
     let start = Instant::now();
     std::thread::scope(|scope| {
-        // Somebody has to read, or the terminal fills up and the child stands still.
+        // Its output must be read, or the terminal fills up and the child stands still.
         scope.spawn(|| client.settle(PATIENCE));
         super::stalled::until_counted(&count, 1.0, PATIENCE).unwrap();
         subprocess.hold.open();

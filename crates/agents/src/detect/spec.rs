@@ -52,7 +52,7 @@ pub enum RuleState {
     Working,
     /// A turn is under way and the model thinks.
     Thinking,
-    /// Somebody must answer.
+    /// A person must answer.
     Blocked,
     /// The turn is over, and the agent waits for something of its own.
     Waiting,

@@ -201,7 +201,7 @@ fn options_chosen_with_arrows_count_from_the_pointer() {
     };
     assert_eq!(keys(DIALOG), ["enter", "down enter"]);
     assert_eq!(keys(&DIALOG.replace("# 1. Yes\n  2. No", "  1. Yes\n# 2. No")), ["up enter", "enter"]);
-    assert_eq!(keys(&DIALOG.replace('#', " ")), Vec::<String>::new(), "nobody can say how far it is");
+    assert_eq!(keys(&DIALOG.replace('#', " ")), Vec::<String>::new(), "the distance is unknown");
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub struct ServerEventSpec {
     /// When it continues by itself, if it waits for its vendor: the first field that exists.
     #[serde(default)]
     pub reset: Vec<Field>,
-    /// Somebody must answer.
+    /// A person must answer.
     #[serde(default)]
     pub ask: Option<AskSpec>,
     /// The id of a request that was answered.

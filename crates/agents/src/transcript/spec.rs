@@ -88,7 +88,7 @@ pub struct LineSpec {
 pub enum EndWord {
     /// By itself; it failed if one of its lines said so.
     Done,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
 }
 

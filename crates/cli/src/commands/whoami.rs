@@ -1,4 +1,4 @@
-//! `qd whoami`: prints as whom the daemon identifies this command, and what it may do.
+//! `qd whoami`: prints how the daemon identifies this command, and what it may do.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::span;
 
-/// Show as whom the daemon identifies this command, and what it may do
+/// Show how the daemon identifies this command, and what it may do
 #[derive(Debug, Args)]
 pub(crate) struct WhoamiArgs {}
 

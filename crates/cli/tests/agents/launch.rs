@@ -159,7 +159,7 @@ fn a_broken_manifest_is_a_warning_and_the_sound_one_before_it_stays() {
     assert!(warnings().iter().any(|warning| warning.contains("fake.toml:")), "{:?}", warnings());
     std::fs::write(&manifest, text).unwrap();
     crew.enlist("c", &[]);
-    assert_eq!(warnings(), Vec::<String>::new(), "what is mended is not told any more");
+    assert_eq!(warnings(), Vec::<String>::new(), "a repaired file has no warning any more");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl<'s> Asker<'s> {
 fn children_hear_the_last_viewers_colours(command: &str) {
     let stage = stage();
     let mut asker = Asker::start(&stage);
-    assert_eq!(asker.ask(), "", "nobody has looked yet");
+    assert_eq!(asker.ask(), "", "no viewer has attached yet");
     let mut window = window(&stage, command, DARK, Scheme::Dark);
     let answered = asker.until_answered(&mut window, "rgb:1111/1111/2222");
     assert!(answered.contains("]4;1;rgb:abab/0000/0000") && answered.contains("[?997;1n"), "{answered}");

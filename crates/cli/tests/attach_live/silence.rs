@@ -41,7 +41,7 @@ impl Drop for Stopped {
 fn until_raw(window: &mut Window, is_raw: bool) {
     let end = Instant::now() + DEADLINE;
     while window.pty.is_raw() != is_raw {
-        assert!(Instant::now() < end, "the terminal stayed with whoever had it");
+        assert!(Instant::now() < end, "the terminal did not change hands");
         window.draw(Instant::now() + Duration::from_millis(5));
     }
 }

@@ -110,7 +110,7 @@ impl Seen {
         match self.connection.receive_before(until).unwrap() {
             Some(Incoming::Data(data)) => {
                 let (joined, at) = self.came.unwrap_or((data.offset, data.offset));
-                assert_eq!(at, data.offset, "a hole that nobody told");
+                assert_eq!(at, data.offset, "a hole that was not reported");
                 if data.kind == proto::frame::DataKind::Output {
                     self.received += data.bytes.len() as u64;
                 }
@@ -160,7 +160,7 @@ fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
     let produced = stage.process("x").log.end;
     assert!(produced > bytes as u64);
     viewers.iter_mut().for_each(|viewer| viewer.assert_complete(produced));
-    assert!(viewers[1].missed > 0, "nobody was outrun: the count is idle");
+    assert!(viewers[1].missed > 0, "no viewer fell behind: the test proves nothing");
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn a_process_has_its_own_projects_pads_under_its_own_name() {
     assert!(code == "invalid_args" && told["message"].as_str().unwrap().starts_with("name"), "{told}");
     let mut human = Inside::begin(&stage, "human", &app);
     human.json("pads append notes more");
-    assert_eq!(read(&stage, &app, "notes").2, "process-human", "nobody passes for a person");
+    assert_eq!(read(&stage, &app, "notes").2, "process-human", "a process cannot pass for a person");
 }
 
 /// The content of a directory: every path with its bytes.
@@ -343,7 +343,7 @@ fn f3_a_full_disk_is_told_and_leaves_the_old_text() {
     let data = stage.places().data;
     std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&data).unwrap();
     let Some(disk) = SmallDisk::at(&data.join("pads")) else {
-        println!("not checked: nobody may mount here");
+        println!("not checked: mounting is not allowed here");
         return;
     };
     let app = stage.root().canonicalize().unwrap();

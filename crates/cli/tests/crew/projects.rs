@@ -68,7 +68,7 @@ fn m4d_an_agent_starts_a_manifest_of_ones_own_only_when_a_person_trusts_it_as_it
     asked(&mut inside, &format!("{spawn} other"));
     asked(&mut inside, "restart kid");
     assert_eq!(stage.process("kid").pid, None, "it did not start as something else");
-    assert!(stage.qd(&["restart", "kid"]).status.success(), "a person needs nobody's word");
+    assert!(stage.qd(&["restart", "kid"]).status.success(), "a person needs no approval");
     manifest(&stage, MINE);
     inside.json(&format!("{spawn} third"));
     let digest = granted["digest"].as_str().unwrap().to_owned();

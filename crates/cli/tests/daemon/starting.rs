@@ -25,8 +25,8 @@ fn s1_a_keyed_spawn_that_a_daemon_died_over_is_carried_out_by_the_next_one() {
         let starts = daemon.root().join(place.name());
         let script = format!("echo started >> {}; exec sleep 1000000", starts.display());
         let words = ["spawn", "--key", place.name(), "--name", place.name(), "--", "sh", "-c", &script];
-        assert!(!daemon.qd(&words).status.success(), "{place:?}: nobody died");
-        assert!(!order.exists(), "{place:?}: nobody passes it");
+        assert!(!daemon.qd(&words).status.success(), "{place:?}: the daemon did not die");
+        assert!(!order.exists(), "{place:?}: the failpoint was not reached");
         // The daemon that comes to answer this dies nowhere.
         let spawned = daemon.json(&words);
         assert_eq!(spawned["status"], "running", "{place:?}: {spawned}");
@@ -51,5 +51,5 @@ fn d10_a_daemon_keeps_nothing_open_of_whoever_started_it() {
     let is_open = |(number, target): (i32, std::path::PathBuf)| (target == lock).then_some(number);
     let open: Vec<i32> = testkit::census::descriptors(daemon.pid()).into_iter().filter_map(is_open).collect();
     assert!(open.is_empty(), "the daemon has it: {open:?}");
-    std::fs::File::open(&lock).unwrap().try_lock().expect("whoever had the lock is gone");
+    std::fs::File::open(&lock).unwrap().try_lock().expect("the process that had the lock is gone");
 }

@@ -1,4 +1,4 @@
-//! As whom the daemon identifies a proxy: as the process that it runs in, whatever it claims.
+//! How the daemon identifies a proxy: as the process that it runs in, whatever it claims.
 
 use serde_json::{Value, json};
 use testkit::{MarkedDaemon, child};

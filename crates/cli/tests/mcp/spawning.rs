@@ -66,7 +66,7 @@ fn b7_a_preset_is_started_as_it_is_or_not_at_all() {
         let error = agent.refusal("spawn_process", arguments.clone());
         assert_eq!((&error["code"], &error["field"]), (&json!(code), &json!(field)), "{arguments}: {error}");
     }
-    assert!(crew.inbox().is_empty(), "nobody was asked: {:?}", crew.inbox());
+    assert!(crew.inbox().is_empty(), "no person was asked: {:?}", crew.inbox());
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     let told = loop {
         let told = proxy.request("tasks/get", json!({"taskId": task["taskId"]}))["result"].clone();
-        assert!(!stage.places().socket().exists(), "somebody woke the daemon");
+        assert!(!stage.places().socket().exists(), "the daemon was started");
         if told["status"] != json!("working") {
             break told;
         }
@@ -135,7 +135,7 @@ fn a_cancelled_wait_closes_its_connection() {
     let mut peer = fake.accept_welcome();
     assert!(matches!(peer.call().request, Request::Wait(_)));
     proxy.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
-    assert_eq!(peer.receive(), testkit::FromClient::End, "the daemon must learn that nobody waits");
+    assert_eq!(peer.receive(), testkit::FromClient::End, "the daemon must learn that the waiter is gone");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn print_and_exit(stage: &MarkedDaemon, name: &str, number: usize) {
     let mut tail = Tail::live(stage, name);
     let expected = counted(count);
     assert!(tail.to_end() == expected, "{name}: {} of {}", tail.bytes.len(), expected.len());
-    let (exit, end) = tail.exit.expect("a follower is told how it ended");
+    let (exit, end) = tail.exit.expect("a follower gets the exit");
     assert_eq!((exit.code, end, tail.missed), (Some(0), expected.len() as u64, 0));
     stage
         .client()
@@ -126,7 +126,7 @@ fn exit_beside_a_job(stage: &MarkedDaemon, name: &str) {
         &mut events,
         |event| matches!(event, Event::Exited { id: over, exit, .. } if *over == id && exit.code == Some(5)),
     );
-    assert!(is_alive(job), "it was in nobody's way");
+    assert!(is_alive(job), "the job may continue");
     tail.to_end();
     assert_eq!(tail.exit.map(|(exit, _)| exit.code), Some(Some(5)));
     // A terminal's entry is removed with its child; its last output stays readable for late viewers.

@@ -59,7 +59,7 @@ fn m8_a_proc_that_hides_other_users_works_and_doctor_tells() {
     let output = command.output().unwrap();
     let said = format!("{}{}", super::text(&output.stdout), super::text(&output.stderr));
     if output.status.code() == Some(NO_MOUNT) {
-        println!("not checked: nobody may mount here");
+        println!("not checked: mounting is not allowed here");
         return;
     }
     assert!(output.status.success(), "{said}");

@@ -176,7 +176,7 @@ fn h8_a_paste_into_a_child_that_never_reads_delays_nobody() {
         let paste = scope.spawn(|| qd_with_input(&stage, &words, long_text(16 << 20)));
         is_kept_waiting(&stage);
         are_served(&stage);
-        assert!(!paste.is_finished(), "nobody was to be delayed by");
+        assert!(!paste.is_finished(), "the paste still waits");
         stage
             .client()
             .close(Close { target: "deaf".into(), keep_background: false, stop: proto::Stop::default() })

@@ -142,7 +142,7 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
         println!("{pace:?}: received {received} + gaps {gaps} of {}", scripted_child.produced);
         assert_eq!(received + gaps, scripted_child.produced, "{pace:?}");
         assert!(received > 0, "{pace:?}");
-        assert!(!matches!(pace, Pace::Late) || gaps > 0, "who reads nothing misses something, and is told");
+        assert!(!matches!(pace, Pace::Late) || gaps > 0, "a follower that reads nothing gets gaps");
     }
 }
 

@@ -58,7 +58,7 @@ fn m12_commands_act_for_a_person_only_when_the_person_says_so() {
     let (code, out) = plain.run(&format!("'{QD}' read other"));
     assert_eq!(code, 4, "{out}");
     let (code, out) = plain.run(&format!("'{QD}' spawn --as-me -- sleep 1000000"));
-    assert_eq!(code, 4, "a process gives nobody's rights away: {out}");
+    assert_eq!(code, 4, "a process cannot give a person's rights away: {out}");
     let mut mine = Inside::command_as_me(&stage, "mine");
     let (code, out) = mine.run(&format!("'{QD}' read other"));
     assert_eq!(code, 0, "{out}");

@@ -214,7 +214,7 @@ fn b13_a_set_user_id_program_refuses_every_mode_also_with_its_owners_daemon_runn
         }
     }
     let names: Vec<String> = daemon.list().into_iter().map(|view| view.name.to_string()).collect();
-    assert_eq!(names, ["mine"], "nothing was asked with somebody's rights");
+    assert_eq!(names, ["mine"], "no request had another user's rights");
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl<'a> Inside<'a> {
     /// Starts something from there, which a person approves.
     pub(crate) fn spawn(&mut self, arguments: &str) -> Value {
         let (code, out) = self.run(&format!("'{QD}' spawn {arguments}"));
-        assert_ne!(code, 0, "nobody allowed it yet: {out}");
+        assert_ne!(code, 0, "no person has approved it yet: {out}");
         allow(self.daemon);
         self.json(&format!("spawn {arguments}"))
     }

@@ -1,4 +1,4 @@
-//! As whom a caller is identified that tries to pass for another: by a recycled pid, or as a program that the
+//! How a caller is identified that tries to pass for another: by a recycled pid, or as a program that the
 //! daemon runs itself.
 
 use std::path::Path;
@@ -130,7 +130,7 @@ fn m4b_the_daemon_runs_no_program_to_know_the_time() {
     // A whole life, and then an end: every request that it causes has been made.
     stage.run("one", child::print_and_exit("x", 0));
     stage.wait_exit("one");
-    assert!(!told.exists(), "the daemon ran somebody's date");
+    assert!(!told.exists(), "the daemon ran a program from the user's path");
 }
 
 /// Greets a holder as a daemon would, and keeps its answer.

@@ -116,7 +116,7 @@ impl Scene {
         if self.order.exists() {
             drop(self.crew.command(&["ps"]).env("QD_TEST_FAILPOINTS", &self.order).output().unwrap());
         }
-        assert!(!self.order.exists(), "nobody passes {}", place.name());
+        assert!(!self.order.exists(), "the failpoint {} was not reached", place.name());
         let began = Instant::now();
         start(&self.crew, &self.order);
         let took = began.elapsed();
@@ -307,7 +307,7 @@ impl Scene {
     fn end(mut self) {
         (0..LEADS).for_each(|number| self.settle(number));
         let extra = self.round as u64 + 1;
-        assert_eq!(self.recipient(extra), None, "nobody was told anything twice");
+        assert_eq!(self.recipient(extra), None, "no message was delivered twice");
         for story in self.stories.into_iter().chain([self.sized]) {
             let followed = story.end(&self.crew);
             assert_eq!(followed.gaps, 0, "the log is complete");

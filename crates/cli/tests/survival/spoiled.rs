@@ -27,7 +27,7 @@ fn recovers_after(spoil: impl Fn(&TestDaemon)) {
     let process = daemon.process("kept");
     assert_eq!((process.id, process.pid, process.status), (spawned.id, spawned.pid, Status::Running));
     assert!(daemon.screen("kept").starts_with("ready"));
-    assert!(!warnings(&daemon).is_empty(), "the user is told");
+    assert!(!warnings(&daemon).is_empty(), "the user gets a warning");
     assert!(daemon.qd(&["send", "kept", "hello"]).status.success());
     daemon.wait_pattern("kept", "got:hello");
     // What was recovered is stored again: the next daemon has no warning about it.

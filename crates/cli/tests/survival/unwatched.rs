@@ -65,7 +65,7 @@ fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     let begin = census::processor_time(daemon.pid());
     census::pause(Duration::from_millis(600));
     let worked = census::processor_time(daemon.pid()) - begin;
-    assert!(worked < Duration::from_millis(300), "{worked:?} of work for nobody");
+    assert!(worked < Duration::from_millis(300), "{worked:?} of useless work");
     // A request to end one succeeds.
     assert!(daemon.qd(&["close", "unwanted"]).status.success());
     eventually("it is gone", || (!census::is_alive(unwanted.pid.unwrap())).then_some(()));

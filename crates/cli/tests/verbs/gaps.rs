@@ -28,7 +28,7 @@ fn e4_a_log_that_begins_later_than_its_run_says_so() {
     let logs = stage.qd(&["--json", "logs", "x"]);
     let first: Value = serde_json::from_str(text(&logs.stdout).lines().next().unwrap()).unwrap();
     assert_eq!(first, json!({"gap": {"from": 0, "to": start}}));
-    assert_eq!(text(&logs.stderr), "", "told once, where a program looks");
+    assert_eq!(text(&logs.stderr), "", "reported once, on standard output");
     let record = stage.qd(&["record", "x", "-", "--from-start"]);
     assert_eq!(text(&record.stderr), gone);
     let second: Value = serde_json::from_str(text(&record.stdout).lines().nth(1).unwrap()).unwrap();

@@ -265,7 +265,7 @@ fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
     assert_eq!(line(&mut log), "ready\r\n");
     for word in ["one", "two", "three"] {
         assert!(stage.qd(&["shutdown"]).status.success());
-        assert!(!stage.places().socket().exists(), "somebody has started another daemon");
+        assert!(!stage.places().socket().exists(), "another daemon was started");
         stage.type_text("x", &format!("{word}\n"));
         assert_eq!(line(&mut log), format!("got:{word}\r\n"));
         let running = std::fs::read_link(format!("/proc/{}/exe", stage.pid())).unwrap();

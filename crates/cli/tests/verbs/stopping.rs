@@ -1,4 +1,5 @@
-//! How a stream ends from this side: a reader that has had enough, Ctrl-C, and a terminal that is itself afterwards.
+//! How a stream ends from this side: a reader that has gone, Ctrl-C, and a terminal that is restored
+//! afterwards.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -74,7 +75,7 @@ fn ctrl_c_is_the_end_of_a_recording_and_no_failure() {
     }
 }
 
-/// A `qd logs` on a terminal, with its follow begun.
+/// A `qd logs` on a terminal, whose follow has begun.
 fn logs(daemon: &FakeDaemon, words: &[&str]) -> (Pty, testkit::Peer) {
     let mut pty = Pty::open(Size::DEFAULT);
     let places = daemon.places().clone();
@@ -89,7 +90,8 @@ fn logs(daemon: &FakeDaemon, words: &[&str]) -> (Pty, testkit::Peer) {
     (pty, peer)
 }
 
-/// What a full-screen program switches on: the other screen, the pointer, pastes, focus, keyboard, margins, a charset.
+/// What a full-screen program switches on: the alternate screen, the mouse, pastes, focus, keyboard, margins,
+/// a charset.
 const FULL_SCREEN: &[u8] =
     b"\x1b[?1049h\x1b[?1000;1006h\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[5;10r\x1b(0\x1b[31mtext";
 

@@ -1,4 +1,4 @@
-//! `qd pads edit`: a person's own editor, and what they typed is never lost.
+//! `qd pads edit`: opens a person's own editor, and what they typed is never lost.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use testkit::MarkedDaemon;
 
 use crate::{QD, text, told};
 
-/// An editor that is a script, and a place for copies that the test can look into.
+/// A script as the editor, and a directory for copies that the test can read.
 struct Desk {
     stage: MarkedDaemon,
     editor: PathBuf,

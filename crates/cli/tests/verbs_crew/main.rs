@@ -1,5 +1,5 @@
-//! The verbs by which agents lead agents and people keep the leash, through the real program: what it asks for, against
-//! a daemon that the test speaks for, and what comes of it, against a real one.
+//! The verbs for timers, pads, questions, grants and trust, through the real program: its requests, against a
+//! fake daemon, and their effects, against a real one.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
@@ -23,7 +23,7 @@ use testkit::{FakeAgents, MarkedDaemon};
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 
-/// An agent that is a shell: it asks for what the test types, and takes no messages.
+/// An agent that is a shell: it runs what the test types, and accepts no messages.
 const SHELLED: &str = r"
 argv = ['/bin/sh']
 version_argv = ['/bin/true']
@@ -47,20 +47,20 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// What `qd` printed, after it succeeded.
+/// The output of `qd`, which must have succeeded.
 fn told(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// A shell in a process of the daemon: what it runs, a process asks for.
+/// A shell in a process of the daemon: what it runs is a request of that process.
 struct Inside<'a> {
     stage: &'a MarkedDaemon,
     name: &'static str,
     count: Cell<u32>,
 }
 
-/// What became of a command in there.
+/// The result of a command in there.
 struct Ran {
     code: i32,
     out: String,
@@ -99,7 +99,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// In whatever `launch` makes of the script, in the test's own directory.
+    /// In what `launch` makes of the script, in the test's own directory.
     fn start_as(stage: &'a MarkedDaemon, name: &'static str, launch: impl FnOnce(&str)) -> Self {
         let exports: String = stage
             .variables()
@@ -112,7 +112,7 @@ impl<'a> Inside<'a> {
         Self { stage, name, count: Cell::new(0) }
     }
 
-    /// Begins `qd` with these words, as a shell reads them.
+    /// Starts `qd` with these words, as a shell parses them.
     fn begin(&self, words: &str) -> u32 {
         self.count.set(self.count.get() + 1);
         let number = self.count.get();
@@ -122,7 +122,7 @@ impl<'a> Inside<'a> {
         number
     }
 
-    /// What became of it.
+    /// Its result.
     fn end(&self, number: u32) -> Ran {
         let waited = self.stage.wait_pattern(self.name, &format!("over-{number}:[0-9]+"));
         let line = waited.satisfied.first().and_then(|one| one.text.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! What each verb asks the daemon for and what it prints of the answer, for people and for programs.
+//! The request of each verb and its output for the reply, for people and for programs.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,8 +9,8 @@ use testkit::FakeDaemon;
 
 use crate::{QD, text};
 
-/// One verb: what is typed, the request it becomes, the reply it gets, what people are shown, and the definition of
-/// `qd schema` that programs rely on.
+/// One verb: what is typed, the request, the reply, the output for people, and the definition of `qd schema`
+/// that programs rely on.
 #[derive(Clone)]
 struct Case {
     shape: &'static str,
@@ -29,7 +29,7 @@ fn run(root: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Runs `qd`, which asks one thing and is given one answer; what it asked and what it printed.
+/// Runs `qd`, which sends one request and gets one reply; returns the request and the output.
 fn served(words: &[&str], answer: Result<Reply, Failure>) -> (Request, Output) {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
@@ -48,7 +48,7 @@ fn check(case: &Case, schema: &Value) {
     let (request, output) = served(case.words, Ok(reply()));
     let mut asked = serde_json::to_value(&request).unwrap();
     if let Some(trust) = asked.get_mut("trust").and_then(Value::as_object_mut) {
-        // Programs are judged by the search path of who asks.
+        // Programs are found by the caller's search path.
         assert_eq!(trust.remove("path"), std::env::var("PATH").ok().map(Value::String));
     }
     assert_eq!(asked, case.request, "{:?}", case.words);
@@ -62,7 +62,7 @@ fn check(case: &Case, schema: &Value) {
     fits(&printed, &schema["$defs"][case.shape], &words);
 }
 
-/// Whether every field that is printed is in the definition, and every field that it requires is printed.
+/// Checks that every printed field is in the definition, and that every required field is printed.
 fn fits(printed: &Value, shape: &Value, words: &[&str]) {
     let Some(fields) = printed.as_object() else {
         assert_eq!((printed.is_array(), &shape["type"]), (true, &json!("array")), "{words:?}: {printed}");
@@ -164,7 +164,7 @@ fn trust_and_rights() -> Vec<Case> {
     ]
 }
 
-/// What is shown, asked and written down.
+/// What is shown, asked and recorded.
 fn asking_and_showing() -> Vec<Case> {
     vec![
         Case {

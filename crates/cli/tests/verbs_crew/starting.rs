@@ -1,4 +1,4 @@
-//! `qd spawn` on terms: presets, keys, readiness and budgets; `qd ports` and `qd select`.
+//! `qd spawn` with presets, keys, readiness and budgets; `qd ports` and `qd select`.
 
 use proto::Event;
 use serde_json::json;
@@ -115,7 +115,7 @@ fn t7_h6_when_a_leader_is_closed_or_killed_its_family_is_gone_too() {
     let stage = MarkedDaemon::start(QD);
     for verb in ["close", "kill", "close"] {
         let lead = Inside::start(&stage, "lead");
-        // It outlives its leader by a grace: it hears no signal that can be ignored.
+        // It outlives its leader by a grace: it ignores every signal that it can.
         let kid = "spawn --json --name kid -- sh -c \"trap '' HUP INT TERM; echo deaf; sleep 1000\"";
         let item = lead.qd(kid).error().1["item"].to_string();
         told(&stage.qd(&["answer", &item, "allow_once"]));

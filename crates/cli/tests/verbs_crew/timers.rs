@@ -1,4 +1,4 @@
-//! `qd timers`: a person wakes an agent later.
+//! `qd timers`: a person sends an agent a message later.
 
 use proto::Event;
 use serde_json::json;

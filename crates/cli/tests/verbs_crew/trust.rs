@@ -1,4 +1,4 @@
-//! `qd presets`, `qd trust` and the questions that a spawn by a process asks.
+//! `qd presets`, `qd trust` and the questions that a process's spawn causes.
 
 use serde_json::{Value, json};
 use testkit::MarkedDaemon;
@@ -18,7 +18,7 @@ fn qd(stage: &MarkedDaemon, words: &[&str]) -> Value {
     serde_json::from_str(told(&output)).unwrap()
 }
 
-/// What a spawn inside is refused with.
+/// The error of a spawn inside.
 fn refused(lead: &Inside, words: &str) -> Value {
     let (code, error) = lead.qd(&format!("spawn --json {words}")).error();
     assert_eq!(code, 4, "{error}");

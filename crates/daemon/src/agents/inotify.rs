@@ -24,7 +24,7 @@ pub(crate) struct Mark(u64);
 pub(crate) struct Changes {
     /// The files that may have changed.
     pub(crate) marks: BTreeSet<Mark>,
-    /// Somebody called [`Waker::wake`].
+    /// Another thread called [`Waker::wake`].
     pub(crate) was_woken: bool,
 }
 

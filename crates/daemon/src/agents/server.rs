@@ -22,7 +22,7 @@ pub(crate) enum Handed {
     Taken(Option<String>),
     /// The server did not accept it, and will not.
     NotTaken(String),
-    /// Nobody can say.
+    /// The outcome is unknown.
     Unknown(String),
 }
 

@@ -1,6 +1,5 @@
-//! `follow`: the log by offset, every byte once, every gap told.
-//!
-//! Owns one reader's place in the log. Refuses slowing the child: what was overwritten before it was read is a gap.
+//! `follow`: streams the log by offset, every byte once, every gap reported. It never slows the child: bytes
+//! that were overwritten before they were read are a gap.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +20,9 @@ use crate::screens::{Log, ReadableRun};
 
 /// Bytes sent in one frame.
 const PIECE: usize = 64 * 1024;
-/// How often a screen is looked at again that is ahead of what its worker has said.
+/// How often a screen is checked again that is ahead of its worker's reported position.
 const MAX_LOOKS: u32 = 100;
-/// How long the worker may take to say how far it is.
+/// How long the worker may take to report its position.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Serves a follower until its stream ends or it goes.
@@ -56,7 +55,7 @@ async fn begin(
         }
         false => (beginning(&*run, log, request)?, None),
     };
-    // What the terminal has, which may not yet be what it was told to have.
+    // The terminal's actual size, which may not yet be the requested one.
     let size = run.progress().borrow().size.unwrap_or(located.size);
     let stream = u32::try_from(id & u64::from(u32::MAX)).unwrap_or(0);
     let until = if request.live { None } else { Some(log.end) };
@@ -67,7 +66,7 @@ async fn begin(
     Ok((place, Following { id: key.process, run: key.run, stream, log, size, from: at }, drawing))
 }
 
-/// A drawing of the screen has its own place in the log.
+/// Refuses other starting points together with a repaint, which has its own position in the log.
 fn check_screen(request: &Follow) -> Result<(), Failure> {
     match request.from.is_some() || request.since_ms.is_some() || request.tail.is_some() {
         true => Err(Failure::invalid("screen", "not together with from, since_ms or tail")),
@@ -75,8 +74,8 @@ fn check_screen(request: &Follow) -> Result<(), Failure> {
     }
 }
 
-/// The screen as bytes, and the offset that it stands for. The worker says how far it is only after it has drawn, so a screen
-/// that is ahead of that is looked at again.
+/// The screen as bytes, and its offset in the log. The worker reports its position only after it has drawn,
+/// so a screen that is ahead of that is read again.
 async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
     let mut progress = run.progress().subscribe();
     let mut tries = 0;
@@ -90,12 +89,13 @@ async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
             }
         }
         tries += 1;
-        // The sender belongs to the run, which this call keeps.
+        // The run, which this call keeps, has the sender.
         drop(tokio::time::timeout(LOOK_AGAIN, progress.changed()).await);
     }
 }
 
-/// Where a follower begins. One who names no place wants everything: what is gone of it is told as a gap.
+/// Where a follower starts. Without a starting point it gets everything, and what is gone is reported as a
+/// gap.
 fn beginning(run: &dyn ReadableRun, log: LogSpan, request: &Follow) -> Result<u64, Failure> {
     let is_relative = request.since_ms.is_some() || request.tail.is_some();
     match request.from {
@@ -135,30 +135,30 @@ fn last_lines(bytes: &dyn Log, log: LogSpan, lines: u32) -> u64 {
     if lines == 0 { log.end } else { end }
 }
 
-/// What a follower that asked for times was told last.
+/// The time that a follower was last sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
     Untold,
     Told(Option<u64>),
 }
 
-/// One follower's place in the log.
+/// One follower's position in the log.
 struct FollowPosition {
     run: Arc<dyn ReadableRun>,
     stream: u32,
     at: u64,
-    /// Where it ends; none: with the run.
+    /// Where it ends; `None` means with the run.
     until: Option<u64>,
-    /// The size that it was told last.
+    /// The size that it was last sent.
     size: Size,
     /// How the run had ended when it began.
     exit: Option<Exit>,
-    /// The time that it was told last; none: it did not ask.
+    /// The time that it was last sent; `None` when it did not ask for times.
     times: Option<Times>,
 }
 
 impl FollowPosition {
-    /// Sends a drawing of the screen, if there is one; whether the client is still there.
+    /// Sends a repaint of the screen, if there is one; returns false when the client is gone.
     async fn send_screen(&self, client: &Client, drawing: Option<Vec<u8>>) -> bool {
         let Some(drawing) = drawing else { return true };
         let mut frames = Vec::with_capacity(drawing.len() + proto::frame::HEADER);
@@ -166,7 +166,7 @@ impl FollowPosition {
         client.out.send(frames).await.is_ok()
     }
 
-    /// Sends everything up to where it ends, then how the run ended if that is where.
+    /// Sends everything up to its end, then how the run ended if that is the end.
     async fn stream_log(mut self, client: &Client) {
         let mut progress = self.run.progress().subscribe();
         let mut buffer = vec![0; PIECE];
@@ -180,13 +180,15 @@ impl FollowPosition {
             if self.until.is_some_and(|until| self.at >= until || now.is_over) {
                 return self.end(client, "complete").await;
             }
-            // The exit of a run that an earlier daemon saw end is known from the start; its log's end comes later.
+            // The exit of a run that an earlier daemon saw is known from the start; its log's end comes
+            // later.
             let ended = self.exit.zip(now.exited_at).or(now.told_exit);
             match ended {
                 Some((exit, offset)) if self.at >= offset => {
                     return self.end_with(client, exit, offset, "exited").await;
                 }
-                // A run that is ended has its exit told before it is let go: this one lost its holder.
+                // A run that ends normally has its exit reported before it is released: this one lost its
+                // holder.
                 None if now.is_over => {
                     let lost = Exit { code: None, signal: None, reason: ExitReason::Lost };
                     return self.end_with(client, lost, self.at, "lost").await;
@@ -201,7 +203,7 @@ impl FollowPosition {
         }
     }
 
-    /// Tells another size, where one is of interest; whether the client is still there.
+    /// Sends a new size, where one matters; returns false when the client is gone.
     async fn send_size(&mut self, client: &Client, size: Option<Size>) -> bool {
         let Some(size) = size.filter(|size| self.until.is_none() && *size != self.size) else { return true };
         self.size = size;
@@ -209,8 +211,8 @@ impl FollowPosition {
         client.send_line(&ServerLine::Notice(resized)).await
     }
 
-    /// Sends what is there now, up to what the worker has seen (`seen`) when times are told with it. Returns whether the
-    /// client is still there.
+    /// Sends what there is now, up to the worker's position (`seen`) if times are sent with it. Returns false
+    /// when the client is gone.
     async fn send_log(&mut self, client: &Client, buffer: &mut [u8], seen: u64) -> bool {
         let end = self.until.unwrap_or_else(|| self.run.log().end());
         let end = if self.times.is_some() { end.min(seen) } else { end };
@@ -239,8 +241,8 @@ impl FollowPosition {
         true
     }
 
-    /// Tells when the next bytes came, if that was asked for and is another time than before. Returns up to where this
-    /// time holds; none when the client has gone.
+    /// Sends the time of the next bytes, if the client asked for it and it differs from the last. Returns up
+    /// to where this time holds; `None` when the client is gone.
     async fn send_time(&mut self, client: &Client, end: u64) -> Option<u64> {
         let Some(told) = self.times else { return Some(end) };
         let (at_ms, piece_end) = {
@@ -258,7 +260,7 @@ impl FollowPosition {
         Some(piece_end)
     }
 
-    /// Says how the run ended, and that this was all.
+    /// Sends how the run ended, and the end of the stream.
     async fn end_with(&self, client: &Client, exit: Exit, offset: u64, reason: &str) {
         let notice = Notice::Exit { stream: self.stream, exit, offset };
         if client.send_line(&ServerLine::Notice(notice)).await {

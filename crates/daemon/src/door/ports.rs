@@ -1,7 +1,5 @@
-//! `ports`: what a process's tree listens on, and the web addresses that it has shown.
-//!
-//! Owns the way from a name to both. Refuses looking on the door's time: `/proc` and the screen are read on the blocking
-//! pool.
+//! `ports`: the ports on which a process's tree listens, and the web addresses that it has printed. `/proc`
+//! and the screen are read on a thread that may block.
 
 use engine::Verb;
 use proto::crew::Listening;
@@ -19,7 +17,7 @@ pub(super) async fn ports(client: &Client, request: Ports) -> Result<Reply, Fail
     catch_up(&*handle).await;
     let look = move || {
         let shown = urls::candidate_lines(&handle.screen());
-        // A run that is over may have left background jobs, and those may listen.
+        // A run that is over may have left background jobs that listen.
         Listening { ports: ports::of_tree(handle.holder_pid), urls: urls::addresses(&shown) }
     };
     crate::threads::run(look).await.map(Reply::Ports).map_err(|error| {

@@ -1,7 +1,5 @@
-//! `read` and `search`: text of a screen, of its history, of its log.
-//!
-//! Owns the limits and the truth about what they cut off. Refuses working on the async tasks' time: text is made on
-//! the blocking pool, under the screen's short lock.
+//! `read` and `search`: text of a screen, of its history, of its log, within limits and with what they cut
+//! off. Text is produced on threads that may block, under the screen's short lock.
 
 mod pages;
 mod scan;
@@ -25,7 +23,7 @@ use crate::screens::{ReadableRun, ScreenHandle, newest_before, offset_of};
 
 const DEFAULT_LIMIT: usize = 12_000;
 const MAX_LIMIT: usize = 65_536;
-/// The same for rows with styles, in bytes of JSON.
+/// The default for styled rows, in bytes of JSON.
 const DEFAULT_STYLED: usize = 65_536;
 const MAX_STYLED: usize = 1 << 20;
 /// Bytes of the longest character: a smaller limit could not hold every one.
@@ -52,7 +50,7 @@ pub(super) async fn read(client: &Client, request: Read) -> Result<Reply, Failur
     .map(Reply::Text)
 }
 
-/// How long the answer may be; an error for what cannot be asked together.
+/// The limit of the reply; an error for options that exclude each other.
 fn read_limit(request: &Read) -> Result<usize, Failure> {
     match request {
         Read { styles: false, .. } => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
@@ -76,7 +74,7 @@ pub(super) async fn search(client: &Client, request: Search) -> Result<Reply, Fa
             let screen = handle.screen();
             screen.lines(screen.written(), Wraps::Join)
         };
-        // Off the lock: a pattern may take long, and the screen's worker serves other runs too.
+        // Outside the lock: a pattern may take long, and the screen's worker serves other runs too.
         let found = scan::search(lines, &wanted, limit, bytes)?;
         let matches = found.matches.into_iter().map(to_reply).collect();
         Ok(Reply::Matches(Matches { matches, truncated: found.is_cut }))
@@ -89,7 +87,8 @@ fn to_reply(found: term::TextMatch) -> Match {
     Match { line: line.0, start, end, text, skipped: skipped as u64, cut: is_cut }
 }
 
-/// What was asked for within what there may be: the most is given silently, for an answer says what was cut off.
+/// Clamps a request to its bounds: a larger one silently becomes the maximum, because the reply reports what
+/// was cut off.
 fn bounded(
     field: &str,
     request: Option<u32>,
@@ -104,7 +103,7 @@ fn bounded(
     }
 }
 
-/// A wait from a version on is one from the offset that the version names: whichever daemon has told it.
+/// Turns a wait from a version on into one from the version's offset, whichever daemon issued the version.
 pub(super) async fn wait_since(client: &Client, mut request: Wait) -> Result<Wait, Failure> {
     let Some(version) = request.since_version.take() else { return Ok(request) };
     let field = "since_version";
@@ -136,7 +135,7 @@ pub(super) fn hosted(client: &Client, located: &Located) -> Result<Arc<ScreenHan
     })
 }
 
-/// The run of a process that a reader has chosen: the present one, or what is kept of an earlier one.
+/// The run that a reader has chosen: the present one, or the kept data of an earlier one.
 pub(super) async fn chosen(
     client: &Client,
     located: &Located,
@@ -150,7 +149,7 @@ pub(super) async fn chosen(
         RunChoice::Present => Some(present.0),
         RunChoice::Number(number) => Some(number),
         RunChoice::Previous => {
-            // A run that is being kept at this moment is still hosted.
+            // A run that is being stored at this moment is still hosted.
             let hosted = present.0.checked_sub(1).filter(|run| find(*run).is_some());
             newest_before(present, &kept, hosted)
         }
@@ -178,13 +177,13 @@ fn not_kept(located: &Located, what: &str, kept: &[u32]) -> Failure {
     Failure::new(ErrorCode::NotFound, message).hint(hint)
 }
 
-/// Waits until everything that was printed before this call is on the screen, as after a restart, when a replay is still
-/// going on; the offset up to which it is.
+/// Waits until everything that was printed before this call is on the screen, as after a restart during a
+/// replay; returns the offset that it shows.
 pub(super) async fn catch_up(run: &dyn ReadableRun) -> u64 {
     let end = run.log().end();
     let mut progress = run.progress().subscribe();
     let caught_up = progress.wait_for(|progress| progress.seen >= end || progress.is_over);
-    // A machine that drowns shows what it has; the offset tells how much that is.
+    // On an overloaded machine the present screen is returned; the offset shows how far it is.
     let is_late = tokio::time::timeout(CATCH_UP, caught_up).await.is_err();
     if is_late { run.progress().borrow().seen.min(end) } else { end }
 }

@@ -1,7 +1,7 @@
 //! `write`: text, pastes and keys, with a receipt of what reached the terminal.
 //!
-//! Owns the encoding by the child's current modes and the rule for Enter: a separate key, after the text has drained
-//! and the screen has settled, with its effect looked for. Refuses claiming what it has not seen.
+//! Text is encoded for the child's current modes. Enter is a separate key, pressed after the text was written
+//! and the screen is stable, and its effect is checked. The receipt claims only what was seen.
 
 use std::time::{Duration, Instant};
 
@@ -25,15 +25,15 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long a program may take a burst for a paste: Enter must come after it.
 const SETTLE: Duration = Duration::from_millis(150);
-/// Longest wait for the screen to settle.
+/// The longest wait for a stable screen.
 const MAX_SETTLE: Duration = Duration::from_secs(2);
-/// How long Enter may take to show.
+/// How long the effect of Enter may take to show.
 const EFFECT: Duration = Duration::from_secs(1);
-/// How long after its time a write may take to be given up: a holder that does not answer then is stopped.
+/// How long a cancelled write may take to be answered: a holder that does not answer by then is stopped.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Most keys of one call.
 const MAX_KEYS: usize = 1024;
-/// How long a program keeps away after a person's last key.
+/// How long a program must wait after a person's last key.
 const HUMAN_LEASE_MS: u64 = 3_000;
 
 pub(super) async fn write(
@@ -101,10 +101,10 @@ fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failur
     Ok(bytes)
 }
 
-/// What a write goes on from.
+/// What a write starts from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WritePosition {
-    /// Whatever is there: a person's draft must not be touched.
+    /// Any content: a person's draft must not be touched.
     Composer,
     /// What this call has typed itself.
     OwnText,
@@ -128,7 +128,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Does all of one call.
+    /// Executes one call.
     async fn write(
         &self,
         input: TypedInput,
@@ -200,7 +200,8 @@ impl Writer<'_> {
         part: WritePart,
     ) -> Result<WriteOutcome, Failure> {
         let is_person = self.client.caller.is_person();
-        // People may type anywhere; a program may not type over them, into a dialog or into a password.
+        // People may type anywhere; a program may not type over them, into a dialog or into a password
+        // prompt.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
             composer: if place == WritePosition::Composer {
@@ -263,7 +264,7 @@ impl Writer<'_> {
         self.client.door.screens.order(self.handle.run, order).then_some(outcome)
     }
 
-    /// Sends a paste that comes in pieces; the next is taken when the last is written.
+    /// Sends a paste that comes in pieces; the next is read when the last is written.
     async fn send_pieces(
         &self,
         pieces: Option<mpsc::Receiver<Vec<u8>>>,
@@ -278,7 +279,7 @@ impl Writer<'_> {
         let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
         let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None, begun: None };
         let mut place = WritePosition::Composer;
-        // Whether a prompt is long enough to be held is known only by that much of it.
+        // This much is needed to know whether a prompt is long enough to be held.
         let mut least = if submits { MAX_CANONICAL + 1 } else { 1 };
         while let Some(piece) = paste.next(&mut pieces, least).await? {
             let is_last = piece.is_last();
@@ -288,7 +289,7 @@ impl Writer<'_> {
             total.written += outcome.written;
             total.was_held |= outcome.was_held;
             if outcome.written < outcome.of {
-                // There may be more of which nobody knows how much it is.
+                // There may be more, of unknown length.
                 total.of = total.of.max(total.written + 1);
                 return Ok(total);
             }
@@ -299,7 +300,7 @@ impl Writer<'_> {
         Ok(total)
     }
 
-    /// Presses Enter once the screen has settled; whether something visible followed.
+    /// Presses Enter once the screen is stable; returns true if it had a visible effect.
     async fn submit(&self, text: WriteOutcome) -> Result<bool, Failure> {
         self.wait_until_quiet().await;
         let before = self.handle.progress.borrow().version;
@@ -367,15 +368,15 @@ impl Writer<'_> {
     }
 }
 
-/// A paste that comes in pieces. Whatever becomes of it, its brackets are closed: when its last piece is sent, or when it
-/// is given up, because its client went or did not go on.
+/// A paste that comes in pieces. Its brackets are always closed: when its last piece is sent, or when it is
+/// dropped, because its client went or did not continue.
 struct StreamedPaste<'a> {
     writer: &'a Writer<'a>,
     encoder: Option<PasteEncoder>,
 }
 
 impl StreamedPaste<'_> {
-    /// The next piece, of at least so many bytes unless it is the last.
+    /// The next piece, of at least `least` bytes unless it is the last.
     async fn next(
         &mut self,
         pieces: &mut mpsc::Receiver<Vec<u8>>,
@@ -389,7 +390,7 @@ impl StreamedPaste<'_> {
             match piece {
                 Some(piece) if !piece.is_empty() => bytes.extend(piece),
                 Some(_) => return Ok(self.encoder.take().map(|encoder| encoder.last(&bytes))),
-                // Half a prompt is none.
+                // Half a prompt is not sent.
                 None => return Err(Failure::new(ErrorCode::Protocol, "the paste was not ended")),
             }
         }
@@ -400,13 +401,13 @@ impl StreamedPaste<'_> {
 impl Drop for StreamedPaste<'_> {
     fn drop(&mut self) {
         if self.encoder.is_some() {
-            // Nobody waits for it, and where nothing was opened it is nothing.
+            // Its result is not needed; where no bracket is open it has no effect.
             drop(self.writer.order(Text::Paste(PastePiece::ending()), false, None, WritePart::Text));
         }
     }
 }
 
-/// Why a program may not type there now.
+/// The error when a program may not type there now.
 fn refusal(obstacle: TypingOutcome, name: &str) -> Failure {
     let failure = |code, why: &str| Failure::new(code, format!("nothing was typed into {name}: {why}"));
     match obstacle {

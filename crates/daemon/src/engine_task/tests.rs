@@ -98,7 +98,7 @@ fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_serve
         assert!(poll(&mut asking).is_none());
         // The command waits, and the engine task that would take it is gone.
         drop(inbox);
-        poll(&mut asking).expect("told at once")
+        poll(&mut asking).expect("answered at once")
     };
     let shutdown = |kill| Command::Shutdown(Shutdown { kill, stop: proto::Stop::default() });
     assert!(matches!(asked(Caller::Human, shutdown(false)), Ok(CommandAnswer::Reply(Reply::Done(_)))));

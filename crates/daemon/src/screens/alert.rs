@@ -1,7 +1,6 @@
-//! A word to people who are attached to something else: a bell and a notification of their own terminal.
-//!
-//! Owns its bytes and whom it reaches. Refuses waiting and refuses breaking into a sequence: it comes in front of a
-//! drawing of the whole screen, and a viewer that has not taken everything before it is spared.
+//! Alerts people who are attached to another process: a bell and a notification on their own terminal. It
+//! never waits and never breaks into a sequence: it comes before a repaint of the whole screen, and a viewer
+//! with pending output is skipped.
 
 use std::time::Instant;
 
@@ -10,10 +9,10 @@ use proto::{Owner, Printable};
 
 use super::worker::Worker;
 
-/// Longest text: it is shown in one line somewhere above everything else.
+/// The longest text: terminals show it in one line above everything else.
 const LONGEST: usize = 200;
 
-/// What a terminal is sent: BEL, and OSC 9 with a text that cannot end it early.
+/// The bytes for a terminal: BEL, and OSC 9 with a text that cannot end it early.
 pub(crate) fn sound(title: &str, body: &str) -> Vec<u8> {
     let words: String = if body.is_empty() { title.to_owned() } else { format!("{title}: {body}") };
     let text: String = Printable(&words).to_string().chars().take(LONGEST).collect();
@@ -21,7 +20,7 @@ pub(crate) fn sound(title: &str, body: &str) -> Vec<u8> {
 }
 
 impl Worker {
-    /// Sounds on the terminal of every person who looks at another run than this.
+    /// Alerts every person who looks at another run than this.
     pub(super) fn alert(&mut self, about: RunKey, sound: &[u8], now: Instant) {
         let is_meant = |viewer: &&super::viewer::Viewer| {
             let takes_sounds = viewer.by == Owner::User && !viewer.needs_every_byte();

@@ -1,39 +1,41 @@
-//! How much drawing one run may cost its worker, so that whoever asks for much with few bytes falls behind alone.
+//! Limits how much drawing one run may cost its worker, so that a run that asks for much work with few bytes
+//! only falls behind itself.
 //!
-//! Owns the two limits: of one turn, and of what nobody may wait for (a replay, the last output before an end). Refuses
-//! time: work is counted by the screen, in units of about one byte of ordinary text, and is the same on a busy machine.
+//! There is a limit per turn, and one for work that delays others (a replay, the last output before an end).
+//! Work is counted by the screen, in units of about one byte of ordinary text, so it is the same on a busy
+//! machine.
 
-/// Work of one turn, a millisecond or two: a slice of ordinary output is never cut by it.
+/// Work of one turn, a millisecond or two: it never cuts a slice of ordinary output.
 pub(super) const TURN: u64 = 256 * 1024;
-/// Work for a replay. A ring full of ordinary output costs a tenth of it.
+/// Work of a replay. A ring full of ordinary output costs a tenth of it.
 const REPLAY: u64 = 128 << 20;
 /// Work for what was printed before an end. A ring full of ordinary output costs a fifth of it.
 const LAST_WORDS: u64 = 32 << 20;
-/// The same when its holder has gone and all of it is drawn in one go.
+/// The same when its holder has gone and all of it is drawn at once.
 const IN_ONE_GO: u64 = 8 << 20;
-/// Work for the newest output after some was passed over.
+/// Work for the newest output after some was skipped.
 const NEWEST: u64 = 4 << 20;
 /// How much output the newest is.
 const NEWEST_BYTES: u64 = 4096;
 
-/// What one run may still do in turns that are all worth the same.
+/// What one run may still do in turns of equal work.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Work done beyond former turns, because one operation is never cut.
+    /// Work done beyond earlier turns, because one operation is never cut.
     owed: u64,
-    /// What drawing may cost until this is over, and whether some was passed over already.
+    /// What drawing may cost until the replay or the end is over, and whether some was skipped already.
     allowance: Option<(u64, bool)>,
-    /// Somebody waits for the end.
+    /// A caller waits for the end.
     is_ending: bool,
 }
 
 impl Budget {
-    /// One that has this much to catch up with.
+    /// A budget for a replay of this many bytes.
     pub(super) fn for_replay(bytes: u64) -> Self {
         Self { allowance: (bytes > 0).then_some((REPLAY, false)), ..Self::default() }
     }
 
-    /// The work of the next turn; `None` while former turns are not paid off, which takes one turn each.
+    /// The work of the next turn; `None` while earlier turns are not paid off, which takes one turn each.
     pub(super) fn next_turn(&mut self) -> Option<u64> {
         match self.owed.checked_sub(TURN) {
             Some(rest) => {
@@ -44,7 +46,7 @@ impl Budget {
         }
     }
 
-    /// A turn that was to cost `granted` has cost `work`.
+    /// Records that a turn of `granted` work has cost `work`.
     pub(super) fn spent(&mut self, granted: u64, work: u64) {
         self.owed += work.saturating_sub(granted);
         if let Some((left, _)) = &mut self.allowance {
@@ -52,19 +54,19 @@ impl Budget {
         }
     }
 
-    /// There is nothing left to replay; what comes next is drawn whatever it costs, until somebody waits for the end.
+    /// Ends a replay: what comes next is drawn at any cost, until a caller waits for the end.
     pub(super) fn replayed(&mut self) {
         if !self.is_ending {
             self.allowance = None;
         }
     }
 
-    /// Somebody waits for the end: what is left to be drawn may cost this much and no more.
+    /// A caller waits for the end: the rest may cost this much and no more.
     pub(super) fn end(&mut self) {
         self.limit(LAST_WORDS);
     }
 
-    /// All that is left is drawn now.
+    /// Everything that is left is drawn now.
     pub(super) fn end_at_once(&mut self) {
         self.owed = 0;
         self.limit(IN_ONE_GO);
@@ -76,7 +78,8 @@ impl Budget {
         self.allowance = Some((left.min(work), is_cut));
     }
 
-    /// Where to go on when what lies before `end` has become too costly to draw: a little before the end, then at it.
+    /// Where to continue when the output before `end` has become too costly to draw: a little before the end,
+    /// then at it.
     pub(super) fn pass_over_to(&mut self, end: u64) -> Option<u64> {
         let (left, is_cut) = self.allowance.as_mut()?;
         if *left > 0 {

@@ -1,19 +1,18 @@
-//! When a run's screen is put into its holder's keeping, so that a daemon that dies loses nothing.
+//! Decides when a run's screen is stored in its holder, so that a daemon that dies loses nothing.
+//! `checkpoint_io` writes and sends it.
 //!
-//! Owns the policy. Refuses serialising or sending: `checkpoint_io` does that on the verdict.
-//!
-//! A ring is replayed from the newest checkpoint, so bytes after it may not be overwritten. A checkpoint with history
-//! costs milliseconds, one of the screen alone some ten microseconds. Under a flood the screen alone is taken every
-//! MiB and handed over one MiB late: the replay then always covers enough output to refill the history. When the child
-//! falls quiet, one with history follows.
+//! A ring is replayed from the newest checkpoint, so bytes after it may not be overwritten. A checkpoint with
+//! history costs milliseconds, one of the screen alone some ten microseconds. During a flood the screen alone
+//! is taken every MiB and sent one MiB late: the replay then always covers enough output to refill the
+//! history. When the child is quiet, one with history follows.
 
 use std::time::{Duration, Instant};
 
 /// Output between two checkpoints of the screen.
 const STEP: u64 = 1 << 20; // 1 MiB
-/// Quiet time before one with history is taken.
+/// The quiet time before one with history is taken.
 const QUIET: Duration = Duration::from_secs(1);
-/// Output after which quiet is worth one: less is replayed faster than restored.
+/// The output that makes one worthwhile: less is replayed faster than restored.
 const WORTH: u64 = 64 << 10; // 64 KiB
 
 /// What to do now.
@@ -21,19 +20,19 @@ const WORTH: u64 = 64 << 10; // 64 KiB
 pub(crate) enum CheckpointStep {
     /// Nothing.
     Wait,
-    /// Take the screen; hand over the one taken before it.
+    /// Take the screen; send the one taken before it.
     Step,
-    /// Take everything and hand it over.
+    /// Take everything and send it.
     Full,
 }
 
 /// The checkpoints of one run.
 pub(crate) struct Checkpoints {
-    /// Output up to here is covered by what the holder has.
+    /// Output up to here is covered by the holder's checkpoint.
     covered: u64,
     /// Output up to here is covered by the newest one taken.
     taken: u64,
-    /// Taken and not handed over yet.
+    /// Taken and not sent yet.
     waiting: Option<(u64, Vec<u8>)>,
     last_output: Instant,
     /// Output since the last one with history.
@@ -46,14 +45,14 @@ impl Checkpoints {
         Self { covered, taken: covered, waiting: None, last_output: now, since_full: 0 }
     }
 
-    /// Output up to `seen` was fed.
+    /// Records that output up to `seen` was fed.
     pub(crate) fn fed(&mut self, seen: u64, bytes: usize, now: Instant) -> CheckpointStep {
         self.last_output = now;
         self.since_full += bytes as u64;
         if seen - self.taken >= STEP { CheckpointStep::Step } else { CheckpointStep::Wait }
     }
 
-    /// When quiet will have lasted long enough.
+    /// When the quiet will have lasted long enough.
     pub(crate) fn due(&self) -> Option<Instant> {
         (self.since_full >= WORTH).then(|| self.last_output + QUIET)
     }
@@ -63,7 +62,7 @@ impl Checkpoints {
         if self.due().is_some_and(|due| due <= now) { CheckpointStep::Full } else { CheckpointStep::Wait }
     }
 
-    /// A checkpoint of the screen at `seen` was taken; the one to hand over, if any.
+    /// Records a checkpoint of the screen at `seen`; returns the one to send, if any.
     pub(crate) fn stepped(&mut self, seen: u64, blob: Vec<u8>) -> Option<(u64, Vec<u8>)> {
         self.taken = seen;
         let ready = self.waiting.replace((seen, blob));
@@ -71,7 +70,7 @@ impl Checkpoints {
         ready
     }
 
-    /// A checkpoint of everything at `seen` was handed over.
+    /// Records that a checkpoint of everything at `seen` was sent.
     pub(crate) fn completed(&mut self, seen: u64) {
         self.taken = seen;
         self.covered = seen;
@@ -79,7 +78,7 @@ impl Checkpoints {
         self.since_full = 0;
     }
 
-    /// None of everything could be handed over: the holder keeps what it has until there is much that is new.
+    /// None of everything could be sent: the holder keeps what it has until there is much new output.
     pub(crate) fn put_off(&mut self) {
         self.since_full = 0;
     }

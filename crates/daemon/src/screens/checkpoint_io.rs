@@ -1,7 +1,5 @@
-//! A run's picture in its holder's keeping: handed over, and put back by the daemon that adopts it.
-//!
-//! Owns both directions, what is kept beside the picture, and that nothing is overwritten that no picture covers. Refuses
-//! deciding when: `checkpoint` does.
+//! Sends a run's checkpoint to its holder, and restores the one of an earlier daemon. Nothing is overwritten
+//! that no checkpoint covers. `checkpoint` decides when.
 
 use holder::ToHolder;
 use term::{Depth, Screen};
@@ -12,14 +10,14 @@ use super::log_times::LogTimes;
 use super::run::Run;
 use crate::failpoint::{self, Failpoint};
 
-/// Begins what is kept behind a picture: a daemon that does not know it reads the picture all the same, and one that finds
-/// none has a picture by an earlier one.
+/// Begins the data after a screen's checkpoint: a daemon that does not know it still reads the checkpoint,
+/// and one that finds none has a checkpoint of an earlier version.
 const BESIDE: &[u8; 8] = b"qd:next\0";
 
-/// Begins the times of the log, which stand between the picture and the version.
+/// Begins the times of the log, which are between the checkpoint and the version.
 const TIMES: &[u8; 8] = b"qd:time\0";
 
-/// A picture, behind it when the output came, and behind that the version that readers are told next.
+/// A checkpoint, then the times of the output, then the next version for readers.
 fn with_version(mut blob: Vec<u8>, times: &LogTimes, next: u64) -> Vec<u8> {
     let times = times.encode();
     blob.extend_from_slice(&times);
@@ -30,14 +28,14 @@ fn with_version(mut blob: Vec<u8>, times: &LogTimes, next: u64) -> Vec<u8> {
     blob
 }
 
-/// What was made of the picture and the version. The times are still behind the picture.
+/// Splits off the version. The times are still after the checkpoint.
 fn split_version(blob: &[u8]) -> (&[u8], Option<u64>) {
     let parts = blob.split_last_chunk::<8>();
     let parts = parts.and_then(|(rest, next)| Some((rest.strip_suffix(BESIDE)?, u64::from_le_bytes(*next))));
     parts.map_or((blob, None), |(picture, next)| (picture, Some(next)))
 }
 
-/// The picture and the times behind it; an earlier daemon kept none.
+/// Splits off the times; an earlier daemon stored none.
 fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
     let parts = blob.strip_suffix(TIMES).and_then(|rest| {
         let (rest, length) = rest.split_last_chunk::<8>()?;
@@ -49,7 +47,7 @@ fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
 }
 
 impl Run {
-    /// Gives the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
+    /// Sends the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
     pub(super) fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
         if let Some((offset, blob)) = checkpoint {
             failpoint::pass(Failpoint::CheckpointTaken);
@@ -59,14 +57,14 @@ impl Run {
         self.let_go_of_covered();
     }
 
-    /// When the output came that is still there.
+    /// The times of the output that is still kept.
     fn times_to_keep(&self) -> LogTimes {
         let mut times = self.handle.times();
         times.forget_before(self.handle.ring.start());
         times.clone()
     }
 
-    /// What is covered may be overwritten, once the checkpoint has left this process for good.
+    /// Lets the holder overwrite what is covered, once the checkpoint has completely left this process.
     pub(super) fn let_go_of_covered(&mut self) {
         if !self.link.wants_write() {
             let is_stalled = self.handle.ring.keep_from(self.checkpoints.covered());
@@ -76,8 +74,9 @@ impl Run {
         }
     }
 
-    /// Puts everything into keeping while the child is quiet. When that is too long for a message, the holder keeps what it
-    /// has: more of the history comes back from an earlier picture and the output since than from a picture of now alone.
+    /// Stores everything while the child is quiet. When that is too long for a message, the holder keeps what
+    /// it has: an earlier checkpoint and the output since then restore more of the history than the present
+    /// screen alone.
     pub(super) fn keep_everything(&mut self) {
         if self.send_checkpoint(Depth::Full) {
             self.checkpoints.completed(self.seen);
@@ -88,12 +87,12 @@ impl Run {
         self.let_go_of_covered();
     }
 
-    /// Covers everything printed so far, whatever is lost by it.
+    /// Covers everything printed so far, even if history is lost.
     pub(super) fn full_checkpoint(&mut self) {
         if !self.send_checkpoint(Depth::Full) {
             self.tell_too_long();
             if !self.send_checkpoint(Depth::Screen) {
-                // It is let go all the same: a child that stood still for its picture would be the worse loss.
+                // It is released all the same: stopping the child for a checkpoint would be worse.
                 tracing::warn!(run = ?self.key(), "no checkpoint can be handed over; a new daemon begins with a blank screen");
             }
         }
@@ -101,7 +100,7 @@ impl Run {
         self.let_go_of_covered();
     }
 
-    /// Covers everything with a picture of the screen: what was printed before is not to be drawn again.
+    /// Covers everything with the screen alone: what was printed before must not be drawn again.
     pub(super) fn keep_screen(&mut self) {
         self.send_checkpoint(Depth::Screen);
         self.checkpoints.completed(self.seen);
@@ -116,8 +115,8 @@ impl Run {
         tracing::warn!(run = ?self.key(), lines, "the history is too long to be kept; a new daemon has a part of it");
     }
 
-    /// Gives the holder a picture of now; whether it was sent. One with a long history of wide lines is longer than a
-    /// message may be.
+    /// Sends the holder a checkpoint of now; returns false if it could not be sent. One with a long history
+    /// of wide lines is longer than a message may be.
     fn send_checkpoint(&mut self, depth: Depth) -> bool {
         let blob = self.handle.screen().checkpoint(depth);
         let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
@@ -128,8 +127,8 @@ impl Run {
     }
 }
 
-/// Puts what an earlier daemon left on the screen; the offset it stands for. A checkpoint that does not read is worth
-/// nothing, but the ring still is.
+/// Restores the screen of an earlier daemon; returns its offset. An unreadable checkpoint is ignored, but the
+/// ring still counts.
 pub(super) fn restore(handle: &ScreenHandle, checkpoint: Option<(u64, Vec<u8>)>) -> u64 {
     let Some((offset, blob)) = checkpoint else { return 0 };
     let mut from = 0;

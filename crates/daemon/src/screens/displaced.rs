@@ -1,12 +1,13 @@
-//! A holder that another program has linked to: the daemon notices it, warns of it and links again.
+//! Notices that another program has linked to a holder, warns about it and links again.
 //!
-//! A holder has one link. It takes a new one from any process of its user that lives outside of every run, and tells the
-//! former daemon who came. The former daemon links again at once. If the other program does the same, both would take
-//! turns without end, so every further link within [`WINDOW`] waits twice as long as the one before, up to
-//! [`LONGEST_PAUSE`]: two daemons that claim one holder exchange it about once a minute. A person's command does not
-//! wait: ending, signalling and typing link at once, and the holder obeys an end in the moment it takes the link.
+//! A holder has one link. It accepts a new one from any process of its user outside every run, and names the
+//! newcomer to the former daemon, which links again at once. If the other program does the same, both would
+//! alternate without end, so every further link within [`WINDOW`] waits twice as long as the one before, up
+//! to [`LONGEST_PAUSE`]: two daemons that claim one holder exchange it about once a minute. A person's
+//! command does not wait: ending, signalling and typing link at once, and the holder executes an end in the
+//! moment it accepts the link.
 //!
-//! Without the link the run is still read: its ring is shared memory, looked at every [`LONGEST_LOOK`].
+//! Without the link the run is still read: its ring is shared memory, checked every [`LONGEST_LOOK`].
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
@@ -25,22 +26,22 @@ use crate::records::{self, Warnings};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a link.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A link that has lasted so long makes the next displacement count as the first again.
+/// After a link has lasted this long, the next displacement counts as the first again.
 const WINDOW: Duration = Duration::from_secs(300);
-/// The first pause before a run without a link is looked at; each further one doubles it.
+/// The first pause before a run without a link is checked; each further one doubles it.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
-/// How often a run without a link is looked at.
+/// How often a run without a link is checked.
 const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
-/// Who has the link to one holder, and when this daemon links again.
+/// The state of the link to one holder, and when this daemon links again.
 #[derive(Debug, Default)]
 pub(super) struct Displacement {
     /// How often another program has taken the link.
     times: u32,
-    /// Links that were begun within the window.
+    /// Links that were started within the window.
     tries: u32,
     linked_at: Option<Instant>,
-    /// When to link again, and when to look at the run; none while it is linked.
+    /// When to link again, and when to check the run; `None` while it is linked.
     unlinked: Option<Unlinked>,
 }
 
@@ -52,7 +53,7 @@ struct Unlinked {
 }
 
 impl Displacement {
-    /// The link is gone. Returns when to link again.
+    /// Records that the link is gone; returns when to link again.
     fn displaced(&mut self, now: Instant) -> Instant {
         if self.linked_at.take().is_some_and(|at| now.duration_since(at) >= WINDOW) {
             self.tries = 0;
@@ -66,32 +67,33 @@ impl Displacement {
         link_at
     }
 
-    /// Whether the holder lives for certain: it has named another program, or has outlived a first try to link.
+    /// Returns true if the holder certainly lives: it has named another program, or has outlived a first
+    /// attempt to link.
     fn is_certain(&self) -> bool {
         self.times > 0 || self.tries > 1
     }
 
-    /// A link is begun.
+    /// Records the start of a link.
     fn begins(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }
 
-    /// The holder listens to this daemon.
+    /// Records that the holder has accepted this daemon.
     fn linked(&mut self, now: Instant) {
         (self.linked_at, self.unlinked) = (Some(now), None);
     }
 
-    /// Whether the run has no link, not even one whose answer is awaited.
+    /// Returns true if the run has no link, not even one whose answer is awaited.
     pub(super) fn is_unlinked(&self) -> bool {
         self.unlinked.is_some()
     }
 
-    /// When to look at a run that has no link.
+    /// When to check a run that has no link.
     pub(super) fn due(&self) -> Option<Instant> {
         self.unlinked.map(|unlinked| unlinked.look_at.min(unlinked.link_at))
     }
 
-    /// Takes note of a look; returns whether it is time to link again.
+    /// Records a check; returns true if it is time to link again.
     fn looked(&mut self, now: Instant) -> bool {
         let Some(unlinked) = &mut self.unlinked else { return false };
         unlinked.pause = (unlinked.pause * 2).min(LONGEST_LOOK);
@@ -101,20 +103,20 @@ impl Displacement {
 }
 
 impl Run {
-    /// Whether the holder's process lives.
+    /// Returns true if the holder's process lives.
     pub(super) fn is_holder_alive(&self) -> bool {
         let stat = holder::tree::stat(self.handle.holder_pid);
         stat.is_some_and(|stat| Some(stat.start_time) == self.holder_start_time && stat.state != b'Z')
     }
 
-    /// Lets the holder go.
+    /// Releases the holder.
     pub(super) fn release(&mut self, end_tree: bool) {
         (self.is_released, self.release_ends_tree) = (true, end_tree);
         let _gone = self.link.send(&ToHolder::Release { end_tree });
         self.input_queue.clear();
     }
 
-    /// What a holder must be told that may not have heard it: to go, or to end its tree.
+    /// The orders that the holder may not have received: to exit, or to end its tree.
     fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
         if self.is_released {
             return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
@@ -122,13 +124,13 @@ impl Run {
         self.asking.ask_again(now)
     }
 
-    /// Whether the holder may be killed without a loss: it was told to go and to end its tree.
+    /// Returns true if the holder may be killed without a loss: it was ordered to exit and to end its tree.
     fn is_to_end(&self) -> bool {
         self.is_released && self.release_ends_tree
     }
 
-    /// Goes on over a new link to the same holder. What another program told the holder meanwhile is overwritten: the
-    /// size and the checkpoint. The exit may have been announced to that program.
+    /// Continues over a new link to the same holder. The size and the checkpoint replace what another program
+    /// has sent meanwhile. The exit may have been announced to that program.
     fn go_on_linked(&mut self, exited: Option<holder::RunExit>, last_input_id: u64) {
         self.exited = self.exited.or(exited);
         self.input_queue.inherit(last_input_id);
@@ -138,7 +140,7 @@ impl Run {
 }
 
 impl Worker {
-    /// Another program has the link now.
+    /// Handles that another program has the link now.
     pub(super) fn on_displaced(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let by = slot.run.link.displaced_by();
@@ -156,7 +158,7 @@ impl Worker {
         self.unlink(number, now);
     }
 
-    /// The link has ended or failed: it is made again when its time has come.
+    /// Handles a link that has ended or failed: it is made again when its time has come.
     fn unlink(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let _gone = epoll::delete(&self.epoll, slot.run.link.as_fd());
@@ -167,7 +169,7 @@ impl Worker {
         self.sync_interest(number);
     }
 
-    /// Links again without a pause, because somebody wants something of the holder.
+    /// Links again without a pause, because a command needs the holder.
     pub(super) fn link_now(&mut self, run: RunKey, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         if self.slots.get(&number).is_some_and(|slot| slot.run.displacement.is_unlinked()) {
@@ -175,7 +177,8 @@ impl Worker {
         }
     }
 
-    /// Looks at a run that has no link: for output, for the end of its holder, and whether it is time to link again.
+    /// Checks a run that has no link: for output, for the end of its holder, and whether it is time to link
+    /// again.
     pub(super) fn look_unlinked(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let is_time = slot.run.displacement.looked(now);
@@ -188,7 +191,7 @@ impl Worker {
         }
     }
 
-    /// Begins a link; its answer comes as an event.
+    /// Starts a link; its answer comes as an event.
     fn link_again(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.displacement.begins();
@@ -213,11 +216,11 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.displacement.displaced(now);
         if !slot.run.is_holder_alive() {
-            // The next look finds it gone; until then it may still be on its way out.
+            // The next check finds it gone; until then it may still be exiting.
             return self.sync_interest(number);
         }
         let key = slot.run.key();
-        // A holder that is killed may still be there when its link and its socket are not.
+        // A holder that is killed may still exist when its link and its socket do not.
         if slot.run.displacement.is_certain() {
             let id = key.process;
             let rest =
@@ -230,7 +233,7 @@ impl Worker {
         self.sync_interest(number);
     }
 
-    /// Takes the holder's answer to a new link, if it is there.
+    /// Reads the holder's answer to a new link, if it is there.
     pub(super) fn on_greeting(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         match slot.run.link.take_hello() {
@@ -252,7 +255,7 @@ impl Worker {
         let data = epoll::EventData::new_u64(Source::Ring(number).token());
         let _gone = epoll::delete(&self.epoll, &slot.wake);
         if let Err(error) = epoll::add(&self.epoll, &hello.wake, data, epoll::EventFlags::IN) {
-            // Without wake-ups it would stand still: it is treated as a link that failed.
+            // Without wake-ups it would stand still: it is treated as a failed link.
             tracing::error!(%error, run = ?slot.run.key(), "a run could not be watched");
             return self.unlink(number, now);
         }
@@ -286,13 +289,13 @@ fn subject(run: RunKey) -> String {
     format!("the holder of {}", run.process)
 }
 
-/// Puts what is to be known of a holder in the place of what was said of it before.
+/// Replaces the warning about a holder.
 fn warn(warnings: &Warnings, run: RunKey, text: &str) {
     retract(warnings, run);
     records::warn(warnings, format!("{} {text}", subject(run)));
 }
 
-/// A run that has gone is warned of no longer.
+/// Removes the warning about a run that has gone.
 pub(super) fn retract(warnings: &Warnings, run: RunKey) {
     let subject = subject(run);
     let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -303,7 +306,7 @@ pub(super) fn retract(warnings: &Warnings, run: RunKey) {
 mod tests {
     use super::*;
 
-    /// Displaces again whenever it is linked, until `end`; how often it linked.
+    /// Displaces again whenever it is linked, until `end`; returns how often it linked.
     fn links_within(end: Duration) -> u32 {
         let (mut displacement, begin) = (Displacement::default(), Instant::now());
         let (mut now, mut links) = (begin, 0);

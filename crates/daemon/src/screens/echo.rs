@@ -1,7 +1,6 @@
-//! The answer to a key: a worker wakes for it beside the holder instead of behind it.
-//!
-//! Owns the watch on a run's terminal between a key and the next output. Refuses reading that terminal (the holder is
-//! its only reader) and refuses watching without a key: a quiet run wakes nobody, a flooding one only its holder.
+//! Wakes the worker for the echo of a key at the same time as the holder, instead of after it. It watches a
+//! run's terminal between a key and the next output, but never reads it (the holder is its only reader).
+//! Without a key nothing is watched.
 
 use std::time::{Duration, Instant};
 
@@ -10,25 +9,25 @@ use rustix::event::epoll;
 use super::run::Run;
 use super::worker::{Source, Worker};
 
-/// How long the holder is waited for to read what both were woken for; after that it wakes us in the usual way.
+/// How long to wait for the holder to read what woke both; after that it wakes us in the usual way.
 const BESIDE: Duration = Duration::from_micros(50);
-/// Keys that are not watched after the holder was late: on a machine with other work, where the holder waits for a
-/// processor, looking for it only takes one away.
+/// Keys that are not watched after the holder was late: on a loaded machine, where the holder waits for a
+/// processor, busy-waiting only takes one away.
 const REST: u8 = 31;
 
-/// What a run's worker does about the answer to a key.
+/// The state of the watch for the echo of a key.
 #[derive(Debug, Default)]
 pub(crate) struct EchoWatch {
     /// A person has typed and the watch has not begun.
     pub(crate) is_due: bool,
-    /// Keys to come that are not watched.
+    /// The number of next keys that are not watched.
     resting: u8,
-    /// Whether the terminal has a place in the worker's epoll.
+    /// True if the terminal is registered in the worker's epoll.
     is_placed: bool,
 }
 
 impl EchoWatch {
-    /// Whether a key that was just typed is to be watched.
+    /// Returns true if a key that was just typed is to be watched.
     fn begins(&mut self) -> bool {
         let is_due = std::mem::take(&mut self.is_due);
         let is_rested = self.resting == 0;
@@ -38,14 +37,14 @@ impl EchoWatch {
         is_due && is_rested
     }
 
-    /// The holder was there in time, or was not.
+    /// Records whether the holder was in time.
     fn saw(&mut self, is_in_time: bool) {
         self.resting = if is_in_time { 0 } else { REST };
     }
 }
 
 impl Worker {
-    /// Watches for the answer to a key that was just typed, once.
+    /// Watches once for the echo of a key that was just typed.
     pub(super) fn watch_echo(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         if !slot.run.echo.begins() {
@@ -63,7 +62,7 @@ impl Worker {
         slot.run.echo.is_placed |= watched.is_ok();
     }
 
-    /// Output has come to a run's terminal.
+    /// Handles output on a run's terminal.
     pub(super) fn on_echo(&mut self, number: u64) {
         if let Some(slot) = self.slots.get_mut(&number) {
             slot.run.look_beside();
@@ -71,7 +70,8 @@ impl Worker {
         }
     }
 
-    /// Ends the watch on a terminal that goes. The holder has the same terminal open, so closing ours would not.
+    /// Ends the watch on a terminal that is closed. The holder has the same terminal open, so closing ours
+    /// would not.
     pub(super) fn end_echo(&self, run: &Run) {
         if run.echo.is_placed {
             let _gone = epoll::delete(&self.epoll, run.handle.master());
@@ -80,7 +80,7 @@ impl Worker {
 }
 
 impl Run {
-    /// Looks at the ring until the holder has put there what has just come. The next look arms the ring again.
+    /// Polls the ring until the holder has written the new output. The next check arms the ring again.
     fn look_beside(&mut self) {
         let ring = &self.handle.ring;
         ring.disarm();

@@ -1,6 +1,5 @@
-//! A worker's way to the engine: facts in order, never lost, never waited for.
-//!
-//! Owns what could not be sent yet. Refuses blocking: the engine may be waiting for this very worker.
+//! The worker's queue of facts for the engine: in order, never lost, never blocking, because the engine may
+//! be waiting for this very worker.
 
 use std::collections::VecDeque;
 
@@ -10,8 +9,9 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 /// Facts on their way.
 pub(crate) struct FactQueue {
     engine: mpsc::Sender<Input>,
-    /// Full-queue policy: kept here, in order, and retried every turn. Bounded because of what a child or a viewer can say
-    /// without end only the newest waits, and the others come a few per run.
+    /// When the engine's queue is full, facts are kept here, in order, and retried every turn. It is bounded:
+    /// of what a child or a viewer can repeat without end only the newest waits, and the others come a few
+    /// per run.
     waiting: VecDeque<Input>,
 }
 
@@ -20,19 +20,19 @@ impl FactQueue {
         Self { engine, waiting: VecDeque::new() }
     }
 
-    /// Says one thing about a run.
+    /// Adds a fact about a run.
     pub(crate) fn push_fact(&mut self, run: RunKey, fact: RunFact) {
         self.push_input(Input::Fact { run, fact });
     }
 
-    /// Says what is not about a run the engine knows yet.
+    /// Adds an input about a run that the engine does not know yet.
     pub(crate) fn push_input(&mut self, input: Input) {
         self.waiting.retain(|earlier| !is_outdated(earlier, &input));
         self.waiting.push_back(input);
         self.flush();
     }
 
-    /// Sends what waits; whether all is out.
+    /// Sends what waits; returns true when all is sent.
     pub(crate) fn flush(&mut self) -> bool {
         while let Some(input) = self.waiting.pop_front() {
             match self.engine.try_send(input) {
@@ -58,8 +58,8 @@ impl FactQueue {
     }
 }
 
-/// Whether nobody misses the earlier of two things when the later is said: both are the same thing about the same
-/// somebody, and only how it is now counts.
+/// Returns true if the later input replaces the earlier: both are about the same thing, and only its present
+/// state counts.
 fn is_outdated(earlier: &Input, later: &Input) -> bool {
     let (Input::Fact { run, fact }, Input::Fact { run: later_run, fact: later }) = (earlier, later) else {
         return false;
@@ -69,7 +69,8 @@ fn is_outdated(earlier: &Input, later: &Input) -> bool {
         (RunFact::Typed { by, viewer }, RunFact::Typed { by: later_by, viewer: later }) => {
             (by, viewer) == (later_by, later)
         }
-        // A wish to own the size is not the news that it changed: it counts although the size is another by now.
+        // A request to own the size is not the same as a change of size: it counts although the size has
+        // changed since.
         (
             RunFact::ViewerResized { viewer, owns, .. },
             RunFact::ViewerResized { viewer: later, owns: later_owns, .. },

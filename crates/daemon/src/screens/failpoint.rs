@@ -1,8 +1,6 @@
-//! Places where a test makes a run's work fail: by words in that run's output or in the file that the variable names, in a
-//! daemon that was started for it.
-//!
-//! Owns the words. Refuses being there for anybody else: a release build has none of it, and a debug build none without
-//! the variable.
+//! Failpoints in a run's work: words in that run's output or in the file that the variable names make it
+//! fail, in a daemon that was started for a test. A release build has none of it, and a debug build needs the
+//! variable.
 
 #[cfg(debug_assertions)]
 mod armed {
@@ -44,7 +42,7 @@ mod armed {
         }
     }
 
-    /// Runs cannot be watched for as long as a test wants it so.
+    /// Makes watching runs fail as long as a test wants it.
     pub(in crate::screens) fn watching() -> rustix::io::Result<()> {
         if is_wanted("unwatchable") { Err(rustix::io::Errno::NOSPC) } else { Ok(()) }
     }

@@ -1,11 +1,11 @@
-//! One run's fault stays one run's: its picture is begun anew, and nobody else notices.
+//! Contains a fault in the run that caused it: its screen is reset, and other runs continue.
 //!
-//! Owns what follows when serving a run or a viewer panics, and how often a run may. Refuses hiding it: every fault is
-//! logged, and a run whose picture was lost is named in the daemon's warnings until it goes.
+//! It handles panics while a run or a viewer is served. Every fault is logged, and the daemon's warnings name
+//! a run whose screen was lost until it ends.
 //!
-//! A run that fails again and again rests between faults, longer each time, and after [`MANY`] of them within [`WINDOW`]
-//! its output is no longer drawn until the window is over. Its log, its input, its exit and the bytes for attached
-//! terminals need no picture and go on.
+//! A run that fails repeatedly pauses between faults, longer each time, and after [`MANY`] faults within
+//! [`WINDOW`] its output is not drawn until the window is over. Its log, its input, its exit and the bytes
+//! for attached terminals do not need the screen and continue.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +19,14 @@ use super::viewer::Mode;
 use super::worker::Worker;
 use crate::records::Warnings;
 
-/// So many faults within a window are too many.
+/// This many faults within a window are too many.
 const MANY: u32 = 8;
 /// How long faults are remembered.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The rest after the first fault; each further one doubles it.
+/// The pause after the first fault; each further one doubles it.
 const REST: Duration = Duration::from_millis(10);
 
-/// Whom work is done for.
+/// For which run or viewer work is done.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FaultScope {
     Run(u64),
@@ -37,7 +37,7 @@ pub(super) enum FaultScope {
 /// The faults of one run.
 #[derive(Default)]
 pub(super) struct Faults {
-    /// How often its picture was lost.
+    /// How often its screen was lost.
     resets: u32,
     told: u32,
     /// Faults since the window began.
@@ -47,7 +47,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// The emulator failed and has begun anew by itself.
+    /// Records that the emulator failed and has reset itself.
     pub(super) fn display_reset(&mut self) {
         self.resets = self.resets.saturating_add(1);
     }
@@ -61,12 +61,12 @@ impl Faults {
         self.resting_until = Some(now + REST * 2_u32.saturating_pow((self.recent - 1).min(MANY)));
     }
 
-    /// Whether its output is to be drawn no longer.
+    /// Returns true if its output is not to be drawn.
     pub(super) fn is_blind(&self, now: Instant) -> bool {
         self.recent >= MANY && self.since.is_some_and(|since| now.duration_since(since) < WINDOW)
     }
 
-    /// It is not drawn any more, for as long as faults are remembered.
+    /// Stops drawing it, as long as faults are remembered.
     pub(super) fn go_blind(&mut self, now: Instant) {
         (self.recent, self.since) = (MANY, Some(now));
     }
@@ -75,12 +75,13 @@ impl Faults {
         self.resting_until.is_some_and(|until| now < until)
     }
 
-    /// Whether its output is to be left where it is. A run that is not drawn has nothing to rest from: its log goes on.
+    /// Returns true if its output is to wait. A run that is not drawn does not pause: its log continues.
     pub(super) fn is_output_resting(&self, now: Instant) -> bool {
         self.is_resting(now) && !self.is_blind(now)
     }
 
-    /// What is due at which of these times: while it rests only looks at output count, and those only if nothing is drawn.
+    /// When something is due: during a pause only checks for output count, and those only if nothing is
+    /// drawn.
     pub(super) fn postpone(&self, look: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
         match self.resting_until {
             None => look.into_iter().chain(other).min(),
@@ -89,12 +90,12 @@ impl Faults {
         }
     }
 
-    /// Whether a rest has just ended: nobody knows what there is to do.
+    /// Returns true if a pause has just ended: everything must be checked.
     pub(super) fn take_rest(&mut self, now: Instant) -> bool {
         self.resting_until.take_if(|until| *until <= now).is_some()
     }
 
-    /// How often its picture was lost, if that is news.
+    /// How often its screen was lost, if that is new.
     fn take_news(&mut self) -> Option<u32> {
         let is_new = self.resets > self.told;
         self.told = self.resets;
@@ -102,7 +103,7 @@ impl Faults {
     }
 }
 
-/// Does something that may fail; whether it did not.
+/// Runs `act`; returns false if it panicked.
 pub(super) fn attempt(what: &str, run: RunKey, act: impl FnOnce()) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(act));
     if let Err(panic) = &outcome {
@@ -117,7 +118,8 @@ fn reason(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Worker {
-    /// Does something for a run or a viewer. When it fails, that run's picture is begun anew, or that viewer is let go.
+    /// Runs `act` for a run or a viewer. If it panics, that run's screen is reset, or that viewer is
+    /// detached.
     pub(super) fn contained(&mut self, whose: FaultScope, now: Instant, act: impl FnOnce(&mut Self)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| act(self)));
         let Err(panic) = outcome else { return };
@@ -138,7 +140,8 @@ impl Worker {
             slot.run.faults.go_blind(now);
         }
         for id in &slot.viewers {
-            // A terminal that is sent live bytes shows more than we know; the others are drawn from what we know.
+            // A terminal that gets live bytes shows more than we know; the others are drawn from what we
+            // know.
             if let Some(viewer) = self.viewers.get_mut(id).filter(|viewer| viewer.mode == Mode::Composed) {
                 viewer.is_stale = true;
             }
@@ -146,7 +149,7 @@ impl Worker {
         self.sync_interest(number);
     }
 
-    /// Names a run whose picture was lost where people look for what is wrong.
+    /// Adds a warning about a run whose screen was lost.
     pub(super) fn tell_faults(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let Some(resets) = slot.run.faults.take_news() else { return };
@@ -159,7 +162,7 @@ impl Worker {
     }
 }
 
-/// A run that has gone is warned of no longer.
+/// Removes the warning about a run that has gone.
 pub(super) fn retract(warnings: &Warnings, run: RunKey) {
     let subject = subject(run);
     let mut all = warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -171,7 +174,7 @@ fn subject(run: RunKey) -> String {
 }
 
 impl Run {
-    /// Begins anew with a blank screen of the same size. What was in the middle of being done is not known.
+    /// Resets to a blank screen of the same size, because the state in the middle of an operation is unknown.
     pub(super) fn start_over(&mut self, now: Instant, facts: &mut FactQueue) {
         self.faults.display_reset();
         let handle = std::sync::Arc::clone(&self.handle);

@@ -1,6 +1,5 @@
-//! What the door may touch of a hosted run: its screen under a short lock, its ring, its progress.
-//!
-//! Owns the sharing between a worker and the door. Refuses writing to the ring or the terminal: that is the worker's.
+//! What the door may use of a hosted run: its screen under a short lock, its ring, its progress. Only the
+//! worker writes to the ring's control words and the terminal.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use super::log_times::LogTimes;
 use super::versions::Versions;
 
-/// How far a run has come. A value to wait on, never a bell.
+/// How far a run has come: a value to wait on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// The offset up to which the screen has been fed.
@@ -26,12 +25,12 @@ pub(crate) struct Progress {
     pub(crate) size: Option<Size>,
     /// The log's end, once the child is over.
     pub(crate) exited_at: Option<u64>,
-    /// How it ended and the log's end, once the engine has said so.
+    /// How it ended and the log's end, once the engine has announced it.
     pub(crate) told_exit: Option<(Exit, u64)>,
     /// Nothing more will come: the run was released or lost.
     pub(crate) is_over: bool,
-    /// The screen shows what there was when the run was hosted. False only while a daemon that has just started
-    /// restores what an earlier one left.
+    /// The screen shows what there was when the run was hosted. False only while a daemon that has just
+    /// started restores what an earlier one left.
     pub(crate) is_ready: bool,
 }
 
@@ -45,19 +44,19 @@ pub(crate) struct ScreenHandle {
     pub(crate) progress: watch::Sender<Progress>,
     /// The holder's pid.
     pub(crate) holder_pid: i32,
-    /// When the holder started, as the kernel counts; none when it was gone already.
+    /// The holder's start time, as the kernel counts; `None` when it was gone already.
     pub(crate) holder_start_time: Option<u64>,
     /// The child's pid.
     pub(crate) child_pid: i32,
-    /// One program at a time writes: a paste in pieces is not interleaved with another's.
+    /// Allows one program at a time to write: a paste in pieces is not interleaved with another's.
     pub(crate) turn: Arc<Semaphore>,
-    /// What its screen may keep.
+    /// The limits of its screen.
     pub(crate) limits: Limits,
     /// The terminal, for its modes.
     master: OwnedFd,
-    /// What readers were told; a std mutex, held for one look.
+    /// The versions that readers have got; a std mutex, held for one access.
     versions: Mutex<Versions>,
-    /// When the output came; a std mutex, held for one look.
+    /// The times of output; a std mutex, held for one access.
     times: Mutex<LogTimes>,
     /// A std mutex: held for one slice of parsing or one extraction of text, never across an await.
     screen: Mutex<Screen>,
@@ -82,24 +81,24 @@ impl ScreenHandle {
         }
     }
 
-    /// The screen. A panic while it was held is survived: the emulator resets itself.
+    /// The screen. It survives a panic while it was locked: the emulator resets itself.
     pub(crate) fn screen(&self) -> MutexGuard<'_, Screen> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The versions of the screen that readers were told.
+    /// The versions of the screen that readers have got.
     pub(crate) fn versions(&self) -> MutexGuard<'_, Versions> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When the output came.
+    /// The times of output.
     pub(crate) fn times(&self) -> MutexGuard<'_, LogTimes> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns when the screen can be shown.
     pub(crate) async fn ready(&self) {
-        // The sender is this handle's own, so it cannot have gone.
+        // The handle has the sender, so it cannot be gone.
         let mut progress = self.progress.subscribe();
         drop(progress.wait_for(|progress| progress.is_ready || progress.is_over).await);
     }
@@ -109,14 +108,15 @@ impl ScreenHandle {
         &self.master
     }
 
-    /// Whether the child reads whole lines and shows none of them: a password, most likely.
+    /// Returns true if the child reads whole lines without echo: most likely a password.
     pub(crate) fn is_secret(&self) -> bool {
         tcgetattr(&self.master).is_ok_and(|modes| {
             modes.local_modes.contains(LocalModes::ICANON) && !modes.local_modes.contains(LocalModes::ECHO)
         })
     }
 
-    /// Whether the child still reads whole lines, of which the kernel keeps 4,095 bytes and drops the rest.
+    /// Returns true if the child still reads whole lines, of which the kernel keeps 4,095 bytes and drops the
+    /// rest.
     pub(crate) fn is_canonical(&self) -> bool {
         tcgetattr(&self.master).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
     }

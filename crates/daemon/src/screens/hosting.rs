@@ -1,7 +1,6 @@
-//! A worker's holders: taking a run in, hearing its holder, and what is left to do when the holder has gone.
-//!
-//! Owns a run's place in the worker. Refuses guessing: a link that ended without a release is a loss, and is swept.
-//! Refuses adopting what it cannot watch.
+//! A worker's holders: hosting a run, reading its holder's messages, and cleaning up after the holder has
+//! gone. A link that ended without a release is a loss, and is swept. A run that cannot be watched is not
+//! adopted.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -20,31 +19,31 @@ use super::unread_answers;
 use super::worker::{Slot, Source, Worker};
 use crate::threads;
 
-/// What a run is watched as: by which worker, under which number.
+/// Where a run is watched: by which worker, under which number.
 #[derive(Clone, Copy)]
 pub(super) struct WorkerSlot {
     pub(super) worker: usize,
     pub(super) number: u64,
 }
 
-/// Registers a run's descriptors with a worker's epoll, to be told of nothing yet. Only this can fail for want of memory or
-/// of watches; beginning to listen cannot.
+/// Registers a run's descriptors with a worker's epoll, without events yet. Only this can fail for lack of
+/// memory or watches; enabling events cannot.
 pub(super) fn register(epoll: BorrowedFd<'_>, new: &NewRun, number: u64) -> Result<()> {
     let data = |source: Source| epoll::EventData::new_u64(source.token());
-    // Even whoever wants to hear nothing hears of a hang-up; until the run is hosted, once is enough.
+    // A hang-up is reported even without requested events; until the run is hosted, once is enough.
     let silent = epoll::EventFlags::ONESHOT;
     epoll::add(epoll, &new.wake, data(Source::Ring(number)), silent)?;
     let added = failpoint::watching()
         .and_then(|()| epoll::add(epoll, new.link.as_fd(), data(Source::Link(number)), silent));
     if added.is_err() {
-        // Closing would not be enough: its holder has the same descriptor open.
+        // Closing would not suffice: its holder has the same descriptor open.
         let _gone = epoll::delete(epoll, &new.wake);
     }
     added
 }
 
 impl Worker {
-    /// Watches a run that may be registered already; its number.
+    /// Watches a run that may be registered already; returns its number.
     fn watch(&mut self, new: &mut NewRun) -> (u64, Result<()>) {
         let data = |source: Source| epoll::EventData::new_u64(source.token());
         let number = new.place.map_or(self.next_slot, |place| place.number);
@@ -66,7 +65,7 @@ impl Worker {
         if let Some(adopted) = new.adopted.take() {
             self.facts.push_input(*adopted);
         }
-        // First, so that the answer to the spawn has what the launch lacks.
+        // First, so that the reply to the spawn has what the launch lacks.
         if let Some(agent) = &new.agent {
             self.facts.push_fact(new.handle.run, RunFact::Launched(agent.launched.clone()));
         }
@@ -78,7 +77,7 @@ impl Worker {
         self.by_run.insert(key, number);
         self.slots.insert(number, Slot { run, wake, viewers: Vec::new(), is_waiting_for_room: false });
         if let Err(error) = watched {
-            // One that was only started and cannot be watched (the kernel limits watches) would hang for ever: it ends as
+            // A new run that cannot be watched (the kernel limits watches) would hang for ever: it ends as
             // lost instead.
             tracing::error!(%error, "a run could not be watched");
             if let Some(slot) = self.slots.get_mut(&number) {
@@ -102,13 +101,13 @@ impl Worker {
         match slot.run.hear_holder(now, &mut self.facts) {
             LinkState::Here => {
                 slot.run.say_exit_if_drained(now, &mut self.facts);
-                // An exit may have been said before the last bytes were taken.
+                // An exit may have been announced before the last bytes were read.
                 self.ready.insert(number);
                 self.go_on_hearing(number, now);
                 self.sync_interest(number);
             }
             LinkState::Anothers => self.on_displaced(number, now),
-            // A holder that lives has taken another link and could not say so.
+            // The holder lives, so it has accepted another link and could not report it.
             LinkState::Gone if !slot.run.is_released && slot.run.is_holder_alive() => {
                 self.on_displaced(number, now);
             }
@@ -118,13 +117,13 @@ impl Worker {
 
     pub(super) fn release(&mut self, run: RunKey, end_tree: bool, reason: &'static str, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
-        // A holder that was to go and is not told would stay for ever, whatever becomes of viewers.
+        // A holder that is not released would stay for ever, so this happens even if ending viewers fails.
         self.contained(FaultScope::Run(number), now, |worker| worker.end_viewers(number, reason, now));
         self.with_run(run, |run, _| run.release(end_tree));
         self.link_now(run, now);
     }
 
-    /// A holder closed its link: it was released, or it was killed.
+    /// Handles a holder that closed its link: it was released, or it was killed.
     pub(super) fn holder_gone(&mut self, number: u64, now: Instant) {
         let Some(mut slot) = self.slots.remove(&number) else { return };
         let run = slot.run.key();
@@ -139,7 +138,7 @@ impl Worker {
         unread_answers::retract(&self.warnings, run);
         displaced::retract(&self.warnings, run);
         if !attempt("the last output", run, || self.drain(&mut slot.run, now)) {
-            // How it ended is behind the rest of its output, drawn or not.
+            // The exit comes after the rest of the output, drawn or not.
             slot.run.faults.go_blind(now);
             attempt("the rest of the last output", run, || self.drain(&mut slot.run, now));
         }
@@ -167,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// Takes all output there is, as far as it is not too costly for the others.
+    /// Draws all remaining output, as far as it is not too costly for the others.
     fn drain(&mut self, run: &mut Run, now: Instant) {
         run.budget.end_at_once();
         while let Some(advance) = run.advance(&mut self.buffer, now) {
@@ -177,7 +176,7 @@ impl Worker {
         }
     }
 
-    /// Cleans up after a killed holder on another thread, because looking through every process may take a while.
+    /// Cleans up after a killed holder on another thread, because searching every process may take a while.
     pub(super) fn sweep(&self, run: &Run) {
         let (key, token, seen) = (run.key(), run.token.clone(), run.seen);
         let (pid, start_time) = (run.handle.child_pid, run.child_start_time);
@@ -187,15 +186,15 @@ impl Worker {
                 tracing::warn!(%error, run = ?key, "could not sweep after a lost holder");
             }
             let fact = Input::Fact { run: key, fact: RunFact::Lost { final_offset: seen } };
-            // The daemon is ending when nobody listens.
+            // The receiver is gone only when the daemon is ending.
             drop(engine.blocking_send(fact));
         };
         drop(threads::run(sweeper));
     }
 }
 
-/// Ends a holder that does not answer and what descends from it; its end is then noticed and swept like any other loss.
-/// On another thread, because looking through a tree may take a while.
+/// Ends a holder that does not answer and its descendants; its end is then noticed and swept like any other
+/// loss. On another thread, because searching a tree may take a while.
 pub(super) fn kill_holder(run: &mut Run) {
     let (pid, start_time) = (run.handle.holder_pid, run.holder_start_time);
     let ending = move || start_time.is_some_and(|start_time| holder::end_silent_holder(pid, start_time));

@@ -1,11 +1,9 @@
-//! The one way bytes reach a child: ordered, bounded, acknowledged.
+//! The one queue through which bytes reach a child: ordered, bounded, acknowledged. It never blocks, and
+//! every job with a waiting caller gets the number of bytes written.
 //!
-//! Owns the ways out: the terminal itself and the holder's queue. Refuses blocking and refuses silence: every job with
-//! somebody waiting is told how much was written.
-//!
-//! A person's keystrokes go straight to the terminal while nothing else is queued, which saves a hop; everything else,
-//! and whatever the terminal did not take, goes through the holder's queue with ids, so that a daemon that dies cannot
-//! type a prompt twice.
+//! A person's keystrokes go straight to the terminal while nothing else is queued, which saves a hop;
+//! everything else, and whatever the terminal did not accept, goes through the holder's queue with ids, so
+//! that a daemon that dies cannot type a prompt twice.
 
 mod job;
 mod queue;
@@ -72,13 +70,12 @@ impl Outlet for PtyOutlet<'_> {
 }
 
 impl InputQueue {
-    /// The input of a run whose holder speaks this version and has accepted inputs up to this id, from a daemon before
-    /// this one.
+    /// The input of a run whose holder has accepted inputs up to this id, from an earlier daemon.
     pub(crate) fn new(last_input_id: u64, wire_version: u16) -> Self {
         Self { queue: Queue::new(last_input_id), has_keys: wire_version >= WIRE_WITH_KEYS }
     }
 
-    /// A viewer's keystrokes. They are always taken.
+    /// Adds a viewer's keystrokes. They are always accepted.
     pub(crate) fn type_keys(
         &mut self,
         typist: ViewerId,
@@ -94,27 +91,27 @@ impl InputQueue {
         );
     }
 
-    /// Whether so many of a viewer's keys wait that it is to be read no further, or not yet again.
+    /// Returns true if so many of a viewer's keys wait that it is not to be read for now.
     pub(crate) fn is_full_for(&self, typist: ViewerId, was_full: bool) -> bool {
         self.queue.is_full_for(typist, was_full)
     }
 
-    /// The emulator's answers to queries.
+    /// Adds the emulator's answers to queries.
     pub(crate) fn answer(&mut self, bytes: &[u8], handle: &ScreenHandle, link: &mut Link) {
         self.queue.answer(bytes, Instant::now(), &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
-    /// How many answers were dropped since this was asked last, because the child does not read them.
+    /// Returns how many answers were dropped since the last call, because the child does not read them.
     pub(crate) fn take_dropped_answers(&mut self) -> u64 {
         self.queue.take_dropped_answers()
     }
 
-    /// A job somebody waits for.
+    /// Adds a job with a waiting caller.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, handle: &ScreenHandle, link: &mut Link) {
         self.queue.write(job, now, &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
-    /// The holder wrote, cancelled or refused an input.
+    /// Records that the holder wrote, cancelled or refused an input.
     pub(crate) fn done(&mut self, id: u64, written: u64, handle: &ScreenHandle, link: &mut Link) {
         self.queue.done(
             id,
@@ -141,33 +138,33 @@ impl InputQueue {
         self.queue.go_on(state, obstacle, Instant::now(), &mut out);
     }
 
-    /// When the input queue wants to be looked at.
+    /// When the queue must be checked.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.queue.due()
     }
 
-    /// Gives up jobs whose time is over and looks whether a held one may go.
+    /// Cancels jobs whose time is over and checks whether a held one may go.
     pub(crate) fn pass(&mut self, now: Instant, handle: &ScreenHandle, link: &mut Link) {
         self.queue.pass(now, &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
-    /// On which conditions the job goes that has been held and is about to go.
+    /// The conditions of the held job that is about to go.
     pub(crate) fn about_to_go(&self, now: Instant) -> Option<Guard> {
         self.queue.about_to_go(now)
     }
 
-    /// Something stands in the way of the job that has been held.
+    /// Refuses the held job because of an obstacle.
     pub(crate) fn refuse_held(&mut self, obstacle: TypingOutcome) {
         self.queue.refuse_held(obstacle);
     }
 
-    /// Another program may have typed meanwhile, and the holder has accepted inputs up to this id. What was on its way
-    /// is reported as far as it was acknowledged.
+    /// Handles that another program may have typed meanwhile, and that the holder has accepted inputs up to
+    /// this id. What was on its way is reported as far as it was acknowledged.
     pub(crate) fn inherit(&mut self, last_input_id: u64) {
         self.queue.inherit(last_input_id);
     }
 
-    /// The child is gone: nothing more will be written.
+    /// Clears the queue after the child has gone: nothing more will be written.
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
     }

@@ -1,5 +1,5 @@
-//! What is kept of runs that another run of their process followed: the last output, the last screen with its history, and
-//! how each ended. Files below the data directory, so the daemon's death takes nothing.
+//! Stores what is kept of a run when another run of its process follows: the last output, the last screen
+//! with its history, and how it ended. The files are below the data directory, so they survive the daemon.
 //!
 //! A file is one line of JSON, the screen's checkpoint, the times of the log, and the log.
 
@@ -18,13 +18,13 @@ use super::handle::{Progress, ScreenHandle};
 use super::log_times::LogTimes;
 use super::readable::{Log, ReadableRun};
 
-/// Earlier runs of one process that are kept.
+/// The earlier runs of one process that are kept.
 const MOST_RUNS: usize = 3;
 /// Bytes of one run's log that are kept, the newest ones.
 const MOST_LOG: u64 = 512 << 10; // 512 KiB
 /// Bytes of one run's screen with its history; a longer one is kept without its history.
 const MOST_SCREEN: usize = 512 << 10; // 512 KiB
-/// A file longer than this is none of ours: log, screen, times and a line.
+/// A file longer than this is not ours: log, screen, times and a line.
 const MOST_FILE: u64 = 2 << 20; // 2 MiB
 
 /// The first line of a file.
@@ -32,7 +32,7 @@ const MOST_FILE: u64 = 2 << 20; // 2 MiB
 struct Header {
     started_at: u64,
     exit: Option<Exit>,
-    /// Where the log that is kept begins.
+    /// Where the kept log begins.
     log_start: u64,
     /// Bytes of each part.
     screen: usize,
@@ -44,9 +44,10 @@ struct Header {
 pub(crate) struct KeptRuns {
     files: RunFiles,
     limits: Limits,
-    /// Runs that are about to be written. A run whose process is removed meanwhile is taken out and not written.
+    /// Runs that are about to be written. One whose process is removed meanwhile is taken out and not
+    /// written.
     pending: Mutex<HashSet<RunKey>>,
-    /// One writer or remover at a time, for as long as a file takes.
+    /// Allows one writer or remover at a time.
     writing: Mutex<()>,
 }
 
@@ -56,12 +57,12 @@ impl KeptRuns {
         Self { files, limits, pending: Mutex::default(), writing: Mutex::default() }
     }
 
-    /// Announces that a run is going to be kept.
+    /// Announces that a run is going to be stored.
     pub(crate) fn expect(&self, run: RunKey) {
         locked(&self.pending).insert(run);
     }
 
-    /// Writes what is kept of a run that was announced. Blocks for as long as the disk takes.
+    /// Stores a run that was announced. Blocks as long as the disk takes.
     pub(crate) fn keep(&self, handle: &ScreenHandle, former: FormerRun) {
         let _one_at_a_time = locked(&self.writing);
         if !locked(&self.pending).remove(&former.run) {
@@ -80,7 +81,7 @@ impl KeptRuns {
         }
     }
 
-    /// Forgets everything about a process whose entry is gone.
+    /// Removes everything of a process whose entry is removed.
     pub(crate) fn forget(self: &Arc<Self>, process: ProcessId) {
         locked(&self.pending).retain(|run| run.process != process);
         let kept = Arc::clone(self);
@@ -90,17 +91,17 @@ impl KeptRuns {
         }));
     }
 
-    /// Forgets every process but these.
+    /// Removes every process but these.
     pub(crate) fn retain(&self, known: &HashSet<String>) {
         self.files.retain(|process| known.contains(process));
     }
 
-    /// The runs of a process that are kept, oldest first.
+    /// The kept runs of a process, oldest first.
     pub(crate) fn runs(&self, process: ProcessId) -> Vec<u32> {
         self.files.runs(&process.to_string())
     }
 
-    /// What is kept of a run.
+    /// Reads a kept run.
     pub(crate) fn read(&self, key: RunKey) -> Option<KeptRun> {
         let file = self.files.read(&key.process.to_string(), key.run.0, MOST_FILE);
         let file =
@@ -161,7 +162,7 @@ fn newest(log: &dyn Log) -> (u64, Vec<u8>) {
     (start, bytes)
 }
 
-/// What is kept of one run, read back.
+/// One kept run, read back.
 pub(crate) struct KeptRun {
     key: RunKey,
     progress: watch::Sender<Progress>,
@@ -176,7 +177,8 @@ struct KeptLog {
 }
 
 impl KeptRun {
-    /// Reads a file; none when it is damaged. A screen that this version cannot read is drawn from the log.
+    /// Parses a file; `None` when it is damaged. A screen that this version cannot read is drawn from the
+    /// log.
     fn parse(key: RunKey, file: &[u8], limits: Limits) -> Option<Self> {
         let line = file.iter().position(|byte| *byte == b'\n')?;
         let header: Header = serde_json::from_slice(file.get(..line)?).ok()?;
@@ -259,7 +261,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of the run before this one that is newest among those that are there.
+/// The newest existing run before this one.
 pub(crate) fn newest_before(present: RunNumber, kept: &[u32], hosted: Option<u32>) -> Option<u32> {
     kept.iter().copied().chain(hosted).filter(|run| *run < present.0).max()
 }

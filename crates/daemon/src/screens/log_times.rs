@@ -1,8 +1,8 @@
 //! When the bytes of a log came: a bounded list of marks, for `qd logs --timestamps` and `qd logs --since`.
 //!
-//! A mark says that the bytes from its offset up to the next mark's came between two moments. Marks are a tenth of a
-//! second apart at first. When there are too many, neighbours are joined and the distance doubles, so a long life costs
-//! no more memory than a short one and old output is placed less exactly than new.
+//! A mark states that the bytes from its offset up to the next mark's came between two moments. Marks are a
+//! tenth of a second apart at first. When there are too many, neighbours are joined and the distance doubles,
+//! so a long life costs no more memory than a short one, and old output is dated less exactly than new.
 
 /// Distance of two marks at first, in milliseconds.
 const FIRST_STEP: u64 = 100;
@@ -36,7 +36,7 @@ impl Default for LogTimes {
 }
 
 impl LogTimes {
-    /// Bytes from `offset` on came now. A clock that was set back begins a new mark.
+    /// Records that bytes from `offset` on came now. A clock that was set back begins a new mark.
     pub(crate) fn record(&mut self, offset: u64, now_ms: u64) {
         if let Some(last) = self.marks.last_mut()
             && now_ms >= last.first_ms
@@ -51,23 +51,23 @@ impl LogTimes {
         self.marks.push(Mark { offset, first_ms: now_ms, last_ms: now_ms });
     }
 
-    /// The mark that a byte belongs to; none when nothing is known of it.
+    /// The mark of a byte; `None` when its time is unknown.
     pub(crate) fn at(&self, offset: u64) -> Option<Mark> {
         let behind = self.marks.partition_point(|mark| mark.offset <= offset);
         behind.checked_sub(1).and_then(|index| self.marks.get(index)).copied()
     }
 
-    /// The first mark behind a byte.
+    /// The first mark after a byte.
     pub(crate) fn after(&self, offset: u64) -> Option<Mark> {
         self.marks.get(self.marks.partition_point(|mark| mark.offset <= offset)).copied()
     }
 
-    /// Where the output of this moment and later begins; none when nothing came since.
+    /// Where the output of this moment and later begins; `None` when nothing came since.
     pub(crate) fn since(&self, moment_ms: u64) -> Option<u64> {
         self.marks.iter().find(|mark| mark.last_ms >= moment_ms).map(|mark| mark.offset)
     }
 
-    /// Forgets marks of which no byte is left.
+    /// Drops marks without any byte left.
     pub(crate) fn forget_before(&mut self, oldest: u64) {
         let behind = self.marks.partition_point(|mark| mark.offset <= oldest);
         drop(self.marks.drain(..behind.saturating_sub(1)));
@@ -88,7 +88,7 @@ impl LogTimes {
         numbers.flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Reads what `encode` wrote; none when it is no such thing.
+    /// Decodes what `encode` wrote; `None` for anything else.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (marks, rest) = bytes.as_chunks::<ENCODED>();
         if !rest.is_empty() || marks.len() > MAX_MARKS {

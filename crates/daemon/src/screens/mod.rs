@@ -1,12 +1,12 @@
 //! The data plane: every run's ring, emulator, viewers and input, on a few dedicated threads.
 //!
-//! Owns the workers and the index of hosted runs. Refuses decisions: orders come from the engine's effects, and what
-//! becomes known goes back as facts. Refuses async: VT parsing is CPU work and never runs on the door's time.
+//! Orders come from the engine's effects, and facts go back. There is no async here: parsing output is CPU
+//! work and must not run on the door's thread.
 //!
-//! | thread | owns | hears | says | when others are slow |
+//! | thread | owns | receives | sends | when others are slow |
 //! |---|---|---|---|---|
 //! | `screens-N` (2 to 4) | its runs: link, ring position, viewers, input queue | bounded orders, rings, links, viewers, by epoll | facts (kept and retried when the engine's queue is full), viewers' frames | never waits: a full viewer is skipped ahead by repaint, a full engine queue is retried |
-//! | `patterns`, `patterns-slow` | open searches for patterns | text to look at, bounded | what was found | a search that falls too far behind ends, and is told so |
+//! | `patterns`, `patterns-slow` | open searches for patterns | text to search, bounded | matches | a search that falls too far behind ends with an error |
 
 mod alert;
 mod budget;
@@ -69,13 +69,14 @@ use worker::{OrderSender, Worker};
 
 use crate::records::Warnings;
 
-/// Fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one core.
+/// The fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one
+/// core.
 const WORKERS: std::ops::RangeInclusive<usize> = 2..=4;
 
-/// Where the numbers begin of runs that were registered before they were hosted.
+/// The first number of runs that are registered before they are hosted.
 const REGISTERED: u64 = 1 << 32;
 
-/// How long holders that were let go may take: their trees are gone already, or end within three seconds.
+/// How long released holders may take to exit: their trees are gone already, or end within three seconds.
 const FINISH: Duration = Duration::from_secs(4);
 
 /// All hosted runs. Cheap to clone.
@@ -87,11 +88,11 @@ pub(crate) struct Screens {
 struct Index {
     workers: Vec<OrderSender>,
     next: AtomicUsize,
-    /// What each screen may keep.
+    /// The limits of each screen.
     limits: Limits,
     /// What is kept of earlier runs.
     kept: Arc<KeptRuns>,
-    /// How many runs are being kept and let go.
+    /// How many runs are being stored and released.
     retiring: value::Sender<usize>,
     /// Which runs are hosted where. A short lock: look-ups and inserts only.
     runs: RwLock<HashMap<RunKey, Hosted>>,
@@ -125,7 +126,7 @@ impl Screens {
         Ok(Self { shared: Arc::new(index) })
     }
 
-    /// What each screen may keep.
+    /// The limits of each screen.
     pub(crate) fn limits(&self) -> Limits {
         self.shared.limits
     }
@@ -135,8 +136,8 @@ impl Screens {
         &self.shared.kept
     }
 
-    /// Begins to keep what a run that another one follows has printed; its holder is let go when the disk has it, so that
-    /// a daemon that dies in between loses nothing. `then` runs last.
+    /// Stores what a run has printed when another one follows; its holder is released once the disk has it,
+    /// so that a daemon that dies in between loses nothing. `then` runs last.
     pub(crate) fn retire(&self, former: FormerRun, then: impl FnOnce() + Send + 'static) {
         let Some(handle) = self.find(former.run) else { return then() };
         self.shared.kept.expect(former.run);
@@ -145,7 +146,7 @@ impl Screens {
         drop(tokio::spawn(async move {
             handle.ready().await;
             let kept = Arc::clone(screens.kept());
-            // A panic in there has been told; the holder goes all the same.
+            // The panic hook has reported a panic; the holder is released all the same.
             drop(crate::threads::run(move || kept.keep(&handle, former)).await);
             let run = former.run;
             screens.order(run, Order::Release { run, end_tree: true, reason: "restarted" });
@@ -155,11 +156,11 @@ impl Screens {
         }));
     }
 
-    /// Has a run watched that is to be hosted: so nobody hears of one that cannot be.
+    /// Watches a run that is to be hosted, so that one that cannot be watched is never announced.
     pub(crate) fn watch(&self, run: &mut NewRun) -> io::Result<()> {
         let turn = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let worker = turn % self.shared.workers.len();
-        // Workers number what nobody has numbered before from one on.
+        // Workers number other runs from one on.
         let number = REGISTERED + turn as u64;
         register(self.shared.workers[worker].epoll.as_fd(), run, number)?;
         run.place = Some(WorkerSlot { worker, number });
@@ -175,7 +176,7 @@ impl Screens {
         self.shared.workers[worker].send(Order::Host(Box::new(run)));
     }
 
-    /// Forgets a run that was released or lost; its worker drops the rest.
+    /// Removes a run that was released or lost; its worker drops the rest.
     pub(crate) fn forget(&self, run: RunKey) {
         self.write().remove(&run);
     }
@@ -185,7 +186,7 @@ impl Screens {
         self.read().get(&run).map(|hosted| Arc::clone(&hosted.handle))
     }
 
-    /// Tells the worker that hosts this run; whether there is one.
+    /// Sends an order to the worker that hosts this run; returns false if there is none.
     pub(crate) fn order(&self, run: RunKey, order: Order) -> bool {
         let worker = self.read().get(&run).map(|hosted| hosted.worker);
         if let Some(worker) = worker {
@@ -194,7 +195,7 @@ impl Screens {
         worker.is_some()
     }
 
-    /// Sounds on the terminals of people who look at another run than this.
+    /// Alerts people who look at another run than this.
     pub(crate) fn alert(&self, about: RunKey, title: &str, body: &str) {
         let sound: Arc<[u8]> = alert::sound(title, body).into();
         for worker in &self.shared.workers {
@@ -202,16 +203,16 @@ impl Screens {
         }
     }
 
-    /// Waits until every holder that was let go has gone, or until it has taken too long.
+    /// Waits until every released holder has exited, up to a time limit.
     pub(crate) async fn finish(&self) {
         let mut retiring = self.shared.retiring.subscribe();
         let all = async {
-            // The sender is this value's own, so it cannot have gone.
+            // This value has the sender, so it cannot be gone.
             drop(retiring.wait_for(|count| *count == 0).await);
             for worker in &self.shared.workers {
                 let (told, finished) = oneshot::channel();
                 worker.send(Order::Finish(told));
-                // A worker that has ended has nobody to wait for.
+                // A worker that has ended has no holders to wait for.
                 let _ended = finished.await;
             }
         };
@@ -220,8 +221,8 @@ impl Screens {
         }
     }
 
-    /// The run whose holder is this process: how a caller's lineage is turned into an identity. A pid that has gone round
-    /// is nobody's holder.
+    /// The run whose holder is this process: turns a caller's lineage into an identity. A recycled pid does
+    /// not match.
     pub(crate) fn run_of_holder(&self, pid: i32, start_time: u64) -> Option<RunKey> {
         let is_holder = |handle: &ScreenHandle| {
             handle.holder_pid == pid && handle.holder_start_time.is_none_or(|started| started == start_time)

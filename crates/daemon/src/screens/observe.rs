@@ -1,7 +1,5 @@
-//! Looking at an agent's screen: when it changes, and at most so often.
-//!
-//! Owns the pace of looks and what the engine was last told. Refuses reading screens itself (a [`Detector`] does) and
-//! refuses costing anything for a run that is no agent's: that has no observer.
+//! Reads an agent's screen when it changes, at a limited rate, and reports what is new to the engine. A
+//! [`Detector`] interprets the screen. Runs that are not agents have no observer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,18 +15,18 @@ use super::facts::FactQueue;
 use super::run::Run;
 use crate::clock;
 
-/// A changing screen is looked at this often; its first change after a pause at once, and its last always.
+/// How often a changing screen is read; its first change after a pause at once, and its last always.
 const LOOK: Duration = Duration::from_millis(50);
-/// Rules that failed so often are asked no longer.
+/// Rules that failed this often are not applied any more.
 const MAX_FAILURES: u32 = 8;
 
-/// What a worker needs of an agent's run.
+/// What a worker needs for an agent's run.
 pub(crate) struct ObservedAgent {
-    /// None: nobody can read its screen.
+    /// `None` when its screen cannot be read.
     pub(crate) detector: Option<Detector>,
     /// What is known from the launch.
     pub(crate) launched: Launched,
-    /// How long the screen must stand still between a paste and the key that submits it.
+    /// How long the screen must be unchanged between a paste and the key that submits it.
     pub(crate) settle: Duration,
 }
 
@@ -37,13 +35,13 @@ pub(crate) struct Observer {
     detector: Detector,
     looked_at: Option<Instant>,
     due: Option<Instant>,
-    /// What the last look showed.
+    /// The result of the last read.
     shown: ScreenSeen,
-    /// The text of a draft in the composer, at the last look.
+    /// The text of a draft in the composer, at the last read.
     written: Written,
-    /// What the engine was told.
+    /// What the engine has got.
     said: Option<ScreenSeen>,
-    /// What the last looks made of an earlier report, not told yet.
+    /// A revised report that was not sent yet.
     revised: Option<RunFact>,
     /// How often its rules failed.
     failures: u32,
@@ -63,24 +61,24 @@ impl Observer {
         }
     }
 
-    /// Its manifest has changed: everything is looked at anew.
+    /// Replaces the rules: everything is read again.
     pub(crate) fn replace(&mut self, detector: Detector, now: Instant) {
         self.detector = detector;
         self.failures = 0;
         self.due = Some(now);
     }
 
-    /// What the stream said.
+    /// Returns the facts from what the stream reported.
     pub(crate) fn hear(&mut self, news: &[term::Fact]) -> Vec<RunFact> {
         let hear =
             |detector: &mut Detector| news.iter().filter_map(|fact| detector.hear(fact)).map(fact).collect();
         self.attempt(hear).unwrap_or_default()
     }
 
-    /// The screen may have changed: looks now, or soon. What is new.
+    /// Reads a screen that may have changed, now or soon; returns what is new.
     pub(crate) fn changed(&mut self, screen: &Screen, now: Instant) -> Vec<RunFact> {
         if screen.is_synchronizing() {
-            // Half a picture; the end of the update, or its time limit, leads back here.
+            // The update is incomplete; its end, or its time limit, leads back here.
             return Vec::new();
         }
         if let Some(next) = self.looked_at.map(|at| at + LOOK).filter(|next| *next > now) {
@@ -92,7 +90,7 @@ impl Observer {
         self.news()
     }
 
-    /// Looks without waiting for its turn.
+    /// Reads the screen now, whatever the rate.
     pub(crate) fn look_now(&mut self, screen: &Screen, now: Instant) -> &ScreenSeen {
         self.due = None;
         let looked = self.attempt(|detector| {
@@ -101,7 +99,7 @@ impl Observer {
             Some(look)
         });
         if looked.is_none() {
-            // What it cannot read is not known.
+            // What it cannot read is unknown.
             (self.looked_at, self.shown) = (Some(now), ScreenSeen::default());
             self.written = Written::default();
         }
@@ -120,7 +118,7 @@ impl Observer {
         &self.shown
     }
 
-    /// What the engine has not been told yet.
+    /// What the engine has not got yet.
     pub(crate) fn news(&mut self) -> Vec<RunFact> {
         let is_new = self.said.as_ref() != Some(&self.shown);
         let look = is_new.then(|| RunFact::Looked(Box::new(self.shown.clone())));
@@ -130,8 +128,8 @@ impl Observer {
         self.revised.take().into_iter().chain(look).collect()
     }
 
-    /// Lets the rules judge something. Rules that fail cost their agent its state, not its screen; nothing if they did, or
-    /// have too often.
+    /// Applies the rules. Rules that panic cost their agent its state, not its screen; returns `None` if they
+    /// did, or have too often.
     fn attempt<T>(&mut self, judge: impl FnOnce(&mut Detector) -> T) -> Option<T> {
         if self.failures >= MAX_FAILURES {
             return None;
@@ -144,12 +142,12 @@ impl Observer {
         outcome.ok()
     }
 
-    /// The text of a draft in the composer, at the last look.
+    /// The text of a draft in the composer, at the last read.
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
 
-    /// When a look is owed.
+    /// When a read is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -163,7 +161,8 @@ fn fact(heard: StreamEvidence) -> RunFact {
 }
 
 impl Run {
-    /// What a restored screen says, before anything new is fed: reports an earlier daemon heard are on it.
+    /// Reports what a restored screen shows, before anything new is fed: it has reports that an earlier
+    /// daemon received.
     pub(super) fn begin_observing(&mut self, now: Instant, facts: &mut FactQueue) {
         let handle = Arc::clone(&self.handle);
         let screen = handle.screen();
@@ -172,8 +171,8 @@ impl Run {
         self.observe(&screen, &reports, now, facts);
     }
 
-    /// Hears what the stream said and looks at what it left on the screen. While an earlier log is replayed the screen
-    /// shows the past, which is not looked at.
+    /// Processes what the stream reported and reads the screen. While an earlier log is replayed the screen
+    /// shows the past, and is not read.
     pub(super) fn observe(
         &mut self,
         screen: &Screen,
@@ -191,7 +190,7 @@ impl Run {
         heard.into_iter().chain(looked).for_each(|fact| facts.push_fact(key, fact));
     }
 
-    /// The screen is another one: what it showed is not known until it is looked at again.
+    /// Handles another screen: what it shows is unknown until it is read again.
     pub(super) fn look_anew(&mut self, now: Instant, facts: &mut FactQueue) {
         let key = self.key();
         let Some(observer) = &mut self.observer else { return };
@@ -199,25 +198,25 @@ impl Run {
         observer.news().into_iter().for_each(|news| facts.push_fact(key, news));
     }
 
-    /// Looks by other rules from now on.
+    /// Applies other rules from now on.
     pub(super) fn observe_with(&mut self, detector: Detector, now: Instant) {
         if let Some(observer) = &mut self.observer {
             observer.replace(detector, now);
         }
     }
 
-    /// What the screen shows right now; nothing is known of a run that is no agent's.
+    /// What the screen shows right now; unknown for a run that is not an agent.
     pub(super) fn look_now(&mut self, now: Instant) -> ScreenSeen {
         let handle = Arc::clone(&self.handle);
         let Some(observer) = &mut self.observer else { return ScreenSeen::default() };
         let look = observer.look_now(&handle.screen(), now).clone();
-        // The engine hears of it too, at the next opportunity: what stood in the way is news.
+        // The engine gets it too, at the next opportunity: what blocked the typing is news.
         observer.due = observer.said.as_ref().is_none_or(|said| *said != look).then_some(now);
         self.typewriter.looked(&look, now);
         look
     }
 
-    /// Says what the screen shows at the end, whether or not its turn has come.
+    /// Reports what the screen shows at the end, whatever the rate.
     pub(super) fn say_last_look(&mut self, now: Instant, facts: &mut FactQueue) {
         let (key, handle) = (self.key(), Arc::clone(&self.handle));
         let Some(observer) = &mut self.observer else { return };

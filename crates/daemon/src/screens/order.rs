@@ -1,6 +1,4 @@
-//! What a worker is told.
-//!
-//! Owns the closed list of orders and what travels with them. Refuses answers: facts and oneshots carry those.
+//! The orders to a worker, as a closed list, and their data. Results come as facts and oneshots.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -33,38 +31,38 @@ pub(crate) enum Order {
     Resize(RunKey, Size),
     /// Signal the foreground.
     Signal(RunKey, i32),
-    /// Send the child alone this signal, so that it ends.
+    /// Send only the child this signal, so that it ends.
     EndChild(RunKey, i32),
     /// End the tree: ask it with this signal, and kill it when the grace is over.
     Kill { run: RunKey, signal: i32, grace_ms: u32 },
     /// End the holder, which did not answer, and its tree.
     Sweep(RunKey),
-    /// The holder may go.
+    /// The holder may exit.
     Release { run: RunKey, end_tree: bool, reason: &'static str },
     /// Report when this pattern appears.
     Watch { run: RunKey, wait: WaitId, pattern: LinePattern, since: Option<u64> },
     /// No longer.
     Unwatch(RunKey, WaitId),
-    /// The run is over; viewers of one that is started again wait for its release.
+    /// The run is over; viewers of one that is restarted wait for its release.
     TellExit(RunKey, Ended),
-    /// Let this viewer go.
+    /// Detach this viewer.
     LetGo(RunKey, ViewerId),
     /// Take this viewer.
     Attach(Box<NewViewer>),
     /// Type this.
     Write(RunKey, WriteJob),
-    /// Look at this run's screen by these rules from now on.
+    /// Read this run's screen by these rules from now on.
     Observe(RunKey, Box<Detector>),
-    /// Type this for a program, if what the screen shows allows it.
+    /// Type this for a program, if the screen allows it.
     Type(RunKey, Box<TypeJob>),
-    /// Sound on the terminals of people who look at another run than this.
+    /// Alert people who look at another run than this.
     Alert { about: RunKey, sound: Arc<[u8]> },
-    /// The daemon ends: say so when every holder that was let go has gone.
+    /// The daemon ends: reply when every released holder has exited.
     Finish(oneshot::Sender<()>),
 }
 
 impl Order {
-    /// The run it is about, if it is about one that is hosted already.
+    /// The hosted run that it is about, if any.
     pub(super) fn run(&self) -> Option<RunKey> {
         match self {
             Self::Resize(run, _)
@@ -85,8 +83,7 @@ impl Order {
         }
     }
 
-    /// What the engine is told when this cannot be done, because it waits to be told something. Jobs with an answer of
-    /// their own answer by going.
+    /// The fact that the engine waits for when this cannot be done. Dropping a job's sender is its reply.
     pub(super) fn owed_fact(&self) -> Option<(RunKey, RunFact)> {
         match self {
             Self::Watch { run, wait, .. } => Some((*run, RunFact::Unmatched { wait: *wait })),
@@ -118,7 +115,7 @@ pub(crate) struct Ended {
     pub(crate) final_offset: u64,
     /// Another run follows.
     pub(crate) restarts: bool,
-    /// In so many milliseconds, by itself.
+    /// It restarts by itself after this many milliseconds.
     pub(crate) restarts_in_ms: Option<u64>,
 }
 
@@ -127,32 +124,32 @@ pub(crate) struct NewRun {
     pub(crate) handle: Arc<ScreenHandle>,
     pub(crate) link: Link,
     pub(crate) wake: OwnedFd,
-    /// Whether this daemon started it; an adopted one has been announced by a former daemon.
+    /// True if this daemon started it; an earlier daemon has announced an adopted one.
     pub(crate) is_new: bool,
     /// How the child ended, when it already has.
     pub(crate) exited: Option<holder::RunExit>,
     pub(crate) last_input_id: u64,
-    /// What an earlier daemon left of the screen, and the offset it stands for.
+    /// The screen of an earlier daemon, and its offset.
     pub(crate) checkpoint: Option<(u64, Vec<u8>)>,
-    /// When the child started, as the kernel counts; guards against recycled pids.
+    /// The child's start time, as the kernel counts; guards against recycled pids.
     pub(crate) child_start_time: u64,
     /// The mark its processes carry.
     pub(crate) token: String,
-    /// What is needed to look at its screen, if it is an agent's.
+    /// What reading its screen needs, if it is an agent's.
     pub(crate) agent: Option<ObservedAgent>,
-    /// What the engine is to be told before anything else, if it was adopted while the door was open.
+    /// The engine's first input about it, if it was adopted while the door was open.
     pub(crate) adopted: Option<Box<engine::Input>>,
-    /// Where it is watched already, before anybody has been told of it.
+    /// Where it is watched already, before it was announced.
     pub(super) place: Option<WorkerSlot>,
-    /// What its holder understands.
+    /// The wire version of its holder.
     pub(crate) wire_version: u16,
     /// Where its holder listens.
     pub(crate) socket: PathBuf,
 }
 
 impl NewRun {
-    /// Makes a run of what a holder said. Its screen is blank until its worker has restored it: a hundred of them are
-    /// restored while the door is already open.
+    /// Creates a run from a holder's greeting. Its screen is blank until its worker has restored it: a
+    /// hundred of them are restored while the door is already open.
     pub(crate) fn new(
         run: RunKey,
         token: String,
@@ -193,19 +190,19 @@ impl NewRun {
 /// A connection that becomes a viewer.
 pub(crate) struct NewViewer {
     pub(crate) run: RunKey,
-    /// What is left of the run when its worker has it no more.
+    /// What is left of the run when its worker no longer has it.
     pub(crate) handle: Arc<ScreenHandle>,
     pub(crate) viewer: ViewerId,
     pub(crate) socket: UnixStream,
-    /// Bytes the door had read and not understood yet.
+    /// Bytes that the door had read and not parsed yet.
     pub(crate) unread: Vec<u8>,
-    /// Bytes to be sent before anything else: the answer to `attach`.
+    /// Bytes to send first: the reply to `attach`.
     pub(crate) greeting: Vec<u8>,
     pub(crate) stream: u32,
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) take_over: bool,
-    /// On whose behalf.
+    /// Its caller.
     pub(crate) caller: Caller,
     pub(crate) options: ViewOptions,
     pub(crate) seat: ViewerPermit,
@@ -215,12 +212,12 @@ pub(crate) struct NewViewer {
 pub(crate) enum Text {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// A paste, or a piece of one: in brackets if the child takes them when it is typed.
+    /// A paste, or a piece of one: in brackets if the child accepts them when it is typed.
     Paste(PastePiece),
 }
 
 impl Text {
-    /// The bytes for a child that does or does not take brackets.
+    /// The bytes for a child that does or does not accept brackets.
     pub(crate) fn encode(&self, bracketed: bool) -> Vec<u8> {
         match self {
             Self::Bytes(bytes) => bytes.clone(),
@@ -245,7 +242,7 @@ impl Text {
         }
     }
 
-    /// Most bytes it can become.
+    /// The most bytes that it can become.
     pub(crate) fn most(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -254,15 +251,15 @@ impl Text {
     }
 }
 
-/// Something for the child from a program or a person's command.
+/// Input for the child from a program or a person's command.
 pub(crate) struct WriteJob {
     pub(crate) text: Text,
-    /// Enter follows: if it is long, it is held while the child reads whole lines, because a program that is only
-    /// starting throws it away.
+    /// Enter follows: if it is long, it is held while the child reads whole lines, because a program that is
+    /// still starting drops it.
     pub(crate) is_prompt: bool,
     pub(crate) deadline: Instant,
     pub(crate) by: Owner,
-    /// For programs: on which conditions.
+    /// For programs: the conditions.
     pub(crate) guard: Option<Guard>,
     /// By what the holder knows it.
     pub(crate) key: Option<JobKey>,
@@ -284,11 +281,11 @@ pub(crate) struct JobKey {
 pub(crate) struct WriteOutcome {
     /// Bytes that reached the terminal.
     pub(crate) written: u64,
-    /// Bytes that there were.
+    /// The total number of bytes.
     pub(crate) of: u64,
     /// The child never left canonical mode.
     pub(crate) was_held: bool,
-    /// Nothing more was typed, because this stood in the way.
+    /// Nothing was typed, because of this.
     pub(crate) obstacle: Option<TypingOutcome>,
     /// What an earlier daemon has noted, if it began the job.
     pub(crate) begun: Option<Begun>,

@@ -1,20 +1,19 @@
-//! What a child says beside its screen, for viewers who are shown drawings: the bell, notifications, the clipboard.
-//!
-//! Owns finding it in the output. Refuses judging it: whoever has the terminal filters, as for live output. Refuses growing:
-//! what is too long is left out, and of many bells between two drawings one is rung.
+//! Finds what a child sends beside its screen (the bell, notifications, the clipboard), for viewers that get
+//! repaints instead of bytes. The terminal's filter judges it, as for live output. What is too long is left
+//! out, and several bells between two repaints become one.
 
 use proto::terminal::BELL;
 
-/// Longest sequence that is kept: a clipboard of this size is a large one.
+/// The longest sequence that is kept: a clipboard of this size is a large one.
 const LONGEST: usize = 64 * 1024;
-/// Most that waits for the next drawing.
+/// The most that waits for the next repaint.
 const MOST: usize = 128 * 1024;
 
 const ESC: u8 = 0x1b;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 
-/// Where the output stands.
+/// The state of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Between sequences.
@@ -26,13 +25,13 @@ enum State {
     Command,
     /// Inside one, behind an escape.
     CommandEscape,
-    /// Inside another string, in which a bell is none.
+    /// Inside another string, in which a bell does not count.
     Text,
     /// Inside one, behind an escape.
     TextEscape,
 }
 
-/// What was found since it was last taken.
+/// What was found since the last call of `take`.
 #[derive(Debug, Default)]
 pub(crate) struct OutOfBand {
     state: State,
@@ -50,7 +49,7 @@ impl OutOfBand {
         }
     }
 
-    /// What was found, in front of the next drawing.
+    /// Returns what was found, to send before the next repaint.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.has_rung = false;
         std::mem::take(&mut self.found)
@@ -99,7 +98,7 @@ impl OutOfBand {
         }
     }
 
-    /// Keeps a command that says something beside the screen: notifications (9, 99, 777) and the clipboard (52).
+    /// Keeps a command that is not about the screen: notifications (9, 99, 777) and the clipboard (52).
     fn keep(&mut self) {
         let is_aside =
             [&b"9;"[..], b"99;", b"777;", b"52;"].iter().any(|head| self.command.starts_with(head));

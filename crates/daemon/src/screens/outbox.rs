@@ -1,10 +1,9 @@
-//! Bytes that a descriptor has not taken yet.
-//!
-//! Owns their order. Refuses waiting and refuses a bound of its own: whoever pushes looks first whether it is clear.
+//! Bytes that a descriptor has not accepted yet. It never waits and has no bound of its own: callers push
+//! only when it is clear.
 
 use std::io;
 
-/// Room that an idle outbox may keep: a repaint may have been large.
+/// The memory that an idle outbox may keep: a repaint may have been large.
 const KEPT: usize = 64 * 1024;
 
 /// Bytes on their way.
@@ -20,28 +19,29 @@ impl Outbox {
         Self { bytes, taken: 0 }
     }
 
-    /// Whether everything has been taken.
+    /// Returns true if everything has been written.
     pub(crate) fn is_clear(&self) -> bool {
         self.taken == self.bytes.len()
     }
 
-    /// How much has not.
+    /// The number of unwritten bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.taken
     }
 
-    /// Adds bytes behind what waits.
+    /// Appends bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes bytes past an outbox that is clear and keeps what was not taken. An error shows again on the next flush.
+    /// Writes bytes directly if the outbox is clear, and keeps what was not accepted. The next flush returns
+    /// the same error.
     pub(crate) fn push_through(&mut self, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::Result<usize>) {
         let written = if self.is_clear() { write(bytes).unwrap_or(0) } else { 0 };
         self.push(bytes.get(written..).unwrap_or_default());
     }
 
-    /// Writes until nothing is left or nothing more is taken now.
+    /// Writes until nothing is left or nothing more is accepted now.
     pub(crate) fn flush(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<()> {
         while let Some(rest) = self.bytes.get(self.taken..).filter(|rest| !rest.is_empty()) {
             match write(rest) {
@@ -58,7 +58,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// What has not been taken.
+    /// Returns the unwritten bytes.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let rest = self.bytes.split_off(self.taken);
         *self = Self::default();

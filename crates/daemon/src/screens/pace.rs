@@ -1,14 +1,12 @@
-//! When a run is looked at: at once for a keystroke's echo, in batches for a flood.
+//! Decides when a run's ring is checked: at once for a keystroke's echo, in batches for a flood.
 //!
-//! Owns the switch between the two. Refuses a clock of its own.
-//!
-//! A child that floods moves the ring's end some 20,000 times a second, 4 KiB at a time. Waking for each costs
-//! context switches on both sides; looking once a millisecond spares them (its share of the speed was not measured
-//! alone). A person never sees it: the first bytes after quiet are always handled at once.
+//! A child that floods moves the ring's end some 20,000 times a second, 4 KiB at a time. Waking for each
+//! costs context switches on both sides; checking once a millisecond avoids them (its share of the speed was
+//! not measured alone). A person does not notice: the first bytes after quiet are always handled at once.
 
 use std::time::{Duration, Instant};
 
-/// How long a flooding run is left alone between two looks.
+/// The time between two checks of a flooding run.
 const BATCH: Duration = Duration::from_millis(1);
 /// More than this in one batch time is a flood. A keystroke's echo or a TUI's frame is far less.
 const FLOOD_BYTES: usize = 24 * 1024;
@@ -26,7 +24,8 @@ impl Pace {
         Self { window_start: now, window_bytes: 0, look_at: None }
     }
 
-    /// Bytes were handled; whether to wait a moment before looking again instead of asking to be woken.
+    /// Records handled bytes; returns true to wait a moment before the next check instead of asking for a
+    /// wake-up.
     pub(crate) fn took(&mut self, bytes: usize, now: Instant) -> bool {
         if now.duration_since(self.window_start) > BATCH * 2 {
             self.window_start = now;
@@ -42,18 +41,18 @@ impl Pace {
         is_flood
     }
 
-    /// When to look again without being woken.
+    /// When to check again without a wake-up.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.look_at
     }
 
-    /// The look has happened.
+    /// Records a check.
     pub(crate) fn looked(&mut self) {
         self.look_at = None;
     }
 }
 
-/// A flood that has lasted this long is skimmed: viewers get drawings of the screen instead of every byte. It is some two
+/// A flood that has lasted this long is skimmed: viewers get repaints instead of every byte. It is some two
 /// megabytes by then; before that every byte is drawn, by the thread that has to read the flood.
 const SKIM_AFTER: Duration = Duration::from_millis(20);
 /// A flood is over after this long without one: a child that is not scheduled for a moment has not stopped.
@@ -67,7 +66,7 @@ pub(crate) struct Flood {
 }
 
 impl Flood {
-    /// What one look found.
+    /// Records the result of one check.
     pub(crate) fn note_look(&mut self, is_flood: bool, now: Instant) {
         if is_flood {
             self.since.get_or_insert(now);
@@ -77,12 +76,12 @@ impl Flood {
         }
     }
 
-    /// Whether there is one.
+    /// Returns true during a flood.
     pub(crate) fn is_on(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Whether it has lasted so long that every byte would only be drawn to be scrolled away.
+    /// Returns true if it has lasted so long that every byte would only be drawn to be scrolled away.
     pub(crate) fn has_lasted(&self, now: Instant) -> bool {
         self.since.is_some_and(|since| now.duration_since(since) > SKIM_AFTER)
     }

@@ -1,4 +1,4 @@
-//! A run that can be read: one that is hosted, or what was kept of an earlier one. `read` and `follow` need no more.
+//! A run that can be read: a hosted one, or the kept data of an earlier one. `read` and `follow` use it.
 
 use std::sync::MutexGuard;
 
@@ -14,7 +14,7 @@ use super::log_times::LogTimes;
 pub(crate) trait Log: Send + Sync {
     /// The oldest byte there is.
     fn start(&self) -> u64;
-    /// Behind the newest byte.
+    /// The offset after the newest byte.
     fn end(&self) -> u64;
     /// Reads from an offset on.
     fn read(&self, from: u64, buffer: &mut [u8]) -> ReadOutcome;
@@ -32,7 +32,7 @@ pub(crate) trait ReadableRun: Send + Sync {
     fn times(&self) -> MutexGuard<'_, LogTimes>;
     /// How far it has come.
     fn progress(&self) -> &watch::Sender<Progress>;
-    /// The number by which readers know this state of its screen, which shows all output before `seen`.
+    /// The version of this state of its screen, which shows all output before `seen`.
     fn version(&self, screen: &Screen, seen: u64) -> u64;
 }
 

@@ -1,7 +1,5 @@
-//! One hosted run: from the ring into the screen, and what follows from it.
-//!
-//! Owns its place in the log, its link, its input queue, its watches and its checkpoints. Refuses knowing why: orders
-//! and facts are all it speaks.
+//! One hosted run: feeds its ring into the screen and does what follows from it. It has the run's position in
+//! the log, its link, its input queue, its watches and its checkpoints. It gets orders and sends facts.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -36,13 +34,13 @@ use super::viewer_colors::LastColors;
 use super::watch::{Matcher, Watches};
 use super::writing::go_on_writing;
 
-/// Resizes come to the terminal at most this often; the first and the last always do.
+/// The shortest time between two resizes of the terminal; the first and the last always happen.
 const RESIZE: Duration = Duration::from_millis(16);
-/// The engine hears at most this often that there is output.
+/// The shortest time between two reports of output to the engine.
 const OUTPUT: Duration = Duration::from_millis(100);
 /// A synchronized update that has not ended by then is shown as it is.
 const SYNC: Duration = Duration::from_millis(150);
-/// The control character that gives up whatever sequence is open.
+/// The control character that aborts an open sequence.
 const CANCEL: u8 = 0x18;
 
 /// One hosted run.
@@ -53,33 +51,33 @@ pub(crate) struct Run {
     pub(crate) size: Size,
     /// Output up to here is on the screen.
     pub(crate) seen: u64,
-    /// How it ended, once the engine has said so.
+    /// How it ended, once the engine has announced it.
     pub(crate) ended: Option<Ended>,
     pub(crate) watches: Watches,
     /// What went wrong while it was served.
     pub(super) faults: Faults,
-    /// The viewer the engine was last told to be typing.
+    /// The viewer that the engine was last told is typing.
     pub(crate) typist: Option<ViewerId>,
     pub(crate) echo: EchoWatch,
     /// What programs type.
     pub(super) typewriter: GuardedTyping,
-    /// Looks at the screen, if the run is an agent's.
+    /// Reads the screen, if the run is an agent's.
     pub(super) observer: Option<Observer>,
     pub(crate) child_start_time: u64,
     pub(crate) holder_start_time: Option<u64>,
     pub(crate) token: String,
-    /// The holder was told to go: its end is no loss.
+    /// The holder was released: its end is no loss.
     pub(crate) is_released: bool,
-    /// Whether the holder ends its tree before it goes.
+    /// True if the holder ends its tree before it exits.
     pub(super) release_ends_tree: bool,
     /// Where the holder listens.
     pub(super) socket: PathBuf,
     /// Whether another program has the link, and when it is taken back.
     pub(super) displacement: Displacement,
-    /// What there was when the run was hosted: once it is on the screen, the screen can be shown.
+    /// The log's end when the run was hosted: once it is on the screen, the screen can be shown.
     pub(super) ready_at: u64,
-    /// Queries before this offset were answered by the daemon that saw them first: answering them again while the log is
-    /// replayed would type at the child.
+    /// The daemon that saw them first has answered queries before this offset: answering them again during a
+    /// replay would type at the child.
     answers_from: u64,
     pace: Pace,
     pub(super) budget: Budget,
@@ -100,17 +98,17 @@ pub(crate) struct Run {
     pub(super) asking: TreeEnd,
 }
 
-/// What one look at the ring found.
+/// The result of one check of the ring.
 pub(crate) struct Advance {
     /// Where the bytes begin.
     pub(crate) before: u64,
     /// How many there are in the buffer.
     pub(crate) count: usize,
-    /// Whether there is more right now.
+    /// True if there is more right now.
     pub(crate) has_more: bool,
 }
 
-/// What was put on a screen in one turn.
+/// What was drawn in one turn.
 pub(super) struct Drawn {
     /// How many bytes.
     pub(super) bytes: usize,
@@ -183,10 +181,11 @@ impl Run {
         self.handle.run
     }
 
-    /// Takes the next piece of output, if there is one. Otherwise asks to be woken, or decides to look again soon.
+    /// Reads the next piece of output, if there is one. Otherwise arms the wake-up, or schedules the next
+    /// check.
     pub(crate) fn advance(&mut self, buffer: &mut [u8], now: Instant) -> Option<Advance> {
         self.pace.looked();
-        // A piece lies before or behind what an earlier daemon has answered, never across.
+        // A piece is before or after what an earlier daemon has answered, never across.
         let answered = usize::try_from(self.answers_from.saturating_sub(self.seen)).unwrap_or(usize::MAX);
         let most = if answered == 0 { buffer.len() } else { answered.min(buffer.len()) };
         let buffer = &mut buffer[..most];
@@ -218,15 +217,15 @@ impl Run {
         }
     }
 
-    /// Goes on behind bytes that were overwritten before they were drawn. A sequence they cut through is given up: its
-    /// end would be taken for text, and text for its end.
+    /// Continues after bytes that were overwritten before they were drawn. A sequence that they cut is
+    /// aborted: otherwise its end would count as text, and text as its end.
     fn pass_over_gap(&mut self, resume_at: u64) {
         tracing::warn!(run = ?self.key(), from = self.seen, to = resume_at, "output was lost before it was drawn");
         self.handle.screen().feed(&[CANCEL]);
         self.seen = resume_at;
     }
 
-    /// Leaves output out that would cost more to draw than anybody may wait for: what a former daemon had drawn already,
+    /// Skips output that is too costly to draw while others wait: what an earlier daemon had drawn already,
     /// and what was printed before an end. The log keeps it.
     pub(super) fn skip_costly(&mut self, now: Instant, facts: &mut FactQueue) {
         let end = self.handle.ring.end();
@@ -242,15 +241,15 @@ impl Run {
         self.publish(version);
     }
 
-    /// Whether a viewer is shown drawings instead of bytes: the child floods so long that every byte would only be drawn
-    /// to be scrolled away, or a flood has already cost this viewer some. More bytes of it would then be drawn between
-    /// gaps, by the thread that has to read the flood.
+    /// Returns true if a viewer gets repaints instead of bytes: the child has flooded so long that every byte
+    /// would only be drawn to be scrolled away, or a flood has already cost this viewer some. More bytes
+    /// would then be drawn between gaps, by the thread that has to read the flood.
     pub(crate) fn is_skimming(&self, viewer: &Viewer, now: Instant) -> bool {
         !viewer.needs_every_byte() && (self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on()))
     }
 
-    /// Puts output on the screen, as much of it as this much work allows; how many bytes that were, and what they cost.
-    /// The rest is taken again in the next turn.
+    /// Draws output within this much work; returns how many bytes that were, and their cost. The rest follows
+    /// in the next turn.
     pub(super) fn draw(&mut self, bytes: &[u8], work: u64, now: Instant) -> Drawn {
         if self.faults.is_blind(now) {
             return Drawn { bytes: bytes.len(), work: 0 };
@@ -267,7 +266,7 @@ impl Run {
         Drawn { bytes: taken, work: spent }
     }
 
-    /// Does what follows from output that was put on the screen.
+    /// Does what follows from drawn output.
     pub(super) fn after_drawing(&mut self, bytes: &[u8], now: Instant, facts: &mut FactQueue) {
         if self.faults.is_blind(now) {
             return self.pass_over(now, facts);
@@ -298,7 +297,7 @@ impl Run {
         let version = screen.version();
         drop(screen);
         if !replies.is_empty() && self.seen > self.answers_from {
-            // A child that asks and does not read gets no answer; nobody else is delayed.
+            // A child that asks and does not read gets no answer; no other run is delayed.
             self.input_queue.answer(&replies, &self.handle, &mut self.link);
             self.unread_answers.add(dropped + self.input_queue.take_dropped_answers());
         }
@@ -315,9 +314,9 @@ impl Run {
         self.go_on_typing(now, facts);
     }
 
-    /// Takes note of output that is not drawn, so that the log and the child go on.
+    /// Records output that is not drawn, so that the log and the child continue.
     fn pass_over(&mut self, now: Instant, facts: &mut FactQueue) {
-        // The holder's checkpoint stands for less than this: whoever replays it finds a gap, and is told.
+        // The holder's checkpoint covers less than this: a replay finds a gap, and reports it.
         self.checkpoints.completed(self.seen);
         self.let_go_of_covered();
         self.say_output(now, facts);
@@ -325,8 +324,8 @@ impl Run {
         self.publish(version);
     }
 
-    /// The screen is blank and stands for nothing that was done before. The terminal has the size we last chose, whether or
-    /// not the holder had been told.
+    /// Handles a screen that was reset: it no longer stands for earlier output. The terminal has the size
+    /// that we last chose, whether or not the holder has got it.
     pub(super) fn forget_picture(&mut self, screen: &Screen, now: Instant, facts: &mut FactQueue) {
         self.sync_due = None;
         self.watches.resized(screen);
@@ -338,7 +337,8 @@ impl Run {
     fn publish(&self, version: u64) {
         let (seen, exited_at) =
             (self.seen, self.exited.filter(|_| self.is_exit_said).map(|exit| exit.final_offset));
-        // Always told: who begins to wait between a look for waiters and a silent change would wait for ever.
+        // Always sent: a waiter that starts between a check for waiters and a silent change would wait for
+        // ever.
         self.handle.progress.send_modify(|progress| {
             let is_ready = progress.is_ready || seen >= self.ready_at;
             let size = Some(self.size);
@@ -359,7 +359,7 @@ impl Run {
         }
     }
 
-    /// The exit, once every byte before it is on the screen.
+    /// Reports the exit, once every byte before it is on the screen.
     pub(crate) fn say_exit_if_drained(&mut self, now: Instant, facts: &mut FactQueue) {
         let Some(exit) = self.exited.filter(|exit| !self.is_exit_said && self.seen >= exit.final_offset)
         else {
@@ -371,7 +371,7 @@ impl Run {
             self.say_last_look(now, facts);
         });
         if !has_looked {
-            // How it ended is told whatever its screen is.
+            // The exit is reported whatever the state of the screen.
             self.start_over(now, facts);
         }
         self.end_watches();
@@ -386,12 +386,12 @@ impl Run {
         self.go_on_typing(now, facts);
     }
 
-    /// Whether the child is over and everything it printed is on the screen.
+    /// Returns true if the child has ended and everything it printed is on the screen.
     pub(super) fn is_over(&self) -> bool {
         self.is_exit_said
     }
 
-    /// What the holder says.
+    /// Processes the holder's messages.
     pub(crate) fn hear_holder(&mut self, now: Instant, facts: &mut FactQueue) -> LinkState {
         loop {
             match self.link.receive() {
@@ -418,7 +418,7 @@ impl Run {
                 Ok(Some(FromHolder::TreeGone { .. })) => {
                     self.budget.end();
                     self.asking.over();
-                    // Those that went since the holder counted them did not survive.
+                    // Processes that ended since the holder counted them did not survive.
                     let left = survivors(self.handle.holder_pid);
                     tracing::warn!(run = ?self.key(), ?left, "descendants survived their end");
                     let is_gone = left.is_empty();
@@ -449,10 +449,11 @@ impl Run {
         let Some(size) = self.wanted_size.take() else { return false };
         self.resized_at = Some(now);
         self.size = size;
-        // Lines get other numbers and come back from the history: what is new before that is given away before that.
+        // Lines get other ids and come back from the history, so what is new is given to the searches first.
         self.watches.changed(&self.handle.screen(), self.seen, now, true);
-        // A replay of older bytes at the new size would wrap them differently: they are covered first. The checkpoint may
-        // be long and the daemon may die while it is being sent; the holder must not have the new size before it.
+        // A replay of older bytes at the new size would wrap them differently: they are covered by a
+        // checkpoint first. The checkpoint may be long and the daemon may die while it is being sent; the
+        // holder must not have the new size before it.
         self.full_checkpoint();
         let _gone = self.link.send(&ToHolder::Resize { cols: size.cols, rows: size.rows });
         let handle = Arc::clone(&self.handle);
@@ -468,8 +469,8 @@ impl Run {
         let _gone = self.link.send(&ToHolder::Signal { signal, to: SignalTarget::ForegroundGroup });
     }
 
-    /// Ends the child alone. A stopped one wakes to be asked. A hang-up would be handed on: an interactive shell hangs up
-    /// its jobs with it, and they are what is to be kept.
+    /// Ends only the child. A stopped one is woken for it. A hang-up would be passed on: an interactive shell
+    /// hangs up its jobs, which are to be kept.
     pub(crate) fn end_child(&mut self, signal: i32) {
         for signal in [signal, Signal::CONT.as_raw()] {
             let order = ToHolder::Signal { signal, to: SignalTarget::Leader };
@@ -484,19 +485,19 @@ impl Run {
         }
     }
 
-    /// The engine has said how the run ended.
+    /// Records how the run ended, from the engine.
     pub(crate) fn know_exit(&mut self, ended: Ended) {
         self.ended = Some(ended);
         let told = Some((ended.exit, ended.final_offset));
         self.handle.progress.send_modify(|progress| progress.told_exit = told);
     }
 
-    /// Nothing more will come.
+    /// Announces that nothing more will come.
     pub(crate) fn close_progress(&self) {
         self.handle.progress.send_modify(|progress| progress.is_over = true);
     }
 
-    /// When something is due without anything happening.
+    /// When something is due without an event.
     pub(crate) fn due(&self) -> Option<Instant> {
         let is_replaying = self.seen < self.ready_at;
         let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);
@@ -516,12 +517,12 @@ impl Run {
         self.faults.postpone(self.pace.due(), all.into_iter().flatten().min())
     }
 
-    /// Whether the ring is due to be looked at without a wake-up.
+    /// Returns true if the ring is due to be checked without a wake-up.
     pub(crate) fn is_look_due(&self, now: Instant) -> bool {
         self.pace.due().is_some_and(|due| due <= now)
     }
 
-    /// Does what is due; whether the size changed and the screen was released from a synchronized update.
+    /// Does what is due; returns whether the size changed and whether a synchronized update was released.
     pub(crate) fn pass(&mut self, now: Instant, facts: &mut FactQueue) -> Passed {
         failpoint::at_deadline(self.key());
         self.look_before_releasing(now);
@@ -555,14 +556,14 @@ impl Run {
         Passed { is_resized: self.wanted_size.is_some() && self.apply_size(now), is_shown: is_sync_late }
     }
 
-    /// The link had room again.
+    /// Sends more when the link has room again.
     pub(crate) fn flush_link(&mut self) {
         let _gone = self.link.flush();
         self.let_go_of_covered();
     }
 }
 
-/// What became of a holder.
+/// The state of a holder's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkState {
     /// It is there.
@@ -573,7 +574,7 @@ pub(crate) enum LinkState {
     Gone,
 }
 
-/// What passing deadlines changed for viewers.
+/// What deadlines changed for viewers.
 pub(crate) struct Passed {
     /// The terminal has another size.
     pub(crate) is_resized: bool,

@@ -1,7 +1,5 @@
-//! What viewers are shown and what they send: the part of a run that faces people.
-//!
-//! Owns repaint-then-live, skipping ahead, composing for other sizes, and input from attached terminals.
-//! Refuses resizing by itself: sizes are reported to the engine, which decides.
+//! What viewers of a run are shown and what they send: repaint then live, skipping ahead, composing for other
+//! sizes, and input from attached terminals. Sizes are reported to the engine, which decides.
 
 use std::time::{Duration, Instant};
 
@@ -22,11 +20,11 @@ use super::viewer::{DETACHED, Mode, Owed, Presence, Viewer};
 
 /// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
 const MAX_LAG: u64 = 256 * 1024;
-/// The engine hears at most this often that the same viewer types.
+/// The shortest time between two reports that the same viewer types.
 const TYPED: Duration = Duration::from_millis(50);
 
 impl Run {
-    /// Takes a viewer in: a repaint of what is there, or the bytes from the offset that it asked for; then live.
+    /// Accepts a viewer: a repaint, or the bytes from the offset that it asked for; then live.
     pub(crate) fn welcome(&mut self, mut viewer: Viewer, now: Instant, facts: &mut FactQueue) -> Viewer {
         self.show_size(&mut viewer);
         let Viewer { id, size, read_only, caller, .. } = viewer;
@@ -45,8 +43,8 @@ impl Run {
         viewer
     }
 
-    /// Lets a viewer go. It is told down to which row its terminal shows something, so that what is said next does not
-    /// push that away.
+    /// Detaches a viewer. It gets the last row with content, so that its client's next output does not push
+    /// that away.
     pub(super) fn end_viewer(&self, viewer: &mut Viewer, reason: &str) {
         let screen = self.handle.screen();
         let is_whole = screen.size().rows <= viewer.size.rows;
@@ -55,7 +53,7 @@ impl Run {
         viewer.end_below(reason, last_row);
     }
 
-    /// Tells a viewer the terminal's size and chooses how it is shown.
+    /// Sends a viewer the terminal's size and chooses how it is shown.
     fn show_size(&self, viewer: &mut Viewer) {
         if viewer.options.mirror {
             viewer.size = self.size;
@@ -66,12 +64,12 @@ impl Run {
         viewer.send_notice(Notice::Resized { stream: viewer.stream, size: self.size, fits });
     }
 
-    /// Draws the whole screen anew. What a live viewer has not been sent is left out, and it is told so.
+    /// Repaints the whole screen. What a live viewer has not been sent is left out and reported as a gap.
     pub(crate) fn repaint(&self, viewer: &mut Viewer, now: Instant) {
         self.repaint_after(viewer, &[], now);
     }
 
-    /// Draws the whole screen anew, behind something that is no part of it.
+    /// Repaints the whole screen, after bytes that are not part of it.
     pub(super) fn repaint_after(&self, viewer: &mut Viewer, first: &[u8], now: Instant) {
         let screen = self.handle.screen();
         let view = match viewer.mode {
@@ -85,10 +83,10 @@ impl Run {
         if !first.is_empty() {
             drawing = [first, &drawing].concat();
         }
-        // Bytes of a sequence the child has not finished belong to what comes next, not to what was drawn.
+        // Bytes of an unfinished sequence belong to what comes next, not to what was drawn.
         let live_from = self.seen - screen.unfinished_bytes() as u64;
         drop(screen);
-        // Whatever was passed over is told: what a viewer received and what it was told to miss is all there was.
+        // Whatever was skipped is reported: received bytes and reported gaps are everything.
         let is_first = viewer.painted_at.is_none();
         if viewer.mode == Mode::Live && !is_first && viewer.sent_to < live_from {
             viewer.send_gap(live_from);
@@ -97,7 +95,7 @@ impl Run {
         viewer.painted_at = Some(now);
     }
 
-    /// The terminal has another size now: everybody is shown anew.
+    /// Shows every viewer the new size.
     pub(crate) fn show_new_size(&mut self, viewers: &mut [&mut Viewer], now: Instant) {
         for viewer in viewers.iter_mut().filter(|viewer| !viewer.is_closing()) {
             viewer.owes(Owed::SizeAndPaint);
@@ -105,8 +103,8 @@ impl Run {
         }
     }
 
-    /// Shows a viewer what it is owed once it has taken everything before it: a viewer that asks and does not read is
-    /// owed one repaint, however often it asks.
+    /// Shows a viewer what is pending once it has accepted everything before it: a viewer that asks and does
+    /// not read gets one repaint, however often it asks.
     fn pay(&self, viewer: &mut Viewer, now: Instant) {
         if !viewer.is_clear() || viewer.is_closing() {
             return;
@@ -123,7 +121,7 @@ impl Run {
         }
     }
 
-    /// Sends a viewer what it has not seen, as far as its socket takes it.
+    /// Sends a viewer what it has not seen, as far as its socket accepts it.
     pub(crate) fn catch_up(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) -> Presence {
         loop {
             if viewer.flush() == Presence::Gone {
@@ -147,9 +145,11 @@ impl Run {
                     self.say_exit(viewer, ended);
                 }
                 Mode::Live if viewer.options.exact => return Presence::Here,
-                // What came while it took nothing was no flood yet, and is skimmed now: no further output may come.
+                // What came while it did not read was no flood yet, and is skimmed now: no further output may
+                // come.
                 Mode::Live if viewer.drawn_to < self.seen && !viewer.is_stale => viewer.is_stale = true,
-                // Bytes of an unfinished sequence stay unsent after a drawing; only a stale viewer is owed another.
+                // Bytes of an unfinished sequence stay unsent after a repaint; only a stale viewer gets
+                // another.
                 Mode::Live if viewer.is_stale && frame_due(viewer).is_none_or(|due| due <= now) => {
                     self.repaint(viewer, now);
                 }
@@ -181,7 +181,7 @@ impl Run {
         }
     }
 
-    /// New output: sent at once to whoever is up to date.
+    /// Sends new output at once to viewers that are up to date.
     pub(crate) fn show_output(&self, viewer: &mut Viewer, before: u64, bytes: &[u8], now: Instant) {
         match viewer.mode {
             Mode::Live if self.is_skimming(viewer, now) => viewer.is_stale = true,
@@ -196,8 +196,8 @@ impl Run {
         }
     }
 
-    /// The run is over: last bytes, then how it ended, then the end. Who watches a run that is started again waits for the
-    /// next one, and sees when it comes.
+    /// Handles the end of the run: last bytes, then how it ended, then the end. Viewers of a run that is
+    /// restarted wait for the next one.
     pub(crate) fn tell_exit(&self, viewer: &mut Viewer, ended: Ended, now: Instant) {
         if viewer.is_closing() {
             return;
@@ -218,8 +218,8 @@ impl Run {
         }
     }
 
-    /// Says how the run ended, and that nothing follows. What a program left on the alternate screen is put on the main
-    /// one: its client would leave it, and the last words with it.
+    /// Sends how the run ended, and the end of the stream. What a program left on the alternate screen is
+    /// drawn on the main one: the client would leave the alternate screen, and the last output with it.
     fn say_exit(&self, viewer: &mut Viewer, Ended { exit, final_offset, .. }: Ended) {
         let screen = self.handle.screen();
         let mut last_row = (screen.size().rows <= viewer.size.rows).then(|| screen.shown_rows());
@@ -233,14 +233,15 @@ impl Run {
         viewer.end_below("exited", last_row);
     }
 
-    /// Draws a line below what the screen shows, in the last row if there is no room.
+    /// Draws a line below the content, or in the last row if there is no room.
     fn draw_below(&self, viewer: &mut Viewer, words: &str) {
         let row = self.handle.screen().shown_rows().saturating_add(1).min(viewer.size.rows);
         let line = format!("\x1b[{row};1H\x1b[0;7m{words}\x1b[0m\x1b[K");
         viewer.send_repaint(line.as_bytes(), self.seen, viewer.sent_to);
     }
 
-    /// The run goes, and a viewer that gets every byte has not taken all of them: it is told which it will not get.
+    /// The run is released, and a viewer that gets every byte has not read all of them: it gets a gap for the
+    /// rest.
     pub(crate) fn end_bytes(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) {
         if viewer.needs_every_byte() && self.catch_up(viewer, buffer, now) == Presence::Here {
             if viewer.sent_to < self.seen {
@@ -252,7 +253,7 @@ impl Run {
         }
     }
 
-    /// What a viewer sent: keys for the child, or wishes about its own view.
+    /// Processes what a viewer sent: keys for the child, or requests about its own view.
     pub(crate) fn hear(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactQueue) {
         loop {
             if viewer.pending.is_some() && self.hold_back(viewer) {
@@ -276,16 +277,16 @@ impl Run {
         }
     }
 
-    /// Decides whether a viewer's keys are left where they are, because the child does not take those before them; whether
-    /// they are. A paste then waits in its terminal or its client, as it would before a child without us, and nothing is
-    /// lost. Of one that has gone there is no more to come than what is on its way.
+    /// Decides whether a viewer's keys wait, because the child does not read those before them; returns true
+    /// if they do. A paste then waits in its terminal or its client, as it would without us, and nothing is
+    /// lost. From one that has gone only what is on its way can still come.
     pub(crate) fn hold_back(&self, viewer: &mut Viewer) -> bool {
         let has_a_reader = !viewer.read_only && self.ended.is_none() && !viewer.is_leaving;
         viewer.is_held_back = has_a_reader && self.input_queue.is_full_for(viewer.id, viewer.is_held_back);
         viewer.is_held_back
     }
 
-    /// What was typed on a viewer's terminal.
+    /// Processes what was typed on a viewer's terminal.
     pub(crate) fn hear_terminal(
         &mut self,
         viewer: &mut Viewer,
@@ -308,7 +309,7 @@ impl Run {
         }
     }
 
-    /// A key that began on a viewer's terminal and whose rest did not come in time.
+    /// Types a key that began on a viewer's terminal and whose rest did not come in time.
     pub(crate) fn hear_late(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactQueue) {
         let Some(terminal) = &mut viewer.terminal else { return };
         let mut keys = Vec::new();
@@ -377,7 +378,7 @@ impl Run {
             }
             ViewCall::OwnSize(_) => {
                 let (id, size) = (viewer.id, viewer.size);
-                // Whoever types next owns the size again, and the engine must hear of it.
+                // The next viewer that types owns the size again, and the engine must learn of it.
                 self.typist = None;
                 facts.push_fact(self.key(), RunFact::ViewerResized { viewer: id, size, owns: true });
             }
@@ -395,19 +396,19 @@ impl Run {
     }
 }
 
-/// When the next drawing may be sent, to a viewer that is owed one.
+/// When the next repaint may be sent, to a viewer that needs one.
 pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
     let is_owed = viewer.is_stale && viewer.is_clear();
     viewer.painted_at.filter(|_| is_owed).map(|at| at + viewer.options.interval())
 }
 
-/// When the worker has to look at a viewer although nothing happens.
+/// When the worker must check a viewer without an event.
 pub(crate) fn due(viewer: &Viewer) -> Option<Instant> {
     let keys = viewer.terminal.as_ref().and_then(Terminal::keys_due);
     keys.into_iter().chain(frame_due(viewer)).min()
 }
 
-/// What a viewer reads while a failed run waits to be started again.
+/// The text for a viewer while a failed run waits to be restarted.
 fn restart_words(exit: Exit, delay_ms: u64) -> String {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit {code}"),

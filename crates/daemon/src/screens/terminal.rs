@@ -1,9 +1,9 @@
-//! A person's terminal that a viewer has passed: keys are read from it and output is drawn on it without a process
-//! between.
+//! A person's terminal that a viewer has passed: keys are read from it and output is drawn on it without a
+//! process between.
 //!
-//! Owns the terminal's descriptor, the filter and the detach keys of one viewer. Refuses trust: what was passed
-//! must be a terminal, and is opened anew, so that nobody else can make our reads and writes wait. Refuses touching a
-//! terminal that its client does not hold raw: a stopped client's terminal is its shell's.
+//! It has the terminal's descriptor, the filter and the detach keys of one viewer. What was passed must be a
+//! terminal, and is opened again, so that no other process can make our reads and writes block. A terminal
+//! that its client does not hold raw is left alone: a stopped client's terminal is its shell's.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,7 +20,7 @@ use rustix::termios::{LocalModes, isatty, tcgetattr};
 
 use super::outbox::Outbox;
 
-/// Why a descriptor is not taken.
+/// Why a descriptor is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
     /// Nothing came with the call.
@@ -34,7 +34,7 @@ pub(crate) enum NotTaken {
     Closed(#[from] Errno),
 }
 
-/// What a look at the terminal found.
+/// The result of reading the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// So many bytes.
@@ -45,7 +45,7 @@ pub(crate) enum Typed {
     HungUp,
 }
 
-/// What has to be undone on a terminal besides what always is.
+/// What must be undone on a terminal besides the usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TerminalState {
     /// Its alternate screen.
@@ -59,16 +59,16 @@ pub(crate) struct Terminal {
     fd: OwnedFd,
     filter: Filter,
     keys: KeyWatch,
-    /// When a key whose rest has not arrived is taken for what it is.
+    /// When a key whose rest has not arrived is passed on as it is.
     held_until: Option<Instant>,
-    /// What it has not taken.
+    /// What it has not accepted.
     undrawn: Outbox,
-    /// Whether what was drawn last is live output, which may end inside a sequence.
+    /// True if live output was drawn last, which may end inside a sequence.
     is_live: bool,
-    /// Its client does not hold it raw: left alone until the client speaks.
+    /// Its client does not hold it raw: left alone until the client sends something.
     is_aside: bool,
     shown: TerminalState,
-    /// What it is watched for, once it is.
+    /// The events it is watched for, once it is.
     pub(super) watched: Option<EventFlags>,
 }
 
@@ -78,7 +78,7 @@ impl Terminal {
         let passed = passed.ok_or(NotTaken::Missing)?;
         let before = fstat(&passed)?;
         let is_device = FileType::from_raw_mode(before.st_mode) == FileType::CharacterDevice;
-        // Nobody sits at the master side, and opening it anew would make another terminal.
+        // A master side has no person, and opening it again would make another terminal.
         let is_master = ptsname(&passed, Vec::new()).is_ok();
         if !is_device || is_master || !isatty(&passed) {
             return Err(NotTaken::NoTerminal);
@@ -122,20 +122,20 @@ impl Terminal {
         }
     }
 
-    /// What of the typed bytes is meant for the child.
+    /// The part of the typed bytes that is for the child.
     pub(crate) fn watch_keys(&mut self, typed: &[u8], now: Instant, keys: &mut Vec<u8>) -> DetachIntent {
         let intent = self.keys.watch(typed, keys);
         self.held_until = self.keys.pause().map(|pause| now + pause);
         intent
     }
 
-    /// When a key whose rest did not arrive is taken for what it is.
+    /// When a key whose rest did not arrive is passed on as it is.
     pub(crate) fn keys_due(&self) -> Option<Instant> {
         self.held_until
     }
 
-    /// What the terminal has answered about itself, if there is something new. One that has become light or dark is asked
-    /// for its colours first, unless it is in the middle of a string.
+    /// The terminal's new answers about itself, if any. One that changed between light and dark is asked for
+    /// its colours first, unless it is in the middle of a string.
     pub(crate) fn take_report(&mut self) -> Option<TerminalReport> {
         if self.keys.is_outdated() && self.filter.is_at_rest() && !self.is_set_aside() {
             self.undrawn.push(QUESTIONS);
@@ -144,7 +144,7 @@ impl Terminal {
         self.keys.take_report()
     }
 
-    /// Hands out a key whose rest did not arrive in time.
+    /// Returns a key whose rest did not arrive in time.
     pub(crate) fn release_keys(&mut self, now: Instant, keys: &mut Vec<u8>) {
         if self.keys_due().is_some_and(|due| due <= now) {
             self.keys.release(keys);
@@ -152,7 +152,7 @@ impl Terminal {
         }
     }
 
-    /// Draws live output, as far as it may reach a terminal.
+    /// Draws live output through the filter.
     pub(crate) fn draw_output(&mut self, bytes: &[u8]) {
         if self.is_set_aside() {
             return;
@@ -162,7 +162,7 @@ impl Terminal {
         self.undrawn.push_through(&shown, |bytes| Ok(rustix::io::write(&self.fd, bytes)?));
     }
 
-    /// Draws the screen anew, whatever the terminal is inside of.
+    /// Repaints the screen, whatever sequence the terminal is inside of.
     pub(crate) fn draw_screen(&mut self, drawing: &[u8]) {
         if self.is_set_aside() {
             return;
@@ -177,14 +177,14 @@ impl Terminal {
         self.undrawn.push(&shown);
     }
 
-    /// Draws one byte that is nobody's output.
+    /// Draws one byte that is not output.
     pub(crate) fn draw_aside(&mut self, byte: u8) {
         if !self.is_set_aside() {
             self.undrawn.push(&[byte]);
         }
     }
 
-    /// Gives the terminal what waits.
+    /// Writes what waits.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.undrawn.is_clear() || self.is_set_aside() {
             return Ok(());
@@ -192,29 +192,29 @@ impl Terminal {
         self.undrawn.flush(|bytes| Ok(rustix::io::write(&self.fd, bytes)?))
     }
 
-    /// Whether it has taken everything and may be drawn on.
+    /// Returns true if it has accepted everything and may be drawn on.
     pub(crate) fn is_clear(&self) -> bool {
         self.undrawn.is_clear() && !self.is_aside
     }
 
-    /// What it has not taken, which from here on is somebody else's to draw.
+    /// What it has not accepted, which its client draws from now on.
     pub(crate) fn take_undrawn(&mut self) -> Vec<u8> {
         self.undrawn.take()
     }
 
-    /// What it shows from here on, if that is something else than was asked last.
+    /// What it shows from now on, if that has changed since the last call.
     pub(crate) fn take_screen_change(&mut self) -> Option<TerminalState> {
         let shown =
             TerminalState { alternate: self.filter.is_alternate(), colored: self.filter.is_colored() };
         (std::mem::replace(&mut self.shown, shown) != shown).then_some(shown)
     }
 
-    /// Its client has it again, if it had not.
+    /// Records that its client has it again.
     pub(crate) fn is_back(&mut self) {
         self.is_aside = false;
     }
 
-    /// What it is to be watched for, while its keys are held back or are not. Its end is told whatever it is watched for.
+    /// The events to watch it for, depending on whether its keys are held back. Its end is always reported.
     pub(crate) fn wants(&self, is_held_back: bool) -> EventFlags {
         let mut wants = EventFlags::empty();
         wants.set(EventFlags::IN, !self.is_aside && !is_held_back);
@@ -222,8 +222,8 @@ impl Terminal {
         wants
     }
 
-    /// Whether the client does not hold it raw, or did not when we last looked. What was to be drawn is dropped: a client
-    /// that comes back asks for all of it.
+    /// Returns true if the client does not hold it raw, or did not at the last check. What was to be drawn is
+    /// dropped: a client that comes back asks for all of it.
     fn is_set_aside(&mut self) -> bool {
         if !self.is_aside && !self.is_raw() {
             self.is_aside = true;
@@ -232,7 +232,7 @@ impl Terminal {
         self.is_aside
     }
 
-    /// A terminal that does not say is gone, which its watch tells.
+    /// Returns true if it is raw. A terminal that does not answer is gone, which its watch reports.
     fn is_raw(&self) -> bool {
         let cooked = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         tcgetattr(&self.fd).is_ok_and(|modes| !modes.local_modes.intersects(cooked))

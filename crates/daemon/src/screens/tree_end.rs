@@ -1,7 +1,7 @@
-//! Asking a holder to end its tree, and naming what survives.
+//! Orders a holder to end its tree, and names what survives.
 //!
-//! Holders since version 2 of their wire keep the grace themselves, so that it goes on when the daemon dies. For older
-//! ones the daemon sends the signal that asks, and the order to kill when the grace is over.
+//! Holders since wire version 2 keep the grace themselves, so that it continues when the daemon dies. For
+//! older ones the daemon sends the signal that asks, and the order to kill when the grace is over.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use engine::input::Survivor;
 use holder::{SignalTarget, ToHolder, WIRE_WITH_END, tree};
 use rustix::process::Signal;
 
-/// The end of one run's tree, as far as the daemon has to keep it.
+/// The end of one run's tree, as far as the daemon has to time it.
 pub(super) struct TreeEnd {
     wire_version: u16,
-    /// When an older holder is told to kill.
+    /// When an older holder is ordered to kill.
     insist_at: Option<Instant>,
-    /// With which signal the tree was asked, and when its grace is over; none when it was not asked or has gone.
+    /// The signal that asked the tree, and when its grace is over; `None` when it was not asked or has gone.
     asked: Option<(i32, Instant)>,
 }
 
@@ -23,7 +23,7 @@ impl TreeEnd {
         Self { wire_version, insist_at: None, asked: None }
     }
 
-    /// What the holder is told so that its tree ends. Asked again, only the grace changes.
+    /// The orders for the holder so that its tree ends. A second request only changes the grace.
     pub(super) fn ask(&mut self, signal: i32, grace_ms: u32, now: Instant) -> Vec<ToHolder> {
         let over_at = now + Duration::from_millis(grace_ms.into());
         self.asked = Some((signal, self.asked.map_or(over_at, |(_, earlier)| earlier.min(over_at))));
@@ -41,8 +41,8 @@ impl TreeEnd {
         if is_first { vec![to_all(signal), to_all(Signal::CONT.as_raw())] } else { Vec::new() }
     }
 
-    /// What a holder is told that another program has been linked to since: its tree may not have been asked, or its end
-    /// may have been announced to that program.
+    /// The orders for a holder that another program has been linked to since: its tree may not have been
+    /// asked, or its end may have been announced to that program.
     pub(super) fn ask_again(&mut self, now: Instant) -> Vec<ToHolder> {
         let Some((signal, over_at)) = self.asked else { return Vec::new() };
         let grace_ms = u32::try_from(over_at.saturating_duration_since(now).as_millis()).unwrap_or(u32::MAX);
@@ -53,12 +53,12 @@ impl TreeEnd {
         if self.is_waiting() { Vec::new() } else { vec![ToHolder::Kill { grace_ms: 0 }] }
     }
 
-    /// The tree has gone, or what is left of it cannot be ended.
+    /// Records that the tree has gone, or that the rest of it cannot be ended.
     pub(super) fn over(&mut self) {
         self.asked = None;
     }
 
-    /// Whether an older holder's tree has been asked and not been killed yet.
+    /// Returns true if an older holder's tree has been asked and not been killed yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.insist_at.is_some()
     }
@@ -67,13 +67,13 @@ impl TreeEnd {
         self.insist_at
     }
 
-    /// What an older holder is told when the grace is over, or when nobody of its tree is left.
+    /// The order for an older holder when the grace is over, or when nothing of its tree is left.
     pub(super) fn pass(&mut self, now: Instant, is_alone: bool) -> Option<ToHolder> {
         self.insist_at.take_if(|at| *at <= now || is_alone).map(|_| ToHolder::Kill { grace_ms: 0 })
     }
 }
 
-/// Who lives below a holder.
+/// The processes that live below a holder.
 pub(super) fn survivors(holder: i32) -> Vec<Survivor> {
     let living = |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.state != b'Z');
     tree::descendants(holder).into_iter().filter(living).map(survivor).collect()
@@ -85,7 +85,7 @@ fn survivor(pid: i32) -> Survivor {
     let status = read("status");
     let real =
         status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
-    // A process that cannot be dumped has its directory owned by root; the status names its real user.
+    // A process that cannot be dumped has its directory owned by root; the status file has its real user.
     let owner = std::fs::metadata(format!("/proc/{pid}")).map(|found| found.uid()).unwrap_or_default();
     Survivor { pid, name: read("comm").trim().to_owned(), user: real.unwrap_or(owner) }
 }

@@ -1,8 +1,7 @@
-//! Typing for programs: only when what the terminal shows at that very moment allows it.
+//! Types for programs, only when the screen at that very moment allows it.
 //!
-//! Owns the firewall between programs and what a person does in the same terminal, and the wait for a paste to settle.
-//! Refuses typing on an old look: the screen is caught up and looked at anew first. Refuses judging people: their keys
-//! pass, and only their time is noted.
+//! It protects what a person does in the same terminal, and waits for a paste to settle. The screen is caught
+//! up and read again before anything is typed. People's keys always pass; only their time is recorded.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -26,13 +25,13 @@ use super::worker::Worker;
 pub(crate) const MAX_CANONICAL: usize = 4095;
 /// How long a child may take to read what is typed.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How long the screen must stand still after a paste when the manifest says nothing.
+/// The default time for which the screen must be unchanged after a paste.
 pub(crate) const SETTLE: Duration = Duration::from_millis(150);
-/// Longest wait for that: a screen that never stands still has long shown the paste.
+/// The longest wait for that: a screen that never stands still has long shown the paste.
 const MAX_SETTLE: Duration = Duration::from_secs(5);
-/// How long typing waits for output that has not been looked at: a flood may never be caught up with.
+/// How long typing waits until all output is read: a flood may never be caught up with.
 const CATCH_UP: Duration = Duration::from_millis(200);
-/// A look this soon after a person's key may not show it yet.
+/// A read this soon after a person's key may not show it yet.
 const ECHO: Duration = Duration::from_millis(300);
 
 /// Something to be typed for a program.
@@ -40,7 +39,7 @@ pub(crate) struct TypeJob {
     pub(crate) job: JobId,
     pub(crate) what: Keystrokes,
     pub(crate) guard: Guard,
-    /// Nobody else writes until it is done.
+    /// Keeps other writers out until it is done.
     pub(crate) turn: OwnedSemaphorePermit,
 }
 
@@ -53,8 +52,8 @@ struct UnderWay {
 enum Stage {
     /// On its way to the child.
     Draining { outcome: oneshot::Receiver<WriteOutcome>, then: Then },
-    /// Until the paste is to be seen, where it can be, and the screen has stood still since. A busy program may leave
-    /// its screen alone for longer than that before it has even read the paste; an Enter then joins it.
+    /// Quiet required before Enter: since the paste is visible, where it can be. A busy program may leave its
+    /// screen unchanged for longer than that before it has even read the paste; an Enter then joins it.
     Settling { is_shown: bool, version: u64, still_since: Instant, latest: Instant },
 }
 
@@ -63,11 +62,12 @@ enum Stage {
 enum Then {
     /// Nothing.
     Done,
-    /// The screen settles. `will_show`: the composer was seen empty, so what was pasted will be seen in it.
+    /// Wait for a stable screen. `will_show`: the composer was seen empty, so the paste will be visible in
+    /// it.
     Settle { will_show: bool },
 }
 
-/// What is being typed into one run, and when a person last did.
+/// What is being typed into one run, and when a person last typed.
 pub(crate) struct GuardedTyping {
     waiting: VecDeque<(TypeJob, Instant)>,
     under_way: Option<UnderWay>,
@@ -83,7 +83,7 @@ impl GuardedTyping {
         Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
     }
 
-    /// Whether nothing is to be typed.
+    /// Returns true if nothing is to be typed.
     fn is_resting(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_none()
     }
@@ -94,7 +94,7 @@ impl GuardedTyping {
         self.is_human_draft = true;
     }
 
-    /// The screen was looked at.
+    /// Records a read of the screen.
     pub(crate) fn looked(&mut self, look: &ScreenSeen, now: Instant) {
         let is_shown = self.human_at.is_none_or(|at| now.duration_since(at) > ECHO);
         if look.composer == Composer::Empty && is_shown {
@@ -102,7 +102,7 @@ impl GuardedTyping {
         }
     }
 
-    /// When something is due without anything happening.
+    /// When something is due without an event.
     pub(crate) fn due(&self) -> Option<Instant> {
         let waiting = self.waiting.front().filter(|_| self.under_way.is_none()).map(|(_, latest)| *latest);
         let settling = self.under_way.as_ref().and_then(|under_way| match under_way.stage {
@@ -114,18 +114,18 @@ impl GuardedTyping {
     }
 }
 
-/// What stands in the way of a program that wants to type.
+/// What a program's typing depends on.
 pub(crate) struct TypingContext<'a> {
     pub(crate) look: &'a ScreenSeen,
     /// The text of a draft in the composer.
     pub(crate) written: &'a Written,
-    /// The terminal reads lines and does not show them.
+    /// The terminal reads lines without echo.
     pub(crate) is_secret: bool,
     /// How long ago a person typed.
     pub(crate) human_quiet: Option<Duration>,
 }
 
-/// Why nothing may be typed; none: it may.
+/// Why nothing may be typed; `None` when it may.
 pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     let open = around.look.dialog.as_ref();
     let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
@@ -140,7 +140,7 @@ pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<Typi
     }
 }
 
-/// What about the composer stands in the way.
+/// The obstacle in the composer, if any.
 fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     match (wanted, around.look.composer) {
         (ComposerIs::Any, _)
@@ -156,15 +156,15 @@ fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<
 }
 
 impl Run {
-    /// Takes something to be typed; what became of it is said as a fact.
+    /// Adds something to be typed; its outcome is sent as a fact.
     pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
         self.typewriter.waiting.push_back((job, now + CATCH_UP));
         self.go_on_typing(now, facts);
     }
 
-    /// Does what can be done now: after output, after the holder spoke, after a deadline.
+    /// Continues typing: after output, after a message of the holder, after a deadline.
     pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactQueue) {
-        // Every piece of output leads here; the screen is looked at only when something is to be typed.
+        // Every piece of output leads here; the screen is read only when something is to be typed.
         if self.typewriter.is_resting() {
             return;
         }
@@ -181,7 +181,7 @@ impl Run {
         }
     }
 
-    /// Nobody is there to be typed to any more.
+    /// Ends all typing because the child has gone.
     pub(super) fn abandon_typing(&mut self, facts: &mut FactQueue) {
         let waiting = self.typewriter.waiting.drain(..).map(|(job, _)| job.job);
         let left: Vec<JobId> = self
@@ -195,8 +195,8 @@ impl Run {
         left.into_iter().for_each(|job| say_done(self.key(), job, TypingOutcome::Gone, facts));
     }
 
-    /// Whether the next thing can be begun: the screen shows everything there is, or it has taken too long. While an
-    /// earlier log is replayed the screen shows the past.
+    /// Returns true if the next job can begin: the screen shows all output, or that has taken too long. While
+    /// an earlier log is replayed the screen shows the past.
     fn may_begin(&self, now: Instant) -> bool {
         let Some((_, latest)) = self.typewriter.waiting.front() else { return false };
         if self.seen < self.ready_at {
@@ -231,14 +231,14 @@ impl Run {
         self.write(write, now, facts);
     }
 
-    /// Keys by the child's current modes; nothing when one of them is no key's name.
+    /// Encodes keys for the child's current modes; `None` when a name is not a key.
     fn encode_keys(&self, names: &[String]) -> Option<Vec<u8>> {
         let modes = self.handle.screen().modes();
         let keys: Result<Vec<Key>, _> = names.iter().map(|name| name.parse::<Key>()).collect();
         keys.ok().map(|keys| keys.iter().flat_map(|key| key.encode(&modes)).collect())
     }
 
-    /// Moves what is under way on; how it ended, if it has.
+    /// Advances the job under way; returns its outcome, if it has ended.
     fn advance_typing(&mut self, now: Instant) -> Option<TypingOutcome> {
         let version = self.handle.screen().version();
         let (is_over, settle) = (self.is_over(), self.typewriter.settle);
@@ -281,7 +281,7 @@ impl Run {
         }
     }
 
-    /// What stands in the way right now, by a fresh look.
+    /// The obstacle right now, by a fresh read.
     pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let look = self.look_now(now);
         let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
@@ -290,8 +290,8 @@ impl Run {
         obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
     }
 
-    /// What stands in the way of a program that writes by itself. Unlike mail, what it typed before and has not
-    /// submitted is no obstacle: only a person's draft is.
+    /// The obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is no
+    /// obstacle: only a person's draft is.
     pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let composer = match &guard.composer {
             ComposerIs::NoDraft if !self.typewriter.is_human_draft => ComposerIs::NoShell,
@@ -300,7 +300,8 @@ impl Run {
         self.obstacle(&Guard { composer, ..guard.clone() }, now)
     }
 
-    /// What was held for as long as the child was starting meets another screen than the one it was allowed on.
+    /// Checks a job that was held while the child was starting: the screen may differ from the one that
+    /// allowed it.
     pub(super) fn look_before_releasing(&mut self, now: Instant) {
         let guard = self.input_queue.about_to_go(now);
         if let Some(obstacle) = guard.and_then(|guard| self.obstacle_to_write(&guard, now)) {
@@ -308,14 +309,14 @@ impl Run {
         }
     }
 
-    /// A person typed into this run.
+    /// Records that a person typed into this run.
     pub(crate) fn human_typed(&mut self, now: Instant) {
         self.typewriter.human_typed(now);
     }
 }
 
 impl Worker {
-    /// Types into a hosted run; one that went has nothing to be typed into.
+    /// Types into a hosted run; for one that went it reports the failure.
     pub(super) fn type_into(&mut self, run: RunKey, job: TypeJob, now: Instant) {
         let id = job.job;
         if self.with(run, |run, facts| run.begin_typing(job, now, facts)).is_none() {

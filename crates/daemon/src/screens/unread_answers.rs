@@ -1,7 +1,7 @@
-//! Answers of the terminal that a child has asked for and does not read.
+//! Counts answers of the terminal that a child has asked for and does not read.
 //!
-//! They are dropped, oldest first, because nobody may wait for that child; how many were dropped is counted and shown in
-//! the daemon's warnings until the run ends.
+//! They are dropped, oldest first, because nothing may wait for that child. The daemon's warnings show their
+//! number until the run ends.
 
 use engine::RunKey;
 
@@ -12,7 +12,7 @@ use crate::records::Warnings;
 #[derive(Default)]
 pub(super) struct UnreadAnswers {
     dropped: u64,
-    /// How many the warning names.
+    /// The number in the warning.
     warned: u64,
 }
 
@@ -21,7 +21,8 @@ impl UnreadAnswers {
         self.dropped = self.dropped.saturating_add(dropped);
     }
 
-    /// How many were dropped, if the warning names less than half of them: a flood of questions is no flood of warnings.
+    /// The number of dropped answers, if the warning shows less than half of it: many queries must not cause
+    /// many warnings.
     fn take_news(&mut self) -> Option<u64> {
         let is_news = self.dropped > self.warned.saturating_mul(2);
         if is_news {
@@ -32,7 +33,7 @@ impl UnreadAnswers {
 }
 
 impl Worker {
-    /// Names a run whose child does not read answers where people look for what is wrong.
+    /// Adds a warning about a run whose child does not read answers.
     pub(super) fn warn_of_unread_answers(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let Some(dropped) = slot.run.unread_answers.take_news() else { return };
@@ -46,7 +47,7 @@ impl Worker {
     }
 }
 
-/// Takes the warning about a run back.
+/// Removes the warning about a run.
 pub(super) fn retract(warnings: &Warnings, run: RunKey) {
     let subject = format!("{} asks its terminal", run.process);
     let mut all = warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

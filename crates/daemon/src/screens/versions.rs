@@ -1,23 +1,23 @@
-//! The version of a screen that readers are told: a number that grows with what is shown, for as long as the run lives.
+//! The version of a screen for readers: a number that grows with what is shown, as long as the run lives.
 //!
-//! Owns what was told last. Refuses remembering more: a version says itself how much of the log its screen shows, so that
-//! it means the same to every daemon that ever adopts the run.
+//! A version contains the offset of the log that its screen shows, so it means the same to every daemon that
+//! ever adopts the run.
 
-/// How many low bits count the changes that no output made, such as a resize: the others are the offset of the log. An
-/// offset of two terabytes still makes a number that every reader of JSON can hold.
+/// How many low bits count the changes without output, such as a resize: the others are the offset of the
+/// log. An offset of two terabytes still makes a number that every reader of JSON can hold.
 const BITS: u32 = 12;
 
-/// What one screen's readers were told.
+/// The version that readers of one screen have got.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    /// Which state of the screen was told last, as the emulator counts.
+    /// The emulator's version of the last returned state.
     shown: Option<u64>,
     told: u64,
 }
 
 impl Versions {
-    /// The version of this state of the screen, which shows all output before the offset. States come in their order: they
-    /// are told while the screen is locked.
+    /// The version of this state of the screen, which shows all output before the offset. States come in
+    /// order, because the screen is locked.
     pub(crate) fn version_at(&mut self, shown: u64, offset: u64) -> u64 {
         if self.shown != Some(shown) {
             let by_output = offset << BITS;
@@ -27,24 +27,25 @@ impl Versions {
         self.told
     }
 
-    /// A number that nobody has been told: where the next daemon goes on.
+    /// A version that no reader has got: the next daemon continues with it.
     pub(crate) fn next(&self) -> u64 {
         if self.shown.is_some() { after(self.told) } else { self.told }
     }
 
-    /// Goes on where an earlier daemon ended.
+    /// Continues where an earlier daemon ended.
     pub(crate) fn go_on_from(&mut self, next: u64) {
         *self = Self { shown: None, told: next };
     }
 }
 
-/// The next version of a screen that shows no more output. After thousands there is none: the offset must stay true.
+/// The next version of a screen without more output. After thousands it stays the same: the offset must stay
+/// true.
 fn after(version: u64) -> u64 {
     let next = version.saturating_add(1);
     if offset_of(next) == offset_of(version) { next } else { version }
 }
 
-/// How much of the log is on the screen of this version at least.
+/// How much of the log the screen of this version shows at least.
 pub(crate) fn offset_of(version: u64) -> u64 {
     version >> BITS
 }
@@ -59,7 +60,7 @@ mod tests {
         let told: Vec<u64> = [(1, 0), (2, 10), (3, 10), (4, 9), (5, 11)]
             .map(|(shown, offset)| {
                 let told = versions.version_at(shown, offset);
-                // Told again, also when output came that changed nothing.
+                // The same version again, also when output came that changed nothing.
                 assert_eq!(versions.version_at(shown, offset + 5), told);
                 told
             })

@@ -1,14 +1,14 @@
-//! How one viewer wants to be shown its process: from which byte, exactly or in drawings, in which size.
+//! How one viewer wants to see its process: from which byte, exact bytes or repaints, in which size.
 
 use std::time::Duration;
 
 use proto::request::{Attach, View};
 use proto::{ErrorCode, Failure, RunNumber};
 
-/// Drawings come at most this often.
+/// The shortest time between two repaints.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// What a viewer asked for when it attached.
+/// The options of a viewer's attach request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ViewOptions {
     /// The first output byte that it wants instead of a repaint.
@@ -17,7 +17,7 @@ pub(crate) struct ViewOptions {
     pub(crate) exact: bool,
     /// It always has the process's size.
     pub(crate) mirror: bool,
-    /// It gets drawings only, at most one in this time.
+    /// It gets only repaints, at most one in this time.
     pub(crate) pace: Option<Duration>,
 }
 
@@ -32,17 +32,17 @@ impl ViewOptions {
         }
     }
 
-    /// Least time between two drawings.
+    /// The least time between two repaints.
     pub(crate) fn interval(&self) -> Duration {
         self.pace.unwrap_or(FRAME)
     }
 
-    /// Whether the viewer may hand over a terminal: the daemon draws on one only what fits it.
+    /// Returns true if the viewer may pass a terminal: the daemon draws on one only what fits it.
     pub(crate) fn takes_terminal(&self) -> bool {
         !self.exact && !self.mirror
     }
 
-    /// Returns why a viewer with these options may not ask for this.
+    /// Returns why a viewer with these options may not request this.
     pub(crate) fn refusal(&self, view: &View) -> Option<Failure> {
         let message = match view {
             View::Size(_) | View::OwnSize(_) if self.mirror => "a mirror always has the process's size",
@@ -61,7 +61,7 @@ impl ViewOptions {
         Some(failure.hint("attach again without `exact` and `mirror`"))
     }
 
-    /// Follows a `view` call that asks for another pace; 0 ends it.
+    /// Applies a `view` call for another pace; 0 ends it.
     pub(crate) fn set_pace_ms(&mut self, ms: u32) {
         self.pace = (ms > 0).then(|| pace(ms));
     }

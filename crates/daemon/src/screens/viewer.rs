@@ -1,7 +1,6 @@
-//! One attached viewer: its socket, its terminal if it passed one, what it has been sent and what it may still be sent.
-//!
-//! Owns the bytes on their way to it. Refuses waiting for it: a socket or a terminal that takes nothing more is asked
-//! again when it can, and a viewer that fell far behind is skipped ahead.
+//! One attached viewer: its socket, its terminal if it passed one, what it has been sent and what is pending.
+//! It is never waited for: a socket or a terminal that accepts nothing more is tried again when it can, and a
+//! viewer that fell far behind is skipped ahead.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -26,14 +25,14 @@ use super::terminal::{Terminal, TerminalState};
 use super::view_options::ViewOptions;
 use crate::door::ViewerPermit;
 
-/// Bytes on their way to a viewer beyond which its wrong calls are not answered any more.
+/// Above this many unsent bytes, a viewer's wrong calls are not answered any more.
 const MAX_UNREAD: usize = 256 * 1024;
 
-/// Why a viewer ends: the person pressed the detach keys.
+/// The reason when the person pressed the detach keys.
 pub(crate) const DETACHED: &str = "detached";
-/// Why a viewer ends: the person's terminal is gone.
+/// The reason when the person's terminal is gone.
 pub(crate) const HUNG_UP: &str = "hung_up";
-/// Why a viewer ends: another command let it go.
+/// The reason when another command detached it.
 pub(crate) const LET_GO: &str = "let_go";
 
 /// How a viewer is shown the screen.
@@ -41,19 +40,19 @@ pub(crate) const LET_GO: &str = "let_go";
 pub(crate) enum Mode {
     /// Its terminal has the run's size: bytes as they are.
     Live,
-    /// It has another: the screen is composed for it.
+    /// It has another size: the screen is composed for it.
     Composed,
 }
 
-/// What a viewer is to be shown as soon as it has taken what is on its way.
+/// What a viewer is to be shown once it has accepted what is on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owed {
-    /// Nothing but what comes.
+    /// Nothing but new output.
     #[default]
     Nothing,
     /// The screen anew.
     Paint,
-    /// The terminal's size, and the screen anew.
+    /// The terminal's size, and a repaint.
     SizeAndPaint,
 }
 
@@ -62,7 +61,7 @@ pub(crate) enum Owed {
 pub(crate) enum Presence {
     /// It is.
     Here,
-    /// It went, or all that was due to it has been sent.
+    /// It went, or everything due to it has been sent.
     Gone,
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct Viewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) by: Owner,
-    /// On whose behalf it watches.
+    /// Its caller.
     pub(crate) caller: Caller,
     pub(crate) options: ViewOptions,
     pub(crate) mode: Mode,
@@ -84,37 +83,37 @@ pub(crate) struct Viewer {
     pub(crate) exit_due: Option<Ended>,
     /// Output up to here was sent, as bytes or within a repaint.
     pub(crate) sent_to: u64,
-    /// Output up to here is to be seen: what is left unfinished behind a repaint is drawn and yet to be sent.
+    /// Output up to here is visible: an unfinished sequence after a repaint is drawn and yet to be sent.
     pub(crate) drawn_to: u64,
     /// Live: it fell too far behind, and no live bytes were sent since.
     pub(crate) is_outrun: bool,
     /// Composed: the screen has changed since the last frame.
     pub(crate) is_stale: bool,
-    /// Composed: what the child has said beside its screen since the last frame.
+    /// Composed: what the child has sent beside its screen since the last frame.
     pub(crate) asides: OutOfBand,
     /// Composed: when the last frame was sent.
     pub(crate) painted_at: Option<Instant>,
     /// When the engine was last told that it types.
     pub(crate) typed_at: Option<Instant>,
-    /// What the socket is watched for.
+    /// The events its socket is watched for.
     pub(super) watched: EventFlags,
-    /// Its keys are not read, because the child does not take those before them.
+    /// Its keys are not read, because the child does not read those before them.
     pub(super) is_held_back: bool,
-    /// Keys that came through the socket and are held back; nothing behind them is read.
+    /// Keys from the socket that are held back; nothing after them is read.
     pub(super) pending: Option<Vec<u8>>,
-    /// The other side of the socket has gone: what it sent before is all there will be.
+    /// The other side of the socket has gone: only what it sent before can still come.
     pub(super) is_leaving: bool,
-    /// Its terminal. Closed before the socket: whoever sees the socket end has the terminal to itself.
+    /// Its terminal. Closed before the socket: when the client sees the socket end, the terminal is its own.
     pub(crate) terminal: Option<Terminal>,
     socket: UnixStream,
     decoder: Decoder,
-    /// The descriptor that came last and that no call has asked about.
+    /// The descriptor that came last and that no call has used.
     passed: Option<OwnedFd>,
-    /// Bytes the socket did not take: the rest of one frame, one repaint or a few lines.
+    /// Bytes that the socket did not accept: the rest of one frame, one repaint or a few lines.
     out: Outbox,
     is_closing: bool,
     owed: Owed,
-    /// Free again when this viewer is gone.
+    /// Freed when this viewer is gone.
     _seat: ViewerPermit,
 }
 
@@ -156,34 +155,35 @@ impl Viewer {
         }
     }
 
-    /// Continues with the byte at `from` in place of a first drawing; up to `end` nothing is left out on purpose.
+    /// Continues with the byte at `from` in place of a first repaint; up to `end` nothing is left out on
+    /// purpose.
     pub(crate) fn continue_from(&mut self, from: u64, end: u64, now: Instant) {
         (self.sent_to, self.drawn_to, self.replay_to) = (from, from, end);
         self.painted_at = Some(now);
     }
 
-    /// Whether the next byte must be sent as it is.
+    /// Returns true if the next byte must be sent as it is.
     pub(crate) fn needs_every_byte(&self) -> bool {
         self.options.exact || self.sent_to < self.replay_to
     }
 
-    /// Passes over bytes that are no longer there.
+    /// Skips bytes that are no longer there.
     pub(crate) fn skip_to(&mut self, offset: u64) {
         self.send_gap(offset);
         (self.sent_to, self.drawn_to) = (offset, offset);
     }
 
-    /// It is to be shown this, or more.
+    /// Adds something to be shown.
     pub(crate) fn owes(&mut self, owed: Owed) {
         self.owed = self.owed.max(owed);
     }
 
-    /// What it is owed, which from here on it is not.
+    /// Returns what is to be shown, and clears it.
     pub(crate) fn take_owed(&mut self) -> Owed {
         std::mem::take(&mut self.owed)
     }
 
-    /// The pid of its client, if the kernel says so.
+    /// The pid of its client, if the kernel reports it.
     pub(crate) fn pid(&self) -> Option<i32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.socket).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
@@ -193,12 +193,12 @@ impl Viewer {
         self.socket.as_fd()
     }
 
-    /// Whether everything drawn so far has been taken.
+    /// Returns true if everything drawn so far has been accepted.
     pub(crate) fn is_clear(&self) -> bool {
         self.terminal.as_ref().map_or_else(|| self.out.is_clear(), Terminal::is_clear)
     }
 
-    /// What the socket is to be watched for. Its end is told whatever it is watched for.
+    /// The events to watch the socket for. Its end is always reported.
     pub(crate) fn wants(&self) -> EventFlags {
         let mut wants = EventFlags::empty();
         wants.set(EventFlags::IN, self.pending.is_none());
@@ -206,12 +206,13 @@ impl Viewer {
         wants
     }
 
-    /// Whether it is only waiting for its last bytes.
+    /// Returns true if it is only waiting for its last bytes.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing
     }
 
-    /// Draws on the terminal that came with the call of this id, from here on; otherwise says why not.
+    /// Draws on the terminal that came with the call of this id from now on; otherwise answers with the
+    /// reason.
     pub(crate) fn take_terminal(&mut self, id: u64, request: PassedTerminal) {
         match Terminal::open(self.passed.take(), request) {
             Ok(terminal) => {
@@ -226,7 +227,7 @@ impl Viewer {
         self.owes(Owed::Paint);
     }
 
-    /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket takes it.
+    /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket accepts it.
     pub(crate) fn send_output(&mut self, bytes: &[u8]) {
         self.is_outrun = false;
         self.drawn_to = self.sent_to + bytes.len() as u64;
@@ -251,11 +252,11 @@ impl Viewer {
 
     fn write_pair(&mut self, header: &[u8], bytes: &[u8]) -> usize {
         let slices = [IoSlice::new(header), IoSlice::new(bytes)];
-        // An error other than "full" shows again on the next read, where the viewer is let go.
+        // The next read returns an error other than "full", and detaches the viewer.
         self.socket.write_vectored(&slices).unwrap_or(0)
     }
 
-    /// Sends a drawing of the screen as it is at `offset`; what follows continues at `live_from`.
+    /// Sends a repaint of the screen at `offset`; what follows continues at `live_from`.
     pub(crate) fn send_repaint(&mut self, drawing: &[u8], offset: u64, live_from: u64) {
         match &mut self.terminal {
             Some(terminal) => {
@@ -274,7 +275,7 @@ impl Viewer {
         self.out.push(&frames);
     }
 
-    /// Whoever restores the terminal must know which screen to leave.
+    /// Sends the client which screen to leave when it restores the terminal.
     fn note_screen(&mut self) {
         if let Some(shown) = self.terminal.as_mut().and_then(Terminal::take_screen_change) {
             let TerminalState { alternate, colored } = shown;
@@ -282,14 +283,14 @@ impl Viewer {
         }
     }
 
-    /// Bytes between what was sent and `to` will not come. A terminal is told by being drawn anew.
+    /// Reports that bytes between what was sent and `to` will not come. A terminal gets a repaint instead.
     pub(crate) fn send_gap(&mut self, to: u64) {
         if self.terminal.is_none() {
             self.send_notice(Notice::Gap { stream: self.stream, from: self.sent_to, to });
         }
     }
 
-    /// Says that keys went to nobody.
+    /// Reports that keys were not delivered.
     pub(crate) fn refuse_keys(&mut self) {
         match &mut self.terminal {
             Some(terminal) => terminal.draw_aside(BELL),
@@ -304,8 +305,8 @@ impl Viewer {
         self.send_line(&ServerLine::Notice(notice));
     }
 
-    /// Answers a call with a failure; the connection stays. Full-queue policy: dropped, because whoever reads no
-    /// answers to nonsense misses nothing.
+    /// Answers a call with an error; the connection stays. When the queue is full, it is dropped: a client
+    /// that does not read answers to wrong calls misses nothing.
     pub(crate) fn send_failure(&mut self, id: u64, failure: Failure) {
         if self.out.len() > MAX_UNREAD {
             return;
@@ -313,8 +314,8 @@ impl Viewer {
         self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
     }
 
-    /// Answers a call of a viewer that has passed its terminal, and cannot see whether anybody is there. Full-queue policy:
-    /// dropped, because whoever does not read waits for no sign.
+    /// Answers a call of a viewer that has passed its terminal and checks whether the daemon lives. When the
+    /// queue is full, it is dropped: a client that does not read waits for no sign.
     pub(crate) fn give_sign(&mut self, id: u64) {
         if self.terminal.is_some() && self.out.len() <= MAX_UNREAD {
             self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
@@ -329,16 +330,16 @@ impl Viewer {
         }
     }
 
-    /// Says the last word and lets it go once that is out. The terminal is its client's again, with what it has not
-    /// taken; a person who leaves does not wait for that.
+    /// Sends the end of the stream and closes once that is sent. The terminal is its client's again, with
+    /// what it has not accepted; a person who leaves does not wait for that.
     pub(crate) fn end(&mut self, reason: &str) {
         self.end_below(reason, None);
     }
 
-    /// The same, where it is known down to which row its terminal shows something.
+    /// The same, with the last row with content, if it is known.
     pub(crate) fn end_below(&mut self, reason: &str, last_row: Option<u16>) {
         if let Some(mut terminal) = self.terminal.take() {
-            // Gone or full: whatever is left is the client's.
+            // Gone or full: the client draws whatever is left.
             drop(terminal.flush());
             let undrawn = terminal.take_undrawn();
             if reason != DETACHED {
@@ -349,7 +350,7 @@ impl Viewer {
         self.is_closing = true;
     }
 
-    /// Gives the terminal and the socket what waits.
+    /// Writes what waits to the terminal and the socket.
     pub(crate) fn flush(&mut self) -> Presence {
         if let Some(terminal) = &mut self.terminal
             && terminal.flush().is_err()

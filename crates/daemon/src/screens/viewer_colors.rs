@@ -1,8 +1,9 @@
 //! The colours of viewers' terminals, for children that ask which colours their terminal has.
 //!
-//! A viewer's terminal is asked when it attaches. What it answers belongs to the run that is viewed and goes into its
-//! checkpoint. A run that nobody has viewed answers with the colours of the terminal that any run was last viewed with:
-//! its first viewer is most likely the same person at the same terminal. A viewer that may not type changes nothing.
+//! A viewer's terminal is asked when it attaches. Its answers belong to the viewed run and go into its
+//! checkpoint. A run without a viewer so far answers with the colours of the terminal with which any run was
+//! last viewed: its first viewer is most likely the same person at the same terminal. A viewer that may not
+//! type changes nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ use super::viewer::Viewer;
 /// What a terminal shows.
 type TerminalColors = (ColorTable, Option<Scheme>);
 
-/// The colours of the terminal that any run was last viewed with, shared by all workers.
+/// The colours of the terminal with which any run was last viewed, shared by all workers.
 #[derive(Clone, Default)]
 pub(crate) struct LastColors(Arc<Mutex<Option<TerminalColors>>>);
 
@@ -24,7 +25,7 @@ impl LastColors {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 
-    /// Gives a new run's screen the last viewer's colours; one that an earlier daemon has left with colours brings them.
+    /// Gives a new run's screen the last viewer's colours; a run of an earlier daemon brings its own.
     pub(super) fn exchange(&self, screen: &mut Screen) {
         let (table, scheme) = screen.viewer_colors();
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,8 +42,8 @@ impl LastColors {
 }
 
 impl Run {
-    /// A viewer's terminal has told its colours: children that ask get them, and a child that wants to hear of light and
-    /// dark is told.
+    /// Records the colours of a viewer's terminal: children that ask get them, and a child that wants to know
+    /// about light and dark gets a report.
     pub(super) fn note_viewer_colors(&mut self, viewer: &Viewer, report: &TerminalReport) {
         if viewer.read_only || report.is_colorless() {
             return;

@@ -1,16 +1,15 @@
-//! Patterns somebody waits for: looked for in what is new, where a person would see it.
+//! Patterns that callers wait for: searched in what is new on the screen.
 //!
-//! Owns which lines are new to a watch. Refuses bytes: it reads rendered lines, so a pattern matches what is shown and
-//! not how it was painted.
+//! It reads rendered lines, so a pattern matches what is shown and not how it was painted.
 //!
-//! "New" is a line whose id was not there when the watch began, or whose text has changed since. So a prompt that was
-//! already on the screen does not match, and the next one does. Lines beneath an alternate screen were there too. A
-//! resize deals ids anew and brings lines back from the history, so that it begins every watch again: what the screen
-//! shows then has been looked at.
+//! "New" is a line whose id did not exist when the watch began, or whose text has changed since. So a prompt
+//! that was already on the screen does not match, and the next one does. Lines beneath an alternate screen
+//! count as known too. A resize assigns ids again and brings lines back from the history, so it restarts
+//! every watch: what the screen shows then counts as known.
 //!
-//! Lines are read once for all watches of a run and given to their searches, which look at them on threads of their own:
-//! what a pattern costs is nothing to the run it is about, and nothing to the others on the same worker. A search that is
-//! behind is given what is new when it no longer is, or when that is about to leave the history.
+//! Lines are read once for all watches of a run and given to their searches, which run on threads of their
+//! own: a costly pattern delays neither its run nor the others on the same worker. A search that is behind
+//! gets what is new when it has caught up, or when that is about to leave the history.
 
 mod matcher;
 mod search;
@@ -31,11 +30,11 @@ use crate::pattern::LinePattern;
 
 pub(super) use self::matcher::Matcher;
 
-/// How often a changing screen is looked at.
+/// How often a changing screen is read.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a run's last words are looked at before its end is told all the same.
+/// How long a run's last output is searched before its end is reported all the same.
 const LAST_LOOK: Duration = Duration::from_millis(10);
-/// Most rows above the screen that a line which ends on it is followed to its beginning.
+/// The most rows above the screen that are followed to the beginning of a line that ends on it.
 const MAX_ROWS_ABOVE: u64 = 256;
 
 /// The lines that are no news.
@@ -46,7 +45,7 @@ struct Watch {
     /// The search for it.
     id: u64,
     is_over: Arc<AtomicBool>,
-    /// Whether it is about what comes after it began, and not about the log from some offset on.
+    /// True if it is about what comes after it began, and not about the log from some offset on.
     is_from_now: bool,
     /// The lines when it began.
     known: Arc<Known>,
@@ -63,12 +62,12 @@ pub(crate) struct Watches {
     due: Option<Instant>,
 }
 
-/// Which searches are given what is new.
+/// Which searches get what is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Searches {
-    /// Those that have looked at everything so far: the others look at the newest when they have.
+    /// Those that have searched everything so far: the others get the newest when they have.
     Waiting,
-    /// All, because what is new is about to go.
+    /// All, because what is new is about to be dropped.
     All,
 }
 
@@ -81,7 +80,7 @@ impl Watches {
         self.watches.is_empty()
     }
 
-    /// Begins a watch for what is not on the screen yet, after what is in this part of the log.
+    /// Begins a watch for what is not on the screen yet, after this part of the log was searched.
     fn begin(&mut self, wait: WaitId, pattern: LinePattern, log: Option<LogScan>, screen: &Screen) {
         let (known, from) = (Arc::new(known(screen)), first_shown(screen));
         let is_from_now = log.is_none();
@@ -95,21 +94,21 @@ impl Watches {
         self.matcher.forget(&ended);
     }
 
-    /// No more comes: each says so once it has looked at everything.
+    /// Closes all searches: each reports its failure once it has searched everything.
     fn close_all(&mut self) {
         self.due = None;
         let ids: Vec<u64> = self.watches.drain(..).map(|watch| watch.id).collect();
         self.matcher.close(&ids);
     }
 
-    /// Looks for what was given, here and now, for a short time; what came of it.
+    /// Searches what was given, on this thread, for a short time; returns the results.
     fn finish(&self) -> Vec<(RunKey, RunFact)> {
         let ids: Vec<u64> = self.watches.iter().map(|watch| watch.id).collect();
         if ids.is_empty() { Vec::new() } else { self.matcher.finish(&ids, Instant::now() + LAST_LOOK) }
     }
 
-    /// The screen changed, which shows the output up to this offset. Gives what is new to those who look for it, now or
-    /// soon.
+    /// Handles a changed screen, which shows the output up to this offset: gives what is new to the searches,
+    /// now or soon.
     pub(crate) fn changed(&mut self, screen: &Screen, seen: u64, now: Instant, is_last: bool) {
         self.watches.retain(|watch| !watch.is_over.load(Ordering::Relaxed));
         if self.watches.is_empty() {
@@ -124,16 +123,16 @@ impl Watches {
         }
         self.looked_at = Some(now);
         let has_given_all = self.look(screen, seen, whom);
-        // Whoever is behind is given the rest when he no longer is.
+        // A search that is behind gets the rest when it has caught up.
         self.due = (!has_given_all).then(|| now + LOOK);
     }
 
-    /// The screen has another size. What it showed before must have been given.
+    /// Handles another size. What the screen showed before must have been given.
     pub(crate) fn resized(&mut self, screen: &Screen) {
         self.begin_again(screen, |_| true);
     }
 
-    /// The screen shows more of what was there before any of this: no news for whoever waits from now on.
+    /// Handles replayed output: it is not new for watches that began now.
     pub(crate) fn replayed(&mut self, screen: &Screen) {
         self.begin_again(screen, |watch| watch.is_from_now);
     }
@@ -148,7 +147,7 @@ impl Watches {
         }
     }
 
-    /// Whether lines not yet given may soon leave the history.
+    /// Returns true if lines not yet given may soon leave the history.
     fn is_scrolling_away(&self, screen: &Screen) -> bool {
         let oldest = self.watches.iter().map(|watch| watch.from).min();
         let room = (screen.next_line().0 - screen.first_line().0) / 2;
@@ -156,12 +155,12 @@ impl Watches {
         oldest.is_some_and(|from| screen.next_line().0.saturating_sub(from.0) > room.max(shown))
     }
 
-    /// When a look is owed.
+    /// When a read is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Gives what is new to these; whether there is nobody else.
+    /// Gives what is new to these searches; returns true if there are no others.
     fn look(&mut self, screen: &Screen, seen: u64, whom: Searches) -> bool {
         let all = self.watches.len();
         let matcher = &self.matcher;
@@ -190,14 +189,15 @@ impl Drop for Watches {
     }
 }
 
-/// Where a line is. Lines of the history and the main screen come before rows of the alternate one, which have no ids.
+/// The position of a line. Lines of the history and the main screen come before rows of the alternate one,
+/// which have no ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum LinePosition {
     Line(LineId),
     Alternate(usize),
 }
 
-/// The lines that say something, joined by line feeds.
+/// Non-empty lines, joined by line feeds.
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -207,7 +207,7 @@ struct Lines {
     held: Option<Held>,
 }
 
-/// Memory that is counted for as long as it is there.
+/// Memory that is counted as long as it exists.
 struct Held {
     all: Arc<AtomicUsize>,
     bytes: usize,
@@ -250,7 +250,7 @@ impl Lines {
         self.rows.push(Row { place, text: begin..self.text.len() });
     }
 
-    /// The row that is the first from this line on; all of the alternate screen is.
+    /// The first row from this line on; all of the alternate screen counts.
     fn since(&self, from: LineId) -> usize {
         self.rows.partition_point(|row| row.place < LinePosition::Line(from))
     }
@@ -269,7 +269,7 @@ fn known(screen: &Screen) -> Known {
     lines.rows.iter().map(|row| (row.place, lines.text[row.text.clone()].to_owned())).collect()
 }
 
-/// The first line that is on the main screen with any part of it. Rows alone would not do: the rest of a line whose
+/// The first line with any part on the main screen. Single rows would not do: the rest of a line whose
 /// beginning has scrolled away would be another line than it was.
 fn first_shown(screen: &Screen) -> LineId {
     let (first, next) = (screen.first_line().0, screen.next_line().0);
@@ -292,8 +292,8 @@ impl Run {
         }
     }
 
-    /// What the screen shows at the end, whether or not its turn has come. It is looked at right here as far as it costs
-    /// little: a pattern in a run's last words is found before the run's end is known.
+    /// Searches what the screen shows at the end, whatever the rate. It runs right here as far as it costs
+    /// little: a pattern in a run's last output is found before the run's end is reported.
     pub(super) fn look_at_last_words(&mut self, now: Instant, facts: &mut FactQueue) {
         self.watches.changed(&self.handle.screen(), self.seen, now, true);
         for (run, fact) in self.watches.finish() {
@@ -301,7 +301,7 @@ impl Run {
         }
     }
 
-    /// No more output comes: what is still watched for will not appear.
+    /// Ends the watches because no more output comes.
     pub(crate) fn end_watches(&mut self) {
         self.watches.close_all();
     }

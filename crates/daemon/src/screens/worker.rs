@@ -1,6 +1,5 @@
-//! The loop of one worker thread: orders, rings, links and viewers, by epoll.
-//!
-//! Owns the runs and viewers given to it and the order they are served in. Refuses waiting for any one of them.
+//! The loop of one worker thread: serves its runs and viewers by orders, rings, links and sockets, with
+//! epoll. It waits for none of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -26,17 +25,18 @@ use super::viewer_colors::LastColors;
 use super::watch::Matcher;
 use crate::records::Warnings;
 
-/// Orders that may wait. Full-queue policy: the engine waits, because a worker never waits for the engine.
-/// The queue is made in full, so it is no larger than it needs to be.
+/// The most orders that wait. When the queue is full, the engine waits, because a worker never waits for the
+/// engine. The queue is allocated in full, so it is no larger than needed.
 const ORDERS: usize = 256;
-/// Most output handled for one run before the others get their turn: a fraction of a millisecond of parsing.
+/// The most output handled for one run before the others get their turn: a fraction of a millisecond of
+/// parsing.
 const SLICE: usize = 128 * 1024;
-/// Events taken per turn.
+/// Events read per turn.
 const EVENTS: usize = 256;
-/// How soon to look again at what has no event: a full fact queue, a holder about to be reaped.
+/// How soon to check again what has no event: a full fact queue, a holder about to be reaped.
 const SOON: Duration = Duration::from_millis(5);
 
-/// What an epoll event is about.
+/// The source of an epoll event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Bell,
@@ -71,12 +71,12 @@ impl Source {
     }
 }
 
-/// The way to tell a worker something.
+/// Sends orders to a worker.
 #[derive(Clone)]
 pub(crate) struct OrderSender {
     orders: SyncSender<Order>,
     bell: Arc<OwnedFd>,
-    /// The worker's own, for whoever registers a run before it is hosted.
+    /// The worker's own epoll, for registering a run before it is hosted.
     pub(super) epoll: Arc<OwnedFd>,
 }
 
@@ -84,18 +84,18 @@ impl OrderSender {
     /// Queues an order. An order to a worker that has ended is dropped: the daemon is ending.
     pub(crate) fn send(&self, order: Order) {
         if self.orders.send(order).is_ok() {
-            // A full counter means the bell is ringing already.
+            // A full counter means that a wake-up is pending.
             let _already = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         }
     }
 }
 
-/// A run with the descriptors that wake for it.
+/// A run with its wake-up descriptors.
 pub(super) struct Slot {
     pub(super) run: Run,
     pub(super) wake: OwnedFd,
     pub(super) viewers: Vec<ViewerId>,
-    /// Whether the link is watched for room.
+    /// True if the link is watched for room.
     pub(super) is_waiting_for_room: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Worker {
     pub(super) orders: Receiver<Order>,
     pub(super) facts: FactQueue,
     pub(super) warnings: Warnings,
-    /// Looks for what somebody waits for.
+    /// Searches for the patterns that callers wait for.
     pub(super) matcher: Arc<Matcher>,
     pub(super) last_colors: LastColors,
     pub(super) slots: HashMap<u64, Slot>,
@@ -119,10 +119,10 @@ pub(crate) struct Worker {
     pub(super) behind: BTreeSet<u64>,
     /// The one of them that had the last turn.
     pub(super) last_behind: u64,
-    /// Slots with something due at some time.
+    /// Slots with a deadline.
     pub(super) timed: BTreeSet<u64>,
     pub(super) buffer: Vec<u8>,
-    /// Whoever waits until every holder that was let go has gone.
+    /// The daemon's end, which waits until every released holder has exited.
     pub(super) finishing: Option<oneshot::Sender<()>>,
 }
 
@@ -197,11 +197,12 @@ impl Worker {
         }
     }
 
-    /// Answers a daemon that waits for its end. A holder that was told to go and has not heard it would stay for ever.
+    /// Replies to the daemon's end once all released holders have exited. A holder that has not got its
+    /// release would stay for ever.
     fn tell_finished(&mut self) {
         let is_over = self.finishing.is_some() && self.slots.values().all(|slot| !slot.run.is_released);
         if let Some(told) = self.finishing.take_if(|_| is_over) {
-            // The daemon may have waited long enough.
+            // The daemon may have stopped waiting.
             let _unheard = told.send(());
         }
     }
@@ -221,7 +222,7 @@ impl Worker {
         })
     }
 
-    /// When a slot or one of its viewers next wants something.
+    /// When a slot or one of its viewers next needs something.
     fn slot_due(&self, slot: u64) -> Option<Instant> {
         let slot = self.slots.get(&slot)?;
         let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(due);
@@ -314,7 +315,7 @@ impl Worker {
         }
     }
 
-    /// Does something to a hosted run and keeps its descriptors and deadlines watched.
+    /// Runs `act` on a hosted run and keeps its descriptors and deadlines watched.
     pub(super) fn with<T>(
         &mut self,
         key: RunKey,
@@ -327,12 +328,12 @@ impl Worker {
         Some(result)
     }
 
-    /// [`Worker::with`] for orders that leave nothing to be done here; one for a run that went is moot.
+    /// [`Worker::with`] for orders without a result; one for a run that went has no effect.
     pub(super) fn with_run(&mut self, key: RunKey, act: impl FnOnce(&mut Run, &mut FactQueue)) {
         let _moot = self.with(key, act);
     }
 
-    /// Brings what is watched for a slot in line with what it wants.
+    /// Updates the watched events of a slot.
     pub(super) fn sync_interest(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let wants_room = slot.run.link.wants_write();
@@ -351,9 +352,9 @@ impl Worker {
         self.warn_of_unread_answers(number);
     }
 
-    /// Gives runs with output their turns. Whoever has kept up comes first: a keystroke's echo never waits for more than
-    /// the turn of one that is behind. Those take turns of equal work, one after the other, about one turn in all; then
-    /// everybody is listened to again.
+    /// Gives runs with output their turns. Runs that have kept up come first: a keystroke's echo never waits
+    /// for more than the turn of one that is behind. Those take turns of equal work, one after the other,
+    /// about one turn in all; then all events are read again.
     fn serve_ready(&mut self) {
         for number in std::mem::take(&mut self.ready) {
             if !self.behind.contains(&number) {
@@ -373,7 +374,7 @@ impl Worker {
         }
     }
 
-    /// One turn; the work that was done.
+    /// Executes one turn; returns the work that was done.
     fn serve_and_show(&mut self, number: u64) -> u64 {
         let now = Instant::now();
         let mut work = 0;
@@ -382,7 +383,7 @@ impl Worker {
         work
     }
 
-    /// Lets every viewer of a slot have what it can take, and keeps the slot watched.
+    /// Sends every viewer of a slot what it can accept, and keeps the slot watched.
     fn show(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in slot.viewers.clone() {
@@ -406,7 +407,7 @@ impl Worker {
         if let Some(advance) = slot.run.advance(&mut self.buffer[..slice], now) {
             let bytes = &self.buffer[..advance.count];
             let drawn = catch_unwind(AssertUnwindSafe(|| slot.run.draw(bytes, granted, now)));
-            // Who is sent bytes gets those of a turn that failed, too: the log has them.
+            // Viewers that get bytes get those of a failed turn, too: the log has them.
             let bytes = drawn.as_ref().map_or(bytes, |drawn| &bytes[..drawn.bytes]);
             for id in &slot.viewers {
                 if let Some(viewer) = self.viewers.get_mut(id) {

@@ -1,6 +1,5 @@
-//! A worker's viewers: taking them in, letting them have what they can take, letting them go.
-//!
-//! Owns the sockets' place in the worker's epoll. Refuses what is shown: the run decides that (`viewers`).
+//! A worker's viewers: accepting them, sending them what they can accept, detaching them, and their sockets
+//! in the worker's epoll. `run_viewers` decides what is shown.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -16,7 +15,7 @@ use super::viewer::{HUNG_UP, LET_GO, Mode, Presence, Viewer};
 use super::worker::{Source, Worker};
 
 impl Worker {
-    /// Lets every viewer of a slot have what it can take.
+    /// Sends every viewer of a slot what it can accept.
     pub(super) fn catch_up_viewers(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in slot.viewers.clone() {
@@ -61,13 +60,13 @@ impl Worker {
             }
         }
         self.catch_up(id, now);
-        // It may have room again before the next drawing is due.
+        // It may have room again before the next repaint is due.
         if let Some(number) = self.viewers.get(&id).and_then(|viewer| self.by_run.get(&viewer.run)).copied() {
             self.sync_interest(number);
         }
     }
 
-    /// What was typed on a viewer's terminal, or room on it.
+    /// Handles input on a viewer's terminal, or room on it.
     pub(super) fn on_terminal(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
         let Some(viewer) = self.viewers.get_mut(&id) else { return };
         let Some(terminal) = &mut viewer.terminal else { return };
@@ -92,7 +91,7 @@ impl Worker {
         }
     }
 
-    /// The child has taken keys: viewers of a slot that were held back go on, if there is room for theirs.
+    /// The child has read keys: viewers of a slot that were held back continue, if there is room for theirs.
     pub(super) fn go_on_hearing(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
         let is_held_back = |id: &ViewerId| self.viewers.get(id).is_some_and(|viewer| viewer.is_held_back);
@@ -115,7 +114,7 @@ impl Worker {
         self.watch_echo(number);
     }
 
-    /// Takes what a viewer sent.
+    /// Reads what a viewer sent.
     pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
         if let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) {
             slot.run.hear(viewer, now, &mut self.facts);
@@ -134,7 +133,7 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let viewer = Viewer::new(new, Mode::Live);
         let (id, data) = (viewer.id, epoll::EventData::new_u64(Source::Viewer(viewer.id.0).token()));
-        // Before anybody is told that it is here: nobody would be told that it went.
+        // Before it is announced: otherwise its end might not be announced.
         if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, viewer.watched) {
             tracing::warn!(%error, "a viewer could not be watched");
             return turn_away(viewer, "lost");
@@ -142,7 +141,7 @@ impl Worker {
         let viewer = slot.run.welcome(viewer, now, &mut self.facts);
         slot.viewers.push(id);
         self.viewers.insert(id, viewer);
-        // It may have sent frames right behind its attach call.
+        // It may have sent frames right after its attach call.
         self.hear(number, id, now);
         self.on_viewer(id, epoll::EventFlags::empty(), now);
     }
@@ -182,7 +181,8 @@ impl Worker {
         self.catch_up_viewers(number, now);
     }
 
-    /// A run is over. Those who watch one that is started again are told so when it is let go, and come back to the next.
+    /// Handles the end of a run. Viewers of one that is restarted get the end when it is released, and attach
+    /// to the next.
     pub(super) fn tell_exit(&mut self, run: RunKey, ended: Ended, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         let Some(slot) = self.slots.get_mut(&number) else { return };
@@ -195,7 +195,7 @@ impl Worker {
         self.catch_up_viewers(number, now);
     }
 
-    /// Lets one viewer go because somebody asked for it.
+    /// Detaches one viewer by request.
     pub(super) fn end_viewer(&mut self, run: RunKey, id: ViewerId, now: Instant) {
         let slot = self.by_run.get(&run).and_then(|number| self.slots.get(number));
         let viewer = self.viewers.get_mut(&id).filter(|viewer| viewer.run == run && !viewer.is_closing());
@@ -215,7 +215,7 @@ impl Worker {
     }
 }
 
-/// Watches a viewer's terminal for what it wants. One that cannot be watched is given back.
+/// Watches a viewer's terminal for what it needs. One that cannot be watched is returned to its client.
 fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
     let Some(terminal) = &mut viewer.terminal else { return };
     let wants = terminal.wants(viewer.is_held_back);
@@ -231,7 +231,7 @@ fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
     }
 }
 
-/// A viewer for a run whose holder has gone: lost, if nobody has seen it end before.
+/// Refuses a viewer for a run whose holder has gone: as lost, unless its end was announced before.
 fn refuse(new: NewViewer) {
     let ended = new.handle.progress.borrow().told_exit.filter(|(exit, _)| exit.reason != ExitReason::Lost);
     let mut viewer = Viewer::new(new, Mode::Live);
@@ -244,7 +244,7 @@ fn refuse(new: NewViewer) {
     }
 }
 
-/// Tells a viewer that was not taken in why.
+/// Sends a viewer that was not accepted the reason.
 fn turn_away(mut viewer: Viewer, reason: &str) {
     viewer.end(reason);
     let _presence = viewer.flush();

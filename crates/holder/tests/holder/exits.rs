@@ -127,7 +127,7 @@ fn the_end_of_a_run_stays_readable_until_it_is_released() {
     run.until_exit();
     run.disconnect();
     run.reconnect();
-    let exit = run.hello.exited.expect("told again");
+    let exit = run.hello.exited.expect("announced again");
     assert_eq!((exit.status, exit.final_offset), (code(9), 8));
     run.offset = 0;
     run.log.clear();

@@ -143,7 +143,7 @@ fn identity(pid: i32, fd: &str) -> Option<String> {
         return info.lines().find(|line| line.starts_with("tty-index")).map(str::to_owned);
     }
     let file = fs::metadata(format!("/proc/{pid}/fd/{fd}")).unwrap();
-    // All anonymous inodes (signalfd, pidfd) are one; /dev/null is everybody's.
+    // All anonymous inodes (signalfd, pidfd) are one; /dev/null is shared.
     let is_own = ["socket:", "pipe:", "/memfd:", "/dev/pts/"].iter().any(|kind| target.starts_with(kind));
     is_own.then(|| format!("{target} {}:{}", file.dev(), file.ino()))
 }

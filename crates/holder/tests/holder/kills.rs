@@ -28,7 +28,7 @@ const ENDINGS: [fn(&mut Run); 6] = [by_kill, by_release, by_link, by_stranger, b
 fn by_kill(run: &mut Run) {
     run.send(&ToHolder::Kill { grace_ms: 20 });
     assert_eq!(run.until_tree_gone(), 0);
-    assert!(run.has_exited(), "the exit is told before the end of the tree");
+    assert!(run.has_exited(), "the exit is announced before the end of the tree");
     assert_eq!(marked(&run.marker), Vec::<i32>::new(), "survivors of a kill");
     run.send(&ToHolder::Release { end_tree: false });
     run.until_holder_gone();
@@ -68,7 +68,7 @@ fn h5_d1_nobody_survives_any_ending_by_any_escape() {
         let mut run = start(&shell(ESCAPES[escape]));
         run.until_text("ready");
         ENDINGS[ending](&mut run);
-        // A dying process may still be in the process table for a moment after its parent has been told.
+        // A dying process may still be in the process table for a moment after its parent was notified.
         eventually("no process carries the marker", || marked(&run.marker).is_empty());
     }
 }

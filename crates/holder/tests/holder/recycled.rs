@@ -75,7 +75,7 @@ impl Watch {
         drop(self.input.take());
         let told: Vec<String> = self.lines.lines().map(Result::unwrap).collect();
         assert!(self.guards.wait().unwrap().success(), "{told:?}");
-        let [count] = &told[..] else { panic!("somebody else was signalled: {told:?}") };
+        let [count] = &told[..] else { panic!("another process was signalled: {told:?}") };
         count.strip_prefix("guards ").unwrap().parse().unwrap()
     }
 }
@@ -203,7 +203,7 @@ fn d4_p1_a_stranger_with_a_known_pid_is_neither_signalled_nor_swept() {
         run.send(&ToHolder::Release { end_tree: true });
         run.until_holder_gone();
         for stranger in &mut strangers {
-            assert!(stranger.try_wait().unwrap().is_none(), "somebody else was ended");
+            assert!(stranger.try_wait().unwrap().is_none(), "another process was ended");
             stranger.kill().unwrap();
             stranger.wait().unwrap();
         }

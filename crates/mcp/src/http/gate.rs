@@ -192,7 +192,7 @@ mod tests {
         for origin in bad {
             assert!(!check(&[origin.as_bytes()]), "{origin}");
         }
-        assert!(!check(&[b"http://127.0.0.1:4000\xff"]), "what is not text is nobody's name");
+        assert!(!check(&[b"http://127.0.0.1:4000\xff"]), "what is not text matches no name");
         assert!(!check(&[b"http://127.0.0.1:4000", b"http://127.0.0.1:4000"]), "twice");
     }
 

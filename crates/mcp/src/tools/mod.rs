@@ -72,7 +72,7 @@ pub(crate) enum Outcome {
     Question(Question),
 }
 
-/// As whom the daemon identifies this server.
+/// How the daemon identifies this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     Human,
@@ -116,7 +116,7 @@ impl ToolContext {
         once.call_once(settled);
     }
 
-    /// As whom the daemon identifies this server.
+    /// How the daemon identifies this server.
     pub(crate) async fn caller(&self) -> Result<Caller, ToolFailure> {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());

@@ -186,7 +186,7 @@ pub struct Grant {
     pub to: Target,
     /// What.
     pub right: Right,
-    /// To whom.
+    /// The process that it covers.
     pub over: Target,
 }
 

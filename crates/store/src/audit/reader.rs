@@ -67,6 +67,9 @@ mod tests {
         assert!(matches!(reader.verify(), Ok(AuditCheck::Intact { rows: 11, .. })));
         assert_eq!(reader.rows(9, 100).unwrap().len(), 2);
         assert!(reader.connection.execute("INSERT INTO audit (at_ms) VALUES (1)", ()).is_err());
-        assert!(Store::in_memory().unwrap().audit_reader().unwrap().is_none(), "nobody else can read memory");
+        assert!(
+            Store::in_memory().unwrap().audit_reader().unwrap().is_none(),
+            "another thread cannot read memory"
+        );
     }
 }

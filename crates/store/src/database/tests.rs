@@ -366,7 +366,7 @@ fn open_with_log(database: &[u8], log: &[u8], states: &[Contents], what: &str) -
             "told"
         }
         (None, None) => {
-            assert!(states.last() == Some(&found), "{what}: changes are missing and nobody is told");
+            assert!(states.last() == Some(&found), "{what}: changes are missing without a report");
             "as it was"
         }
     };

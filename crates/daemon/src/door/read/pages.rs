@@ -1,6 +1,5 @@
-//! One page of text of a run: where it begins, where it was cut, where the next one goes on.
-//!
-//! Owns the answer to one read. Refuses more bytes than asked for, and silence about what is left out.
+//! Builds the reply to one read: a page of text, where it begins, where it was cut, and where the next one
+//! continues. It never exceeds its limit, and reports everything that it leaves out.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -14,29 +13,29 @@ use term::{LineId, Modes, MouseTracking, Screen, StreamPage, TextStream, Wraps};
 
 use crate::screens::{Log, ReadableRun};
 
-/// Log bytes that are turned into text for one read, however little text they make.
+/// The most log bytes that are turned into text for one read, however little text they make.
 const MAX_RAW: u64 = 4 << 20;
 /// Log bytes read at once.
 const PIECE: usize = 32 * 1024;
-/// Log bytes fed at once where the newest text is kept: a few bytes may make a thousand characters of it.
+/// Log bytes fed at once where the newest text is kept: a few bytes may make a thousand characters.
 const SIP: usize = 4 * 1024;
-/// Log bytes per byte of text that are looked at for the newest text: colours and moves are no text.
+/// Log bytes per byte of text that are read for the newest text: colours and moves are no text.
 const DENSITY: u64 = 4;
 
-/// Which part of a text is asked for.
+/// The requested part of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// From here on; none: the newest that fit.
+    /// From here on; `None` for the newest that fit.
     pub(super) since: Option<u64>,
-    /// Up to here; none: to the end.
+    /// Up to here; `None` for the end.
     pub(super) until: Option<u64>,
     /// At most this many bytes of text.
     pub(super) limit: usize,
 }
 
-/// The screen, with what every answer says of it.
+/// Locks the screen and fills the fields that every reply has.
 pub(super) fn describe(run: &dyn ReadableRun, mode: ReadMode) -> (MutexGuard<'_, Screen>, Text) {
-    // Before the screen is looked at: what comes between the two is shown already, but not taken for seen.
+    // Read before the screen: output between the two is shown already, but does not count as seen.
     let seen = run.progress().borrow().seen;
     let screen = run.screen();
     let version = run.version(&screen, seen);
@@ -85,7 +84,7 @@ pub(super) fn modes(modes: &Modes) -> ModesView {
     }
 }
 
-/// The visible grid; too long a text loses its beginning.
+/// The visible grid; a text that is too long loses its beginning.
 pub(super) fn screen(run: &dyn ReadableRun, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
     let (screen, mut reply) = describe(run, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
@@ -111,7 +110,7 @@ pub(super) fn history(run: &dyn ReadableRun, span: Span, wraps: Wraps) -> Text {
         None => screen.last_page(written.start..end, wraps, span.limit),
     };
     let open = screen.line_being_written(wraps);
-    // Who has read a part of a long line already goes on in its last row.
+    // A reader of a part of a long line continues in its last row.
     let is_inside = span.since.is_some_and(|since| since > open.0);
     let open = if is_inside { screen.line_being_written(Wraps::Keep) } else { open };
     drop(screen);
@@ -120,8 +119,8 @@ pub(super) fn history(run: &dyn ReadableRun, span: Span, wraps: Wraps) -> Text {
     reply.cut = page.cut as u64;
     let has_more = if span.since.is_some() { page.next < end } else { page.first > written.start };
     reply.truncated = has_more || page.cut > 0;
-    // The line being written is read again when more of it is there; a row that was cut is done with, or it would come for
-    // ever.
+    // The line being written is read again when there is more of it; a row that was cut is finished,
+    // otherwise it would be returned for ever.
     let is_at_end = page.next >= written.end && !is_over && page.cut == 0;
     reply.offset = if is_at_end { page.next.min(open).0 } else { page.next.0 };
     reply.text = page.text;
@@ -149,13 +148,13 @@ fn stream_from(reply: &mut Text, log: &dyn Log, range: Range<u64>, limit: usize)
     let mut log = LogReader::new(log, &range);
     let mut buffer = vec![0; PIECE];
     while log.at - log.from < MAX_RAW && !page.is_full() {
-        // The text on the far side of a gap is another page's.
+        // The text after a gap belongs to another page.
         let Some(bytes) = log.next(&mut buffer, Gaps::End) else { break };
         page.feed(bytes);
     }
     let is_full = page.is_full();
     let (text, taken) = page.finish();
-    // A sequence longer than anything that is looked at is left behind, or the next read would end here as well.
+    // A sequence longer than the limit is skipped, otherwise the next read would end here as well.
     let is_stuck = taken == 0 && log.at - log.from >= MAX_RAW;
     reply.offset = if is_stuck { log.at } else { log.from + taken };
     reply.missed += log.missed;
@@ -181,8 +180,8 @@ fn newest_of_stream(reply: &mut Text, log: &dyn Log, range: Range<u64>, limit: u
     reply.offset = log.at - (stream.unfinished_bytes() as u64).min(log.at - log.from);
 }
 
-/// What follows the first line feed, or begins with the first escape: before that may be the rest of a sequence. Text
-/// without either begins with its first whole character.
+/// The bytes after the first line feed, or from the first escape on: those before may be the rest of a
+/// sequence. Text without either begins with its first whole character.
 fn from_a_beginning(bytes: &[u8], most: usize) -> &[u8] {
     let beginning = bytes.iter().take(most).position(|byte| matches!(byte, b'\n' | 0x1b));
     let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
@@ -197,13 +196,13 @@ fn from_a_beginning(bytes: &[u8], most: usize) -> &[u8] {
 /// What to do where bytes were overwritten before they were read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gaps {
-    /// Go on behind them.
+    /// Continue after them.
     Skip,
     /// End before them, unless nothing was read yet.
     End,
 }
 
-/// A stretch of the log, read piece by piece.
+/// A part of the log, read piece by piece.
 struct LogReader<'r> {
     log: &'r dyn Log,
     /// The first byte there was.
@@ -242,7 +241,7 @@ impl<'r> LogReader<'r> {
     }
 }
 
-/// Cuts a text to its last `limit` bytes; whether something was cut off.
+/// Cuts a text to its last `limit` bytes; returns true if something was cut off.
 fn keep_end(text: &mut String, limit: usize) -> bool {
     let Some(mut cut) = text.len().checked_sub(limit).filter(|cut| *cut > 0) else { return false };
     while !text.is_char_boundary(cut) {

@@ -1,6 +1,4 @@
-//! What one search may cost: it ends in time, whatever is looked for in whatever there is.
-//!
-//! Owns the budget, and that whoever asked is told when it was too small. Refuses the screen: lines are given.
+//! Searches lines within a budget of processor time, and reports when it was too small.
 
 use std::time::Duration;
 
@@ -10,19 +8,19 @@ use term::{Found, Line};
 
 use crate::pattern::thread_time;
 
-/// Processor time one search may take. A hundred times what a pattern that people write needs for a full history.
+/// The processor time of one search: a hundred times what an ordinary pattern needs for a full history.
 const BUDGET: Duration = Duration::from_secs(2);
-/// A longer line is looked at up to here, so that the budget is kept within one as well: for a light pattern, and for one
-/// that is not.
+/// The most of a line that is searched, so that one line stays within the budget: for a light pattern, and
+/// for a heavy one.
 const MAX_LINE: usize = 1 << 20; // 1 MiB
 const MAX_LINE_HEAVY: usize = 64 << 10; // 64 KiB
-/// Text between two looks at the clock.
+/// Text between two checks of the time.
 const PIECE: usize = 4 * 1024;
 
 /// What is searched for.
 pub(super) struct Wanted {
     pub(super) regex: Regex,
-    /// Whether it is cheap whatever it is looked for in.
+    /// True if it is cheap on any text.
     pub(super) is_light: bool,
 }
 
@@ -54,7 +52,7 @@ pub(super) fn search(
     Ok(found)
 }
 
-/// Lines in order, so many at once that their text is about one piece.
+/// Groups lines in order, so that each group's text is about one piece.
 fn pieces(lines: &[Line]) -> impl Iterator<Item = &[Line]> {
     let mut size = 0;
     lines.chunk_by(move |line, _| {
@@ -65,7 +63,7 @@ fn pieces(lines: &[Line]) -> impl Iterator<Item = &[Line]> {
     })
 }
 
-/// Cuts what is too long; whether anything was.
+/// Cuts lines that are too long; returns true if any was.
 fn shorten(lines: &mut [Line], most: usize) -> bool {
     let mut is_shortened = false;
     for line in lines.iter_mut().filter(|line| line.text.len() > most) {

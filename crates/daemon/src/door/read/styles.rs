@@ -1,4 +1,4 @@
-//! Rows with their looks: cells of the screen become runs, and as many rows as fit the limit become an answer.
+//! Styled rows: turns cells of the screen into runs, and as many rows as fit the limit into a reply.
 
 use proto::reply::Text;
 use proto::request::ReadMode;
@@ -47,7 +47,7 @@ pub(super) fn history(run: &dyn ReadableRun, span: Span) -> Text {
         Some(_) => next < end,
         None => first.is_some_and(|first| first > written.start.0),
     };
-    // The row being written is read again when more of it is there.
+    // The row being written is read again when there is more of it.
     reply.offset = if next >= written.end.0 { next.min(open) } else { next };
     page.into_reply(&mut reply, has_more);
     reply
@@ -61,7 +61,7 @@ struct Page {
     bytes: usize,
     /// Bytes of links that were left out.
     cut: usize,
-    /// The row after the last one that was looked at; none when there was none.
+    /// The row after the last one that was examined; `None` when there was none.
     next: Option<u64>,
 }
 
@@ -90,11 +90,11 @@ impl Page {
         page
     }
 
-    /// Adds a row if it fits. The first one always does: if it is too long, without its links.
+    /// Adds a row if it fits. The first one always does: without its links, if it is too long.
     fn push(&mut self, line: u64, cells: &CellRow, limit: usize) -> bool {
         let mut row = styled_row(line, cells);
         let mut length = json_length(&row);
-        // One byte more for the brackets of the array than for its commas.
+        // The brackets of the array take one byte more than its commas.
         if self.bytes + length + 1 > limit {
             if !self.rows.is_empty() {
                 return false;
@@ -124,7 +124,7 @@ fn json_length(row: &StyledRow) -> usize {
     serde_json::to_vec(row).map_or(0, |bytes| bytes.len() + 1)
 }
 
-/// A row as runs of characters that look alike.
+/// A row as runs of characters with the same style.
 fn styled_row(line: u64, row: &CellRow) -> StyledRow {
     let is_plain =
         |cell: &&Cell| cell.text.as_str() == " " && cell.style == Style::default() && cell.link.is_none();
@@ -150,7 +150,7 @@ fn is_joined(cell: &Cell) -> bool {
     cell.text.chars().nth(1).is_some()
 }
 
-/// What a person sees: text that the child hides is blank.
+/// The visible text: text that the child hides is blank.
 fn visible_text(cell: &Cell) -> &str {
     match cell.style.attributes.contains(Attributes::HIDDEN) {
         true => " ",

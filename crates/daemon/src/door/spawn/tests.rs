@@ -1,5 +1,5 @@
-//! B7: ways around a person's word. Each case changes one thing after a command was trusted; all of them must end in a
-//! refusal or in a new question, and what changes nothing must not.
+//! B7: ways around a person's approval. Each case changes one thing after a command was trusted; all of them
+//! must end in a refusal or in a new question, and harmless changes must not.
 
 mod cases;
 mod fixture;

@@ -1,6 +1,5 @@
-//! One thing to be typed, from the moment it is asked for until somebody is told what became of it.
-//!
-//! Owns its state and the judgement whether the kernel would cut it. Refuses order among jobs: the queue has that.
+//! One job of the input queue, from its request to its outcome, and the check whether the kernel would
+//! truncate its lines. The queue keeps the order.
 
 use std::time::Instant;
 
@@ -18,7 +17,7 @@ use crate::screens::typing::MAX_CANONICAL;
 pub(super) enum Hold {
     /// Not judged yet.
     Unjudged,
-    /// It waits until the child reads raw; since when it has.
+    /// It waits until the child reads raw; since when it does.
     Held { raw_since: Option<Instant> },
     /// It may go.
     CommandRule,
@@ -27,7 +26,7 @@ pub(super) enum Hold {
 /// One job.
 pub(super) struct Job {
     pub(super) serial: u64,
-    /// What is typed, until it is encoded by the modes of the moment.
+    /// The text, until it is encoded for the present modes.
     pub(super) text: Option<Text>,
     /// The same, encoded.
     pub(super) bytes: Vec<u8>,
@@ -38,13 +37,13 @@ pub(super) struct Job {
     /// Enter follows it.
     pub(super) is_prompt: bool,
     pub(super) hold: Hold,
-    /// Keystrokes, and the viewer they came from.
+    /// For keystrokes: their viewer.
     pub(super) typist: Option<ViewerId>,
-    /// It began a paste, or went on with one: what may come before and after it.
+    /// A piece of a paste: which of its ends it has.
     pub(super) piece: Option<Ends>,
     /// It closes brackets, and nothing goes before it.
     pub(super) is_ending: bool,
-    /// Its bytes lie within brackets.
+    /// Its bytes are within brackets.
     pub(super) is_bracketed: bool,
     pub(super) deadline: Option<Instant>,
     pub(super) guard: Option<Guard>,
@@ -65,7 +64,7 @@ pub(super) struct Ends {
 }
 
 impl Job {
-    /// Something somebody waits for.
+    /// A job with a waiting caller.
     pub(super) fn watched(serial: u64, job: WriteJob) -> Self {
         let (deadline, reply) = (Some(job.deadline), Some(job.reply));
         let unwatched = Self::unwatched(serial, job.text);
@@ -73,7 +72,7 @@ impl Job {
         Self { is_prompt, guard, hold, deadline, reply, key: job.key, ..unwatched }
     }
 
-    /// Something nobody waits for.
+    /// A job without a waiting caller.
     pub(super) fn unwatched(serial: u64, text: Text) -> Self {
         let ends = |piece: &PastePiece| Ends { is_first: piece.is_first(), is_last: piece.is_last() };
         Self {
@@ -100,13 +99,13 @@ impl Job {
         }
     }
 
-    /// A viewer's keystrokes; nobody's: the rest of an answer that has begun.
+    /// A viewer's keystrokes; without a viewer: the rest of an answer that has begun.
     pub(super) fn keys(serial: u64, typist: Option<ViewerId>, bytes: Vec<u8>) -> Self {
         Self { typist, ..Self::unwatched(serial, Text::Bytes(bytes)) }
     }
 
-    /// Takes the next keystrokes of the same viewer in, while none of it is on its way and it stays within `most` bytes;
-    /// whether it did. A thousand keys that wait are a few jobs.
+    /// Appends the next keystrokes of the same viewer while none of it is on its way and it stays within
+    /// `most` bytes; returns true if it did. A thousand waiting keys become a few jobs.
     pub(super) fn join(&mut self, typist: Option<ViewerId>, bytes: &[u8], most: usize) -> bool {
         let is_same = self.typist.is_some() && self.typist == typist && !self.is_given_up;
         let Some(Text::Bytes(waiting)) = self.text.as_mut().filter(|_| is_same) else { return false };
@@ -118,13 +117,13 @@ impl Job {
         true
     }
 
-    /// What closes the brackets of a paste that does not go on.
+    /// The job that closes the brackets of a paste that does not continue.
     pub(super) fn ending(serial: u64) -> Self {
         let text = Text::Bytes(PastePiece::ending().encode(true));
         Self { is_ending: true, ..Self::unwatched(serial, text) }
     }
 
-    /// Whether it goes on with a paste that an earlier job began.
+    /// Returns true if it continues a paste that an earlier job began.
     pub(super) fn goes_on(&self) -> bool {
         self.piece.is_some_and(|ends| !ends.is_first)
     }
@@ -133,7 +132,7 @@ impl Job {
         matches!(self.hold, Hold::Held { .. })
     }
 
-    /// Whether all of it is the holder's.
+    /// Returns true if the holder has all of it.
     pub(super) fn is_sent(&self) -> bool {
         self.is_given_up || (self.text.is_none() && self.sent == self.bytes.len())
     }
@@ -142,7 +141,7 @@ impl Job {
         self.in_flight == 0 && self.is_sent()
     }
 
-    /// Whether it is given up and not all of it was written.
+    /// Returns true if it is cancelled and not all of it was written.
     pub(super) fn is_cut(&self) -> bool {
         self.is_given_up && (self.text.is_some() || self.written < self.bytes.len() as u64)
     }
@@ -162,7 +161,7 @@ impl Job {
     }
 }
 
-/// What a child that reads whole lines has been given of a text before its next piece.
+/// What a child that reads whole lines has got of a text before its next piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Before {
     total: usize,
@@ -170,8 +169,8 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Whether bytes must wait until the child reads raw: before that the kernel would cut a long line, and a program
-    /// would throw a prompt away when it changes modes.
+    /// Returns true if bytes must wait until the child reads raw: before that the kernel would truncate a
+    /// long line, and a program would drop a prompt when it changes modes.
     pub(super) fn needs_raw(self, bytes: &[u8], is_prompt: bool) -> bool {
         let mut lines = bytes.split(is_line_end).map(<[u8]>::len);
         let first = self.open_line + lines.next().unwrap_or(0);
@@ -179,10 +178,10 @@ impl Before {
         longest > MAX_CANONICAL || (is_prompt && self.total + bytes.len() > MAX_CANONICAL)
     }
 
-    /// The same once these have been given too.
+    /// The same after these bytes.
     pub(super) fn and(self, bytes: &[u8], is_canonical: bool) -> Self {
         let open_line = match bytes.iter().rposition(is_line_end) {
-            // A child that reads raw has no line of the kernel's.
+            // A child that reads raw has no line in the kernel.
             _ if !is_canonical => 0,
             Some(end) => bytes.len() - end - 1,
             None => self.open_line + bytes.len(),

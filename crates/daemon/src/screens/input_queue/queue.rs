@@ -1,13 +1,12 @@
-//! The order in which bytes go to one child, as plain state: what goes out and what comes back are arguments.
+//! The order in which bytes go to one child, without I/O: output and time are arguments.
 //!
-//! Owns the order of keystrokes, answers and jobs, and the brackets of pastes. Refuses descriptors and clocks.
-//!
-//! What holds of the order:
-//! - Jobs go in the order they came, each whole. What comes behind a bracketed paste waits until all of it is written,
-//!   between its pieces too: nothing else may stand within its brackets. A paste that is given up half written is closed
-//!   first. One whose next piece does not come is closed for what waits behind it, and goes on in brackets of its own.
+//! The rules:
+//! - Jobs go in the order they came, each whole. What comes after a bracketed paste waits until all of it is
+//!   written, between its pieces too: nothing else may be within its brackets. A paste that is cancelled half
+//!   written is closed first. One whose next piece does not come is closed for what waits after it, and
+//!   continues in brackets of its own.
 //! - Answers to the child's queries go before every job that has not begun. They never go into one that has.
-//! - A person's keys go before a job that is held, because it may be held for as long as its caller likes.
+//! - A person's keys go before a job that is held, because it may be held as long as its caller likes.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,30 +23,31 @@ use crate::screens::order::WriteJob;
 
 /// Bytes of one input message.
 const CHUNK: usize = 64 * 1024;
-/// Bytes of one viewer's keystrokes that may wait for a child that does not read. Full-queue policy: that viewer is not
-/// read until half of them are written, so a paste waits in its terminal and none of it is lost. So much is read
-/// although nobody takes it because the detach keys are behind it.
+/// The bytes of one viewer's keystrokes that may wait for a child that does not read. When it is full, that
+/// viewer is not read until half of them are written, so a paste waits in its terminal and none of it is
+/// lost. Reads ahead this far so that the detach keys are still seen.
 pub(super) const MAX_KEYS: usize = 2 << 20;
-/// The same for all viewers of one run, and for those who have left.
+/// The same for all viewers of one run, with those that have left.
 pub(super) const MAX_ALL_KEYS: usize = 4 << 20;
-/// What keystrokes that wait cost beside their bytes: one key at a time must not cost a hundred times its bound.
+/// The cost of waiting keystrokes beside their bytes: one key at a time must not cost a hundred times its
+/// bound.
 const JOB: usize = size_of::<Job>();
-/// How often a held job looks whether the child has left canonical mode: the kernel tells nobody.
+/// How often a held job checks whether the child has left canonical mode: the kernel has no event for it.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the child must have read raw before a held job goes: it says only after that whether it takes brackets, and
-/// may throw away what came while it was changing modes.
+/// How long the child must have read raw before a held job goes: only after that it reports whether it
+/// accepts brackets, and it may drop what came while it was changing modes.
 const RAW: Duration = Duration::from_millis(100);
 
-/// How long what stands behind a paste waits for its next piece.
+/// How long what comes after a paste waits for its next piece.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The ways out, and what the terminal is like.
+/// The outputs, and the terminal's modes.
 pub(super) trait Outlet {
-    /// Whether the child reads whole lines.
+    /// Returns true if the child reads whole lines.
     fn is_canonical(&self) -> bool;
-    /// Whether the child takes pastes in brackets.
+    /// Returns true if the child accepts pastes in brackets.
     fn takes_brackets(&self) -> bool;
-    /// Writes to the terminal what it takes now; how many bytes.
+    /// Writes what the terminal accepts now; returns the number of bytes.
     fn write_now(&mut self, bytes: &[u8]) -> usize;
     /// Gives the holder bytes to write, with the key and the note that it keeps of them.
     fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>);
@@ -60,7 +60,7 @@ pub(super) trait Outlet {
 /// Bytes that the holder has and has not acknowledged.
 pub(super) struct InFlight {
     pub(super) id: u64,
-    /// Whose they are; nobody's: answers.
+    /// The job they belong to; `None` for answers.
     pub(super) job: Option<u64>,
     pub(super) length: usize,
 }
@@ -74,7 +74,7 @@ struct OpenPaste {
     before: Before,
 }
 
-/// What is to be typed into one child.
+/// The input for one child.
 pub(super) struct Queue {
     pub(super) jobs: VecDeque<Job>,
     /// Jobs that an earlier daemon may have begun, until the holder says how far it came.
@@ -83,14 +83,14 @@ pub(super) struct Queue {
     paste: Option<OpenPaste>,
     pub(super) in_flight: VecDeque<InFlight>,
     pub(super) in_flight_bytes: usize,
-    /// What keystrokes that wait cost, by viewer.
+    /// The cost of waiting keystrokes, by viewer.
     keys: HashMap<ViewerId, usize>,
-    /// The holder may still have input of a daemon that is gone: nothing may be written past it.
+    /// The holder may still have input of an earlier daemon: nothing may be written past it.
     is_inherited: bool,
     next_id: u64,
     next_serial: u64,
     look_at: Option<Instant>,
-    /// When the brackets of a paste are closed for what waits behind it.
+    /// When the brackets of a paste are closed for what waits after it.
     interrupt_at: Option<Instant>,
 }
 
@@ -112,15 +112,16 @@ impl Queue {
         }
     }
 
-    /// A viewer's keystrokes. They are always taken; whoever types reads no more of them while [`Queue::is_full_for`].
+    /// Adds a viewer's keystrokes. They are always accepted; the viewer is not read while
+    /// [`Queue::is_full_for`].
     pub(super) fn type_keys(&mut self, typist: ViewerId, bytes: &[u8], now: Instant, out: &mut dyn Outlet) {
         let rest = self.write_past(bytes, out);
         self.push_keys(Some(typist), rest);
         self.pump(now, out);
     }
 
-    /// Whether a viewer is to be read no further. One that was not read is again when half of its keys are written: once
-    /// per megabyte, not once per key.
+    /// Returns true if a viewer is not to be read. One that was not read is read again when half of its keys
+    /// are written: once per megabyte, not once per key.
     pub(super) fn is_full_for(&self, typist: ViewerId, was_full: bool) -> bool {
         let share = if was_full { 2 } else { 1 };
         let of_all: usize = self.keys.values().sum();
@@ -128,11 +129,11 @@ impl Queue {
         own >= MAX_KEYS / share || of_all >= MAX_ALL_KEYS / share
     }
 
-    /// The emulator's answers to queries.
+    /// Adds the emulator's answers to queries.
     pub(super) fn answer(&mut self, bytes: &[u8], now: Instant, out: &mut dyn Outlet) {
         let rest = self.write_past(bytes, out);
         if rest.len() < bytes.len() {
-            // The rest of an answer that has begun cannot be dropped any more.
+            // The rest of an answer that has begun cannot be dropped.
             self.push_keys(None, rest);
         } else {
             self.replies.push(rest);
@@ -140,12 +141,12 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// How many answers were dropped since this was asked last, because the child does not read them.
+    /// Returns how many answers were dropped since the last call, because the child does not read them.
     pub(super) fn take_dropped_answers(&mut self) -> u64 {
         self.replies.take_dropped()
     }
 
-    /// A job somebody waits for.
+    /// Adds a job with a waiting caller.
     pub(super) fn write(&mut self, job: WriteJob, now: Instant, out: &mut dyn Outlet) {
         let job = Job::watched(self.take_serial(), job);
         if job.key.as_ref().is_some_and(|key| key.is_repeated) {
@@ -166,7 +167,7 @@ impl Queue {
         self.jobs.insert(place, job);
     }
 
-    /// The holder wrote, cancelled or refused an input.
+    /// Records that the holder wrote, cancelled or refused an input.
     pub(super) fn done(&mut self, id: u64, written: u64, now: Instant, out: &mut dyn Outlet) {
         let Some(place) = self.in_flight.iter().position(|known| known.id == id) else { return };
         let Some(InFlight { job, length, .. }) = self.in_flight.remove(place) else { return };
@@ -185,14 +186,14 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// When the queue wants to be looked at.
+    /// When the queue must be checked.
     pub(super) fn due(&self) -> Option<Instant> {
         let deadlines = self.jobs.iter().filter(|job| !job.is_given_up).filter_map(|job| job.deadline);
         let look_at = self.look_at.filter(|_| self.jobs.iter().any(Job::is_held));
         deadlines.chain(look_at).chain(self.interrupt_at).min()
     }
 
-    /// Gives up jobs whose time is over and looks whether a held one may go.
+    /// Cancels jobs whose time is over and checks whether a held one may go.
     pub(super) fn pass(&mut self, now: Instant, out: &mut dyn Outlet) {
         if self.due().is_none_or(|due| due > now) {
             return;
@@ -208,7 +209,8 @@ impl Queue {
             }
             job.is_given_up |= job.deadline.is_some_and(|deadline| deadline <= now);
         }
-        // The newest first: the holder may write on between two of them, and what is written stays a beginning.
+        // The newest first: the holder may continue to write between two of them, and what is written stays a
+        // prefix.
         for sent in self.in_flight.iter().rev() {
             if self.jobs.iter().any(|job| job.is_given_up && Some(job.serial) == sent.job) {
                 out.cancel(sent.id);
@@ -220,20 +222,20 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// On which conditions the job goes that has been held and is about to go.
+    /// The conditions of the held job that is about to go.
     pub(super) fn about_to_go(&self, now: Instant) -> Option<Guard> {
         let held = self.jobs.iter().find(|job| job.is_held() && !job.is_given_up)?;
         held.guard.clone().filter(|_| is_raw_enough(held, now))
     }
 
-    /// Something stands in the way of the job that has been held.
+    /// Refuses the held job because of an obstacle.
     pub(super) fn refuse_held(&mut self, obstacle: TypingOutcome) {
         if let Some(held) = self.jobs.iter_mut().find(|job| job.is_held() && !job.is_given_up) {
             (held.obstacle, held.is_given_up) = (Some(obstacle), true);
         }
     }
 
-    /// The child is gone: nothing more will be written.
+    /// Clears the queue after the child has gone.
     pub(super) fn clear(&mut self) {
         self.jobs.drain(..).for_each(Job::reply);
         // Only their holder knows how much of them was written: going is their answer.
@@ -245,14 +247,14 @@ impl Queue {
         (self.look_at, self.interrupt_at) = (None, None);
     }
 
-    /// Somebody else's input may be before ours, with ids up to this one.
+    /// Handles that input of another program may come before ours, with ids up to this one.
     pub(super) fn inherit(&mut self, last_input_id: u64) {
         self.clear();
         self.next_id = self.next_id.max(last_input_id.saturating_add(1));
         self.is_inherited = true;
     }
 
-    /// Writes straight to the terminal where nothing is on its way; what is left.
+    /// Writes straight to the terminal where nothing is on its way; returns the rest.
     fn write_past<'b>(&self, bytes: &'b [u8], out: &mut dyn Outlet) -> &'b [u8] {
         let is_free = self.jobs.front().is_none_or(Job::is_held)
             && self.in_flight.is_empty()
@@ -279,7 +281,7 @@ impl Queue {
         }
     }
 
-    /// A viewer's keys wait no longer.
+    /// Records that a viewer's keys no longer wait.
     fn forget_keys(&mut self, typist: ViewerId, length: usize) {
         if let Some(waiting) = self.keys.get_mut(&typist) {
             *waiting = waiting.saturating_sub(length + JOB);
@@ -294,7 +296,7 @@ impl Queue {
         self.next_serial
     }
 
-    /// Whether brackets are open between two pieces.
+    /// Returns true if brackets are open between two pieces.
     fn is_pasting(&self) -> bool {
         self.paste.is_some_and(|paste| paste.is_bracketed && !paste.is_interrupted)
     }
@@ -309,7 +311,7 @@ impl Queue {
         }
     }
 
-    /// Hands the holder what fits its window, in order.
+    /// Sends the holder what fits its window, in order.
     pub(super) fn pump(&mut self, now: Instant, out: &mut dyn Outlet) {
         loop {
             self.reply_to_ended();
@@ -336,7 +338,7 @@ impl Queue {
         }
     }
 
-    /// Sends the answers that wait, if all jobs before `place` are the holder's and the next has not begun.
+    /// Sends the waiting answers, if the holder has all jobs before `place` and the next has not begun.
     fn send_replies(&mut self, place: usize, out: &mut dyn Outlet) {
         let is_begun = |job: &Job| job.sent > 0 || job.is_ending;
         let is_within = self.is_pasting() || self.jobs.get(place).is_some_and(is_begun);
@@ -346,7 +348,7 @@ impl Queue {
         }
     }
 
-    /// Encodes a job by the modes that the child has now; false while it is held.
+    /// Encodes a job for the child's present modes; returns false while it is held.
     fn release(&mut self, place: usize, now: Instant, out: &dyn Outlet) -> bool {
         let Some(job) = self.jobs.get_mut(place) else { return false };
         let Some(text) = job.text.as_ref().filter(|_| !job.is_given_up) else { return true };
@@ -356,7 +358,7 @@ impl Queue {
         }
         let goes_on = job.goes_on();
         if goes_on && self.paste.is_none() {
-            // Its paste was given up, and closed.
+            // Its paste was cancelled, and closed.
             job.is_given_up = true;
             return true;
         }
@@ -387,7 +389,7 @@ impl Queue {
         true
     }
 
-    /// Hands a job to the holder; whether all of it is its now.
+    /// Sends a job to the holder; returns true if the holder has all of it.
     fn send(&mut self, place: usize, out: &mut dyn Outlet) -> bool {
         while let Some(job) = self.jobs.get(place).filter(|job| !job.is_sent()) {
             let rest = job.bytes.get(job.sent..).unwrap_or_default();
@@ -418,7 +420,7 @@ impl Queue {
         out.hand_over(id, bytes, key);
     }
 
-    /// Tells whoever waits for the jobs that are over.
+    /// Sends the outcomes of jobs that are over.
     fn reply_to_ended(&mut self) {
         while let Some(job) = self.jobs.pop_front_if(|job| job.is_over()) {
             if let Some(typist) = job.typist {

@@ -1,10 +1,8 @@
-//! Answers to the child's queries that wait for their turn.
-//!
-//! Owns their bound: a child that asks and does not read costs nothing. Refuses cutting one in two, and counts those that
-//! are dropped.
+//! Answers to the child's queries that wait for their turn, bounded: a child that asks and does not read
+//! costs nothing. An answer is never cut; dropped ones are counted.
 
-/// Bytes of answers that may wait for a child that does not read, besides as many that the holder has. Full-queue policy:
-/// the oldest are dropped, because the child that asked them has asked again since.
+/// The most bytes of answers that wait for a child that does not read, besides as many in the holder. Beyond
+/// it the oldest are dropped, because the child has asked again since.
 const MOST: usize = 4 * 1024;
 
 /// Answers that wait.
@@ -13,7 +11,7 @@ pub(super) struct Replies {
     waiting: Vec<u8>,
     /// The holder has some that are not written: more wait here, where they can be dropped.
     is_under_way: bool,
-    /// How many were dropped since this was asked last.
+    /// How many were dropped since the last query of this count.
     dropped: u64,
 }
 
@@ -28,7 +26,7 @@ impl Replies {
         if surplus == 0 {
             return;
         }
-        // Every answer begins with ESC; one that is followed by a backslash ends an answer.
+        // Every answer begins with ESC; ESC and a backslash end an answer.
         let is_start = |pair: &[u8]| matches!(pair, [0x1b, next] if *next != b'\\');
         let start = self.waiting.windows(2).skip(surplus).position(is_start);
         let end = start.map_or(self.waiting.len(), |start| surplus + start);
@@ -40,7 +38,7 @@ impl Replies {
         self.waiting.is_empty()
     }
 
-    /// How many bytes the holder may be given now.
+    /// How many bytes the holder may get now.
     pub(super) fn ready(&self) -> Option<usize> {
         Some(self.waiting.len()).filter(|length| *length > 0 && !self.is_under_way)
     }
@@ -51,7 +49,7 @@ impl Replies {
         std::mem::take(&mut self.waiting)
     }
 
-    /// The holder has written them.
+    /// Records that the holder has written them.
     pub(super) fn done(&mut self) {
         self.is_under_way = false;
     }

@@ -1,4 +1,4 @@
-//! The order of what reaches a child, against a child that does exactly what the test says.
+//! The order of what reaches a child, with a child that the test controls.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::queue::{MAX_ALL_KEYS, MAX_KEYS, Outlet, Queue};
 use crate::screens::order::{JobKey, Text, WriteJob, WriteOutcome};
 
-/// Who types where it does not matter who does.
+/// The viewer where it does not matter which.
 const TYPIST: ViewerId = ViewerId(1);
 /// Longer than a child must have read raw before a held job goes.
 const LATER: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ struct Child {
     is_deaf: bool,
     /// What was written past the holder.
     direct: Vec<u8>,
-    /// What the holder was given.
+    /// What the holder got.
     handed: Vec<(u64, Vec<u8>)>,
     cancelled: Vec<u64>,
     /// The note of the newest keyed input.
@@ -96,7 +96,7 @@ impl Scene {
         self.write(Text::Paste(PastePiece::whole(text)), true)
     }
 
-    /// Types; whether the one who typed may go on.
+    /// Types; returns true if the viewer may continue.
     fn type_keys(&mut self, keys: &str) -> bool {
         self.type_as(TYPIST, keys)
     }
@@ -110,7 +110,7 @@ impl Scene {
         self.queue.answer(reply.as_bytes(), self.now, &mut self.child);
     }
 
-    /// The holder writes everything it has been given, and what that brings.
+    /// The holder writes everything that it has, and what follows from that.
     fn drain(&mut self) {
         while let Some((id, bytes)) = self.child.handed.get(self.done).cloned() {
             self.done += 1;
@@ -178,7 +178,7 @@ fn e3_a_held_paste_waits_until_the_child_has_read_raw_for_a_moment() {
         looks += 1;
     }
     assert!(looks > 2, "it went at once: {looks}");
-    // One that only flickers is not raw.
+    // A child that only flickers is not raw.
     let mut scene = Scene::new(0, canonical());
     let _outcome = scene.paste(&"x".repeat(5_000));
     for look in 0..100 {
@@ -324,7 +324,7 @@ fn keys_one_at_a_time_cost_no_more_than_their_bound() {
     let word = "word".repeat(16);
     let typed = (1..=MAX_KEYS).step_by(64).take_while(|_| scene.type_keys(&word)).count() * 64;
     assert!(typed > MAX_KEYS / 2, "keys that wait together are one job: {typed}");
-    // Those that the holder has are jobs of their own, and are counted as such.
+    // Those in the holder are jobs of their own, and are counted as such.
     let mut scene = Scene::new(0, Child { is_deaf: true, ..Child::default() });
     let count = (1..=MAX_KEYS).take_while(|_| scene.type_keys("k")).count();
     assert!(count < MAX_KEYS / 100, "{count} jobs wait");
@@ -349,7 +349,7 @@ fn what_is_cancelled_is_cancelled_from_its_end() {
     scene.now += 20 * LATER;
     scene.queue.pass(scene.now, &mut scene.child);
     assert_eq!(scene.child.cancelled, ids.iter().rev().copied().collect::<Vec<_>>());
-    // The holder wrote the first while it gave up the others.
+    // The holder wrote the first while it cancelled the others.
     for id in scene.child.cancelled.clone() {
         let written = if id == ids[0] { 65_536 } else { 0 };
         scene.queue.done(id, written, scene.now, &mut scene.child);
@@ -393,7 +393,7 @@ fn a_paste_that_is_given_up_half_written_is_closed_before_anything_follows() {
     assert_eq!(outcome.try_recv().unwrap().written, 8);
     let after: Vec<_> = scene.child.handed.iter().skip(1).map(|(_, bytes)| bytes.clone()).collect();
     assert_eq!(after, [PastePiece::ending().encode(true), ANSWER.into(), b"later".to_vec()]);
-    // Of which nothing was written, nothing is to be closed.
+    // Nothing was written, so nothing must be closed.
     let mut scene = Scene::new(0, in_brackets());
     let _outcome = scene.paste("hello");
     scene.now += 20 * LATER;
@@ -465,7 +465,7 @@ fn s1_no_key_is_written_past_what_a_dead_daemon_left_with_the_holder() {
     scene.answer(ANSWER);
     assert!(scene.child.direct.is_empty());
     assert_eq!(scene.handed(), format!("a{ANSWER}"));
-    // An answer to what the dead daemon sent proves nothing, and neither does a refusal.
+    // Neither an answer to the dead daemon's input nor a refusal proves anything.
     scene.queue.done(7, 1, scene.now, &mut scene.child);
     assert!(scene.type_keys("b") && scene.child.direct.is_empty());
     scene.drain();
@@ -484,7 +484,7 @@ fn whoever_waits_is_told_when_the_child_goes() {
         WriteOutcome { written: 0, of: 4, was_held: false, obstacle: None, begun: None }
     );
     assert!(scene.queue.due().is_none());
-    // The last word of a paste that the child has read and ended upon misses nothing.
+    // The end of a paste that the child has read before it ended is not missing.
     let mut ending = scene.write(Text::Paste(PastePiece::ending()), false);
     assert_eq!(ending.try_recv().map(|told| (told.written, told.of)), Ok((0, 0)));
 }

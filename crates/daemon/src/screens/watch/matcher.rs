@@ -1,12 +1,12 @@
-//! The threads on which patterns are looked for, so that what a pattern costs is never paid by a screen.
+//! The threads that search for patterns, so that no screen waits for a costly one.
 //!
-//! Owns every open search, whose turn it is, and how much text may wait to be looked at. Refuses screens and locks that
-//! screens need: it is given text. What becomes of a search is said to the engine as a fact.
+//! It has every open search, their order, and the bound on waiting text. It gets text and uses no lock that
+//! screens need. The result of a search goes to the engine as a fact.
 //!
-//! | thread | looks for | when it is behind |
+//! | thread | searches for | when it is behind |
 //! |---|---|---|
 //! | `patterns` | patterns that have been cheap so far | text waits, up to [`MAX_HELD`] |
-//! | `patterns-slow`, at the lowest priority | the others, each a turn at a time | the same; whoever is behind most is then told so and ends |
+//! | `patterns-slow`, at the lowest priority | the others, each a turn at a time | the same; the search that is furthest behind then ends with an error |
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -21,16 +21,16 @@ use tokio::sync::mpsc;
 use super::search::{Glance, Search, Step};
 use crate::pattern::thread_time;
 
-/// Most text that may wait for all searches together: three seconds of ten megabytes a second.
+/// The most text that waits for all searches together: three seconds of ten megabytes a second.
 const MAX_HELD: usize = 32 << 20; // 32 MiB
-/// A turn ends after so much text, or after so long.
+/// A turn ends after this much text, or after this long.
 const TURN: usize = 64 * 1024;
 const TURN_TIME: Duration = Duration::from_millis(5);
-/// What a pattern may cost before it is slow: so much once, and so much for every byte.
+/// What a pattern may cost before it is slow: this much once, and this much for every byte.
 const ALLOWANCE: Duration = Duration::from_millis(20);
 const ALLOWANCE_PER_BYTE: Duration = Duration::from_nanos(200);
 
-/// Who looks for a pattern.
+/// Which thread searches for a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speed {
     Quick,
@@ -39,7 +39,7 @@ enum Speed {
 
 /// All open searches.
 pub(crate) struct Matcher {
-    /// A short lock: searches are put in and taken out, never stepped.
+    /// A short lock: searches are put in and taken out under it, never executed.
     queues: Mutex<Queues>,
     quick: Condvar,
     slow: Condvar,
@@ -55,20 +55,20 @@ struct Queues {
     next_glance: u64,
     quick: VecDeque<u64>,
     slow: VecDeque<u64>,
-    /// What is to be said. Bounded by the number of searches: each ends once.
+    /// Facts to send. Bounded by the number of searches: each ends once.
     words: VecDeque<(RunKey, RunFact)>,
 }
 
-/// One search and what it has yet to look at.
+/// One search and its unsearched text.
 struct Open {
     run: RunKey,
     wait: WaitId,
-    /// None: somebody is stepping it.
+    /// `None` while a thread executes it.
     search: Option<Search>,
     waiting: VecDeque<(u64, Glance)>,
-    /// Whether it is in its queue.
+    /// True if it is in its queue.
     is_queued: bool,
-    /// Whether nothing more will be given.
+    /// True if no more text will be given.
     is_closed: bool,
     speed: Speed,
     is_over: Arc<AtomicBool>,
@@ -76,14 +76,14 @@ struct Open {
     spent: Duration,
 }
 
-/// Whoever began a search.
+/// A search, as the watch that began it sees it.
 pub(super) struct Began {
     pub(super) id: u64,
-    /// It has ended, or need not go on.
+    /// It has ended, or need not continue.
     pub(super) is_over: Arc<AtomicBool>,
 }
 
-/// A search in somebody's hands.
+/// A search that a thread executes.
 struct Turn {
     id: u64,
     search: Search,
@@ -103,7 +103,7 @@ impl Matcher {
         let (quick, slow) = (Arc::clone(&matcher), Arc::clone(&matcher));
         std::thread::Builder::new().name("patterns".to_owned()).spawn(move || quick.work(Speed::Quick))?;
         std::thread::Builder::new().name("patterns-slow".to_owned()).spawn(move || {
-            // Of this thread alone. Without it slow patterns compete with everybody else, no more.
+            // Of this thread alone. Without it slow patterns only compete with other threads.
             let _unchanged = rustix::process::setpriority_process(None, 19);
             slow.work(Speed::Slow);
         })?;
@@ -115,7 +115,7 @@ impl Matcher {
         Self { queues, quick: Condvar::new(), slow: Condvar::new(), engine, held }
     }
 
-    /// What counts text that waits.
+    /// The count of waiting text.
     pub(super) fn held(&self) -> &Arc<AtomicUsize> {
         &self.held
     }
@@ -145,12 +145,12 @@ impl Matcher {
         Began { id, is_over }
     }
 
-    /// Whether a search has not looked at everything it was given.
+    /// Returns true if a search has not searched everything that it was given.
     pub(super) fn is_behind(&self, id: u64) -> bool {
         self.lock().open.get(&id).is_some_and(|open| !open.waiting.is_empty() || open.search.is_none())
     }
 
-    /// Gives searches more to look at. When too much waits, those that are behind most end.
+    /// Gives searches more text. When too much waits, those that are furthest behind end.
     pub(super) fn give(&self, glances: Vec<(u64, Glance)>) {
         let mut queues = self.lock();
         let number = queues.next_glance;
@@ -165,7 +165,7 @@ impl Matcher {
         self.ring(&queues);
     }
 
-    /// Nothing more will be given to these: who has looked at everything has not found it.
+    /// Closes these searches: one that has searched everything has not found its pattern.
     pub(super) fn close(&self, ids: &[u64]) {
         let mut queues = self.lock();
         for id in ids {
@@ -177,7 +177,7 @@ impl Matcher {
         self.ring(&queues);
     }
 
-    /// Nobody wants to know any more.
+    /// Drops searches whose result is no longer wanted.
     pub(super) fn forget(&self, ids: &[u64]) {
         let mut queues = self.lock();
         for id in ids {
@@ -185,8 +185,9 @@ impl Matcher {
         }
     }
 
-    /// Lets these search on the caller's thread, unless they may be slow or are in somebody's hands; what to say. A run's
-    /// last words are looked at before its end is told, because whoever waits may be told of that end only.
+    /// Runs these searches on the caller's thread, unless they may be slow or are being executed; returns the
+    /// facts. A run's last output is searched before its end is reported, because a waiting caller may only
+    /// learn of that end.
     pub(super) fn finish(&self, ids: &[u64], until: Instant) -> Vec<(RunKey, RunFact)> {
         let mut said = Vec::new();
         for id in ids {
@@ -205,7 +206,7 @@ impl Matcher {
                 Job::Look(turn) => self.turn(turn),
             };
             if let Some((run, fact)) = said {
-                // The daemon is ending when nobody listens.
+                // The receiver is gone only when the daemon is ending.
                 drop(self.engine.blocking_send(Input::Fact { run, fact }));
             }
         }
@@ -229,7 +230,7 @@ impl Matcher {
         }
     }
 
-    /// Wakes whoever has something to do.
+    /// Wakes the threads that have something to do.
     fn ring(&self, queues: &Queues) {
         if !queues.quick.is_empty() || !queues.words.is_empty() {
             self.quick.notify_one();
@@ -239,7 +240,7 @@ impl Matcher {
         }
     }
 
-    /// Lets one search have its turn; what came of it.
+    /// Executes one turn of a search; returns its fact, if it has ended.
     fn turn(&self, mut turn: Turn) -> Option<(RunKey, RunFact)> {
         let begun = thread_time();
         let step = catch_unwind(AssertUnwindSafe(|| turn.go())).ok();
@@ -272,7 +273,7 @@ impl Matcher {
 }
 
 impl Queues {
-    /// Puts a search into its queue if there is something to do for it and nobody does it.
+    /// Queues a search if it has something to do and no thread executes it.
     fn queue(&mut self, id: u64) {
         let Some(open) = self.open.get_mut(&id) else { return };
         let is_idle = open.search.as_ref().is_some_and(Search::is_idle);
@@ -306,7 +307,7 @@ impl Queues {
         }
     }
 
-    /// Takes a search of this queue to let it have a turn, if it has something to look at.
+    /// Takes a search from this queue for a turn, if it has text.
     fn take(&mut self, id: u64, speed: Speed) -> Option<Turn> {
         let open = self.open.get_mut(&id).filter(|open| open.speed == speed)?;
         let search = open.search.as_mut()?;
@@ -324,7 +325,7 @@ impl Queues {
         Some(Turn { id, search: open.search.take()?, is_over, looked: 0 })
     }
 
-    /// Ends the search whose oldest text is the oldest of all; whether there was one.
+    /// Ends the search with the oldest waiting text of all; returns true if there was one.
     fn drop_the_last(&mut self) -> bool {
         let behind = self.open.iter().filter_map(|(id, open)| Some((open.waiting.front()?.0, *id)));
         let Some((_, id)) = behind.min() else { return false };
@@ -350,13 +351,13 @@ impl Queues {
 }
 
 impl Open {
-    /// Adds what a turn has cost. A pattern that was slow once stays so: what it is given next may be the same.
+    /// Adds the cost of a turn. A pattern that was slow once stays slow: its next text may be the same.
     fn account(&mut self, looked: u64, spent: Duration) {
         self.looked += looked;
         self.spent += spent;
         let per_byte = u64::try_from(ALLOWANCE_PER_BYTE.as_nanos()).unwrap_or(u64::MAX);
         if self.spent > ALLOWANCE + Duration::from_nanos(self.looked.saturating_mul(per_byte)) {
-            // It may still stand in the other queue, where nobody will find it.
+            // It may still be in the other queue, which skips it.
             self.is_queued &= self.speed == Speed::Slow;
             self.speed = Speed::Slow;
         }
@@ -380,7 +381,7 @@ impl Turn {
 
 #[cfg(test)]
 pub(super) mod bench {
-    //! Searches without threads: whoever tests takes the turns himself.
+    //! Searches without threads: the test runs the turns itself.
 
     use super::*;
 
@@ -389,7 +390,7 @@ pub(super) mod bench {
             Arc::new(Self::idle(engine))
         }
 
-        /// Lets everybody look at everything; what was said.
+        /// Runs all searches on all their text; returns the facts.
         pub(in crate::screens::watch) fn work_off(&self) -> Vec<(RunKey, RunFact)> {
             let mut said = Vec::new();
             loop {
@@ -404,7 +405,7 @@ pub(super) mod bench {
             }
         }
 
-        /// The same without the turns of one of them; what was said, in a word.
+        /// The same without the turns of one of them; returns each result in a word.
         pub(in crate::screens::watch) fn work_off_but(&self, other: u64) -> Vec<(u64, &'static str)> {
             let absent = self.lock().open.get_mut(&other).and_then(|open| open.search.take());
             let said = self.work_off();

@@ -1,6 +1,5 @@
-//! One pattern somebody waits for: where it is yet to be looked for, and how far that has come.
-//!
-//! Owns the order: the log first, then what was shown since, piece by piece. Refuses threads and clocks: `matcher` has them.
+//! One search for a pattern: the log first, then what was shown since, piece by piece. `matcher` has the
+//! threads and clocks.
 
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use term::{LineId, TextStream};
 use super::{Known, Lines, Row};
 use crate::pattern::LinePattern;
 
-/// Text that is looked at in one piece: some sixty milliseconds for the costliest pattern, twenty for the costliest light
-/// one. A longer line is one piece.
+/// Text that is searched in one piece: some sixty milliseconds for the costliest pattern, twenty for the
+/// costliest light one. A longer line is one piece.
 const PIECE: usize = 4 * 1024;
 const LIGHT_PIECE: usize = 16 * 1024;
 /// Longest line that is reported.
@@ -20,18 +19,18 @@ const MAX_TEXT: usize = 4 * 1024;
 /// A search for one pattern.
 pub(super) struct Search {
     pattern: LinePattern,
-    /// What was printed before it began, as far as it is asked for and not looked at yet.
+    /// The part of the log before it began that is requested and not searched yet.
     log: Option<LogScan>,
-    /// What it looks at now.
+    /// The text that it searches now.
     glance: Option<Glance>,
 }
 
-/// What became of one step.
+/// The result of one step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Everything that was given has been looked at.
+    /// Everything that was given has been searched.
     Idle,
-    /// So many bytes were looked at.
+    /// This many bytes were searched.
     Looked(usize),
     /// It is there.
     Found {
@@ -40,7 +39,7 @@ pub(super) enum Step {
         /// Output up to here was on the screen.
         offset: u64,
     },
-    /// Output was overwritten before it was looked at.
+    /// Output was overwritten before it was searched.
     Overtaken,
 }
 
@@ -53,17 +52,17 @@ impl Search {
         self.pattern.is_light()
     }
 
-    /// Whether everything that was given has been looked at.
+    /// Returns true if everything that was given has been searched.
     pub(super) fn is_idle(&self) -> bool {
         self.log.is_none() && self.glance.is_none()
     }
 
-    /// Gives it more to look at.
+    /// Gives it more text.
     pub(super) fn take(&mut self, glance: Glance) {
         self.glance = Some(glance);
     }
 
-    /// Looks at the next piece.
+    /// Searches the next piece.
     pub(super) fn step(&mut self) -> Step {
         if let Some(log) = &mut self.log {
             let step = log.look(&self.pattern);
@@ -82,12 +81,12 @@ pub(super) struct Glance {
     lines: Arc<Lines>,
     known: Arc<Known>,
     offset: u64,
-    /// The first row that has not been looked at.
+    /// The first row that has not been searched.
     next: usize,
 }
 
 impl Glance {
-    /// The lines from this one on; those that are known are no news.
+    /// The lines from this one on; known ones are not new.
     pub(super) fn new(lines: Arc<Lines>, from: LineId, known: Arc<Known>, offset: u64) -> Self {
         let next = lines.since(from);
         Self { lines, known, offset, next }
@@ -112,7 +111,7 @@ impl Glance {
         }
     }
 
-    /// The first of these rows, which have this text, that is new and matches.
+    /// The first of these rows, with this text, that is new and matches.
     fn find(&self, pattern: &LinePattern, rows: &[Row], text: std::ops::Range<usize>) -> Option<&str> {
         let begin = text.start;
         let earliest = begin + pattern.earliest_in(self.lines.text.get(text)?)?;
@@ -124,7 +123,7 @@ impl Glance {
     }
 }
 
-/// The log itself, looked through as text.
+/// The log itself, searched as text.
 pub(super) struct LogScan {
     ring: Arc<RingReader>,
     at: u64,
@@ -133,7 +132,7 @@ pub(super) struct LogScan {
 }
 
 impl LogScan {
-    /// The output from one offset to another, as far as it is still there.
+    /// The output from one offset to another, as far as it is still kept.
     pub(super) fn new(ring: &Arc<RingReader>, since: u64, end: u64) -> Self {
         let at = since.max(ring.start());
         Self { ring: Arc::clone(ring), at, end, stream: TextStream::default() }

@@ -1,4 +1,4 @@
-//! What is new to whom.
+//! Which lines are new to which watch.
 
 use proto::{ProcessId, RunNumber};
 use term::{GridSize, Limits};
@@ -34,7 +34,7 @@ impl Scene {
         self.watches.begin(WaitId(number), pattern, None, &self.screen);
     }
 
-    /// What matched once this was printed and looked at.
+    /// What matched after this was printed and searched.
     fn print(&mut self, text: &str) -> Vec<(u64, String)> {
         self.screen.feed(text.as_bytes());
         self.look()
@@ -45,7 +45,7 @@ impl Scene {
         self.found()
     }
 
-    /// Gives what is new to the searches, which do not look at it yet.
+    /// Gives what is new to the searches, without running them.
     fn glance(&mut self) {
         self.now += LOOK;
         self.watches.changed(&self.screen, 0, self.now, false);
@@ -60,7 +60,7 @@ impl Scene {
         self.matcher.work_off().into_iter().filter_map(matched).collect()
     }
 
-    /// As a run does it.
+    /// Resizes as a run does.
     fn resize(&mut self, cols: u32, rows: u32) -> Vec<(u64, String)> {
         self.watches.changed(&self.screen, 0, self.now, true);
         self.screen.resize(GridSize::clamped(cols, rows));
@@ -197,7 +197,7 @@ fn e7_looking_at_a_screen_gives_away_text_and_matches_nothing() {
     scene.wait(2, "needle");
     scene.screen.feed(b"a needle\r\n");
     scene.glance();
-    // Nobody has taken a turn, so that nobody has paid for a pattern.
+    // No search had a turn, so no pattern has cost anything.
     assert!(scene.matcher.is_behind(scene.watches.watches[0].id));
     assert!(scene.matcher.is_behind(scene.watches.watches[1].id));
     assert_eq!(scene.found(), [(2, "a needle".to_owned())]);
@@ -242,7 +242,7 @@ fn e7_a_pattern_that_falls_too_far_behind_ends_and_is_told_while_the_others_go_o
     for _ in 0..40 {
         scene.screen.feed(lines.as_bytes());
         scene.glance();
-        // Everybody but the slow one has his turns.
+        // All searches but the slow one have their turns.
         said.extend(scene.matcher.work_off_but(slow));
     }
     said.extend(scene.print("=end=\r\n").into_iter().map(|(wait, _)| (wait, "matched")));
@@ -252,7 +252,7 @@ fn e7_a_pattern_that_falls_too_far_behind_ends_and_is_told_while_the_others_go_o
 #[test]
 fn e7_a_pattern_that_proves_costly_is_left_to_the_slow() {
     let mut scene = Scene::new(400, 6);
-    // Small enough to be taken for light.
+    // Small enough to count as light.
     scene.wait(1, "[ab]*a[ab]{400}Q");
     let id = scene.watches.watches[0].id;
     assert!(!scene.matcher.is_slow(id));

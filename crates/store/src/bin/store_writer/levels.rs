@@ -261,7 +261,7 @@ fn damaged_log(directory: &Path, room: &Room<'_>) -> Result<bool, Fault> {
     let opened = room.during(|| Store::open(&path))?;
     let is_opened = is_done(&opened)?;
     if let Ok(store) = &opened {
-        holds(store.damaged_log().is_some(), "nobody is told of the damage")?;
+        holds(store.damaged_log().is_some(), "the damage is not reported")?;
     }
     is_somewhere(directory, &bytes)?;
     drop(opened);

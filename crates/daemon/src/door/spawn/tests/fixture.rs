@@ -12,7 +12,7 @@ use crate::agents::{ForeignManifest, ManifestCache};
 use crate::presets::PresetSet;
 use crate::project::ProjectDir;
 
-/// What the project says.
+/// The project's file.
 const FILE: &str = "\
 # What runs the tests.
 [preset.test]
@@ -44,7 +44,7 @@ allow = [[\"tool\", \"check\"], [\"tool\", \"build\", \"*\"], [\"wrap\", \"*\"],
 const WRAPPERS: [&str; 12] =
     ["env", "sh", "bash", "git", "npx", "find", "xargs", "timeout", "nice", "nohup", "sudo", "wrap"];
 
-/// What becomes of a wish.
+/// The result of a spawn request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SpawnRuling {
     /// Without a question.
@@ -76,7 +76,7 @@ impl SpawnFixture {
         }
         fixture.write(".quarterdeck.toml", FILE);
         fixture.program(&fixture.app.join("web/run.sh"), "#!/bin/sh\necho tests\n");
-        // No script: its content is nobody's business, only where it lies.
+        // Not a script: only its path counts, not its content.
         fixture.program(&fixture.bin.join("real-tool"), "\x7fELF tool");
         fixture.program(&fixture.bin.join("other-tool"), "\x7fELF other");
         symlink("real-tool", fixture.bin.join("tool")).unwrap();
@@ -146,7 +146,7 @@ impl SpawnFixture {
         self.judged_from(&self.app, spawn)
     }
 
-    /// Judges what a process of the project at this directory wants.
+    /// Judges a spawn of a process of the project at this directory.
     pub(super) fn judged_from(&self, dir: &Path, spawn: Spawn) -> Result<SpawnOrder, Failure> {
         // A project that was moved away is still that of the process.
         let (own, path) = (ProjectDir::of(dir).unwrap_or_else(|_| ProjectDir::at(dir)), self.path());
@@ -156,25 +156,25 @@ impl SpawnFixture {
         judged(spawn, &Asker { own: &own, config: &self.config, path: Some(&path), manifest: &manifest })
     }
 
-    /// A person trusts exactly this; and nothing else.
+    /// The digests when a person trusts exactly this and nothing else.
     pub(super) fn trusted(&self, spawn: &Spawn) -> Vec<String> {
         let order = self.judged(spawn.clone()).unwrap();
         vec![order.trust_subject.expect("what is trusted has a digest").digest]
     }
 
-    /// A person trusts the project's list as it is.
+    /// The digests when a person trusts the project's list as it is.
     pub(super) fn trusted_list(&self) -> Vec<String> {
         let project_dir = ProjectDir::of(&self.app).unwrap();
         let policy = PresetSet::read(&project_dir, &self.config).policy;
         vec![policy.digest(&project_dir, Some(&self.path()))]
     }
 
-    /// What becomes of a wish when these digests are trusted.
+    /// The result of a spawn when these digests are trusted.
     pub(super) fn verdict(&self, spawn: Spawn, trusted: &[String]) -> SpawnRuling {
         self.verdict_from(&self.app, spawn, trusted)
     }
 
-    /// What becomes of the wish of a process in the project at this directory.
+    /// The result of a spawn of a process in the project at this directory.
     pub(super) fn verdict_from(&self, dir: &Path, spawn: Spawn, trusted: &[String]) -> SpawnRuling {
         let Ok(order) = self.judged_from(dir, spawn) else { return SpawnRuling::Refused };
         let Some(trust_subject) = order.trust_subject else { return SpawnRuling::CommandRule };
