@@ -70,7 +70,8 @@ impl Outlet for PtyOutlet<'_> {
 }
 
 impl InputQueue {
-    /// The input of a run whose holder has accepted inputs up to this id, from an earlier daemon.
+    /// The input of a run whose holder has this wire version and has accepted inputs up to this id, from an
+    /// earlier daemon.
     pub(crate) fn new(last_input_id: u64, wire_version: u16) -> Self {
         Self { queue: Queue::new(last_input_id), has_keys: wire_version >= WIRE_WITH_KEYS }
     }
