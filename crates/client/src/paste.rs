@@ -23,7 +23,7 @@ pub struct Paste {
     pub submit: bool,
     /// The time limit.
     pub timeout_ms: Option<u64>,
-    /// By what the next daemon knows it.
+    /// The key under which the next daemon can continue the paste.
     pub key: Option<WriteKey>,
 }
 
@@ -80,7 +80,7 @@ impl Connection {
                 match rustix::net::send(self.stream(), bytes, flags) {
                     Ok(count) => bytes = &bytes[count..],
                     Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                    // A daemon that has answered and gone has left its answer.
+                    // The daemon may have answered before it closed the connection.
                     Err(errno) => {
                         return self.last_answer(id)?.map_or(Err(broken(errno)), |last| Ok(Some(last)));
                     }
@@ -94,7 +94,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// The answer to `id` that a daemon has left before it went.
+    /// Returns the answer to `id` that the daemon sent before it closed the connection.
     fn last_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
         while matches!(self.fill(), Ok(count) if count > 0) {
             if let Some(last) = self.early_answer(id)? {

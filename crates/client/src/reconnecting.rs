@@ -50,7 +50,8 @@ fn check_runs(connection: &mut Connection, runs: &[(ProcessId, RunNumber)]) -> R
     Ok(())
 }
 
-/// A key that no other request of this person has: what it is, who sends it, and when.
+/// Returns a key that no other request of this user has: it names the kind of request, the sending process
+/// and the time.
 fn fresh_key(word: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     format!("{word}-{}-{now}", std::process::id())

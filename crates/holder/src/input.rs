@@ -19,7 +19,7 @@ struct Item {
     id: u64,
     bytes: Vec<u8>,
     written: usize,
-    /// By what the whole is known that this is a part of.
+    /// The key of the write that it is a part of.
     key: Option<Vec<u8>>,
 }
 
@@ -58,7 +58,7 @@ impl InputQueue {
         self.accept_part(id, bytes, None)
     }
 
-    /// The same for a part of what is known by a key.
+    /// Accepts an input as a part of a keyed write, or answers it at once.
     pub(crate) fn accept_keyed(
         &mut self,
         id: u64,
@@ -74,7 +74,7 @@ impl InputQueue {
         answer
     }
 
-    /// What became of everything with this key.
+    /// Returns how much of the write with this key was accepted and written.
     pub(crate) fn state_of(&self, key: Vec<u8>) -> KeyState {
         let is_part = |item: &&Item| item.key.as_ref() == Some(&key);
         let pending = |item: &Item| PendingInput { id: item.id, length: item.bytes.len() as u64 };

@@ -1,12 +1,14 @@
-//! How much of each keyed write was accepted and written, for a daemon that goes on with what the one before it began.
+//! Counts how much of each keyed write was accepted and written, so that a daemon can continue what the one
+//! before it began.
 //!
-//! The table is bounded: the oldest keys are forgotten first. A client that repeats a write does so within a minute.
+//! The table is bounded: the oldest keys are forgotten first. A client that repeats a write does so within a
+//! minute.
 
 use std::collections::VecDeque;
 
 use crate::wire::KeyState;
 
-/// Most keys that are remembered.
+/// The number of keys that the table keeps.
 const MOST_KEYS: usize = 256;
 
 /// The newest keys, oldest first.
@@ -14,7 +16,7 @@ const MOST_KEYS: usize = 256;
 pub(crate) struct KeyedInputs(VecDeque<KeyState>);
 
 impl KeyedInputs {
-    /// An input of this many bytes was accepted.
+    /// Counts an accepted input of this many bytes.
     pub(crate) fn accepted(&mut self, key: Vec<u8>, note: u64, length: u64) {
         if let Some(state) = self.find(&key) {
             (state.note, state.accepted) = (note, state.accepted + length);
@@ -26,14 +28,14 @@ impl KeyedInputs {
         self.0.push_back(KeyState { key, note, accepted: length, ..KeyState::default() });
     }
 
-    /// An input with this key is finished, and so many of its bytes were written.
+    /// Counts the written bytes of a finished input.
     pub(crate) fn finished(&mut self, key: &[u8], written: u64) {
         if let Some(state) = self.find(key) {
             state.written += written;
         }
     }
 
-    /// What is known of a key; nothing was accepted of one that is not known.
+    /// Returns the state of a key. An unknown key has no accepted bytes.
     pub(crate) fn state_of(&self, key: Vec<u8>) -> KeyState {
         let known = self.0.iter().rev().find(|state| state.key == key).cloned();
         known.unwrap_or(KeyState { key, ..KeyState::default() })

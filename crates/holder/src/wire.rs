@@ -100,19 +100,20 @@ pub enum ToHolder {
         /// What to write.
         bytes: Vec<u8>,
     },
-    /// The same, as a part of what is known by a key: the next daemon can ask how much of that was accepted and written.
-    /// Since version 3.
+    /// Bytes for the child as a part of a keyed write: the next daemon can ask how much of the write was
+    /// accepted and written. Since version 3.
     KeyedInput {
         /// Identity of these bytes, across daemons.
         id: u64,
-        /// By what the whole is known; at most [`MAX_KEY`] bytes.
+        /// The key of the whole write, at most [`MAX_KEY`] bytes.
         key: Vec<u8>,
-        /// What the next daemon has to know to go on; the newest one is kept.
+        /// What the next daemon must know to continue. The holder keeps the newest note of a key.
         note: u64,
         /// What to write.
         bytes: Vec<u8>,
     },
-    /// Asks what became of everything with this key; answered by [`FromHolder::KeyState`]. Since version 3.
+    /// Asks how much of the write with this key was accepted and written; answered by
+    /// [`FromHolder::KeyState`]. Since version 3.
     AskKey {
         /// The key.
         key: Vec<u8>,
@@ -167,7 +168,7 @@ pub enum ToHolder {
     Hangup,
 }
 
-/// What became of everything with one key.
+/// How much of a keyed write was accepted and written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyState {
     /// The key that was asked for.
@@ -183,7 +184,7 @@ pub struct KeyState {
 }
 
 impl KeyState {
-    /// Whether some of it was accepted and given up, so that nothing can follow it.
+    /// Returns true if a part was accepted and given up, so that nothing may follow it.
     pub fn is_cut(&self) -> bool {
         let pending: u64 = self.pending.iter().map(|input| input.length).sum();
         self.accepted > self.written.saturating_add(pending)

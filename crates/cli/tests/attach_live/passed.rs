@@ -211,7 +211,7 @@ fn s1_keys_typed_while_no_daemon_lives_are_typed_by_the_next() {
 fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with_the_next_detach() {
     let stage = running();
     let mut window = Window::attached(&stage, "ready");
-    // The next daemon waits for this lock.
+    // The lock keeps the next daemon from starting.
     let lock = std::fs::File::open(stage.places().data_lock()).unwrap();
     stage.kill_9();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
@@ -224,7 +224,7 @@ fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with
     window.until_shows("[detached from x]");
 }
 
-/// Whether a daemon has the window's terminal; none may be there yet.
+/// Returns true if the next daemon runs and has the window's terminal.
 fn held_by_next(stage: &MarkedDaemon, window: &Window) -> bool {
     let address = DaemonAddress::without_start(stage.places());
     address.knock().is_ok() && held_by_daemon(stage, window) == 1

@@ -1,4 +1,5 @@
-//! Kill -9 of the daemon while it types a text: the next daemon types the rest, or says exactly how much was typed.
+//! Kill -9 of the daemon while it types a text. The next daemon types the rest or reports exactly how much
+//! was typed.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,20 +13,20 @@ use testkit::{MarkedDaemon, child};
 use crate::QD;
 use crate::story::Dice;
 
-/// Longer than what a daemon gives the holder at once.
+/// Longer than what a daemon hands to the holder at once.
 const LONG: usize = 700_000;
 
-/// A daemon that dies where a file says, and a child that keeps what it is typed.
+/// A daemon that dies at the place a file names, and a child that records its input.
 struct Scene {
     stage: MarkedDaemon,
-    /// Names the place where the daemon dies.
+    /// The file that names the place where the daemon dies.
     order: PathBuf,
-    /// What the child was typed.
+    /// The file in which the child records its input.
     typed: PathBuf,
 }
 
 impl Scene {
-    /// A child that reads raw and keeps every byte; `first` is done before.
+    /// Starts a child that reads raw and records every byte. The child's shell runs `first` before.
     fn set(first: &str) -> Self {
         let stage = MarkedDaemon::around(testkit::TestDaemon::without_start(QD));
         let (order, typed) = (stage.root().join("die"), stage.root().join("typed"));
@@ -43,19 +44,19 @@ impl Scene {
         std::fs::rename(new, &self.order).unwrap();
     }
 
-    /// Runs `qd` with this on its standard input.
+    /// Runs `qd` with these bytes on its standard input.
     fn qd(&self, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = self.stage.command(arguments);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A paste that is given up early is not read to its end.
+        // `qd` does not read a paste to its end if it gives it up early, so this write may fail.
         drop(stdin.write_all(input));
         drop(stdin);
         child.wait_with_output().unwrap()
     }
 
-    /// Waits until the child has been typed so much.
+    /// Waits until this many bytes have been typed into the child.
     fn until_typed(&self, length: usize) -> Vec<u8> {
         eventually("all of it is typed", || read(&self.typed).filter(|typed| typed.len() >= length))
     }
@@ -85,7 +86,7 @@ fn m7d_a_send_that_a_kill_tears_is_finished_by_the_next_daemon() {
 
 #[test]
 fn m7d_enter_is_pressed_once_when_a_kill_comes_between_the_text_and_enter() {
-    // What is printed all the time keeps Enter waiting.
+    // Constant output delays Enter, which waits for a stable screen.
     let scene = Scene::set("(while :; do printf .; sleep 0.05; done) &");
     let mut sending = scene.stage.command(&["paste", "x", "a prompt", "--submit"]).spawn().unwrap();
     scene.until_typed("a prompt".len());

@@ -1,4 +1,5 @@
-//! A text that is typed to its end although daemons die meanwhile: the next daemon goes on behind what was typed.
+//! Types a text to its end even if daemons die meanwhile: the next daemon continues after the bytes that were
+//! typed.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -12,11 +13,11 @@ use crate::paste::{PIECE, Paste, PasteError, fill_piece};
 use crate::reconnect::{Reconnected, reconnect};
 use crate::{ClientError, Connection, DaemonAddress, Stops};
 
-/// How long the next daemon may take: what became of a text that may be half typed is worth that.
+/// How long the next daemon may take to start. A text may be half typed, so this wait is longer than others.
 const AFTER: Duration = Duration::from_secs(10);
 
-/// Types as [`Connection::write`] does. When the daemon dies meanwhile, the next one is asked under the same key: it types
-/// what is missing, or says exactly how much was typed.
+/// Types as [`Connection::write`] does. If the daemon dies meanwhile, the request is repeated to the next one
+/// with the same key; that daemon types the missing bytes or reports exactly how much was typed.
 ///
 /// # Errors
 /// The daemon refuses the text, or no daemon can be reached.
@@ -35,8 +36,9 @@ pub fn write(address: &mut DaemonAddress, mut request: Write) -> Result<Wrote, C
     }
 }
 
-/// Pastes everything `source` gives, as [`Connection::paste_stream`] does. A text that fits into one piece is finished by
-/// the next daemon when this one dies; of a longer one the next daemon says exactly how much was typed.
+/// Pastes everything that `source` returns, as [`Connection::paste_stream`] does. If the daemon dies, the
+/// next one finishes a text that fits into one piece; for a longer text it reports exactly how much was
+/// typed.
 ///
 /// # Errors
 /// The source cannot be read, the daemon refuses the text, or no daemon can be reached.
@@ -62,7 +64,8 @@ pub fn paste(
         Err(PasteError::Client(error)) if error.is_leaving() => error,
         answer => return answer,
     };
-    // What was read from the source is gone: the next daemon can only say how far the paste came.
+    // What was read from the source cannot be read again, so the next daemon can only report how much was
+    // typed.
     drop(next_daemon(address, parting, &target)?);
     let input = TypedInput::Report(Empty {});
     let key = Some(WriteKey { again: true, ..key });
@@ -78,7 +81,7 @@ fn write_key() -> WriteKey {
     WriteKey { id: fresh_key("write"), again: false }
 }
 
-/// Waits for the next daemon; without one it is not known how much was typed.
+/// Waits for the next daemon. Fails with an unknown outcome if none comes.
 fn next_daemon(
     address: &mut DaemonAddress,
     parting: ClientError,

@@ -48,7 +48,7 @@ pub(super) async fn write(
         Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again")
     };
     let key = request.key.map(|key| own_key(client, key)).transpose()?;
-    // A run that is over still has a holder that knows what was typed.
+    // After the end of a run its holder still knows how much was typed.
     if !located.is_live && !key.as_ref().is_some_and(|key| key.again) {
         return Err(not_running());
     }
@@ -74,7 +74,8 @@ pub(super) async fn write(
     wrote.map(Reply::Wrote)
 }
 
-/// The key by which the holder knows a write: no caller can repeat another's.
+/// Returns the key under which the holder counts a write. It contains the caller, so no caller can repeat
+/// another's write.
 fn own_key(client: &Client, key: WriteKey) -> Result<WriteKey, Failure> {
     if key.id.is_empty() || key.id.len() > MAX_WRITE_KEY {
         return Err(Failure::invalid("key", format!("between 1 and {MAX_WRITE_KEY} bytes")));
@@ -110,7 +111,7 @@ enum WritePosition {
     OwnText,
 }
 
-/// Which part of a write something is.
+/// The parts of a write, which the holder counts separately.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WritePart {
     Text,
@@ -123,7 +124,7 @@ struct Writer<'a> {
     name: &'a str,
     deadline: Instant,
     typed: &'a Typed<'a>,
-    /// By what the write is known; an earlier daemon may have begun it.
+    /// The key of the write. With `again` set, an earlier daemon may have begun it.
     key: Option<WriteKey>,
 }
 
@@ -152,13 +153,14 @@ impl Writer<'_> {
         self.finish(outcome, submits).await
     }
 
-    /// Answers for a text that is written: Enter follows, if it was asked for.
+    /// Presses Enter after a written text if the caller asked for it, and returns the receipt.
     async fn finish(&self, outcome: WriteOutcome, submits: bool) -> Result<Wrote, Failure> {
         let submitted = if submits { Some(self.submit(outcome).await?) } else { None };
         Ok(Wrote { written: outcome.written, of: outcome.of, submitted })
     }
 
-    /// Says how much of a write an earlier daemon has typed, whose text is not here.
+    /// Returns how much of an earlier daemon's write was typed. The text itself is not known here, so the
+    /// rest cannot be typed.
     async fn report(&self, submits: bool) -> Result<Wrote, Failure> {
         if !self.is_repeated() {
             return Err(Failure::invalid("key", "a report needs the key of an earlier write"));
@@ -175,12 +177,12 @@ impl Writer<'_> {
         Err(Failure::new(ErrorCode::Partial, message).hint("what was typed is closed and was not submitted"))
     }
 
-    /// Whether an earlier daemon may have begun this.
+    /// Returns true if an earlier daemon may have begun this write.
     fn is_repeated(&self) -> bool {
         self.key.as_ref().is_some_and(|key| key.again)
     }
 
-    /// By what the holder knows a part of this write.
+    /// Returns the key under which the holder counts the bytes of one part of this write.
     fn part_key(&self, part: WritePart) -> Option<JobKey> {
         let key = self.key.as_ref()?;
         let word = match part {
@@ -225,7 +227,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is known when a run goes without a word about a text.
+    /// Returns the failure for a run that went away without reporting on a text.
     fn gone(&self) -> Failure {
         if !self.is_repeated() {
             return Failure::new(ErrorCode::NotRunning, "the run ended before anything was typed");
@@ -237,7 +239,7 @@ impl Writer<'_> {
         Failure::new(ErrorCode::UnknownOutcome, message).hint("look before you type again: qd read")
     }
 
-    /// An earlier daemon has typed some of it, and now something stands in the way of the rest.
+    /// Returns the failure for a text of which an earlier daemon typed a part and whose rest is refused now.
     fn cut(&self, outcome: WriteOutcome, obstacle: TypingOutcome) -> Failure {
         let why = refusal(obstacle, self.name);
         let (written, of) = (outcome.written, outcome.of);
@@ -248,7 +250,7 @@ impl Writer<'_> {
         Failure { code: ErrorCode::Partial, message, ..why }
     }
 
-    /// Orders a text to be typed; nothing when nobody hosts the run any more.
+    /// Queues a text for typing. Returns `None` if the run is no longer hosted.
     fn order(
         &self,
         text: Text,
@@ -312,7 +314,7 @@ impl Writer<'_> {
             return Ok(false);
         }
         let mut progress = self.handle.progress.subscribe();
-        // Versions begin anew with each daemon; offsets do not.
+        // Versions start again with each daemon; offsets do not.
         let changed = progress.wait_for(|progress| match outcome.begun {
             Some(begun) => progress.seen > begun.offset || progress.exited_at.is_some(),
             None => progress.version > version_before || progress.exited_at.is_some(),
@@ -333,7 +335,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The text is there, and Enter could not be pressed.
+    /// Returns the failure for a text that was typed although Enter could not be pressed.
     fn not_submitted(&self, text: WriteOutcome, why: Failure) -> Failure {
         if !self.is_repeated() {
             return why;
@@ -346,7 +348,7 @@ impl Writer<'_> {
         Failure { message, ..why }
     }
 
-    /// What is known when nobody says what became of a text.
+    /// Returns the failure for a text whose holder does not answer.
     fn silent(&self, most: usize) -> Failure {
         let name = self.name;
         let message = format!(

@@ -27,7 +27,7 @@ use queue::{Outlet, Queue};
 /// The input of one run.
 pub(crate) struct InputQueue {
     queue: Queue,
-    /// Whether the holder knows keys.
+    /// The holder counts the bytes of keyed jobs.
     has_keys: bool,
 }
 
@@ -122,12 +122,12 @@ impl InputQueue {
         );
     }
 
-    /// On which conditions the job goes on that the holder has spoken of.
+    /// Returns the conditions under which the job that the holder has reported on may continue.
     pub(crate) fn repeated_guard(&self, state: &KeyState) -> Option<Guard> {
         self.queue.repeated_guard(state)
     }
 
-    /// The holder has said how much it has of a job that an earlier daemon began.
+    /// Continues a job of an earlier daemon after the holder has reported how much of it it has.
     pub(crate) fn go_on(
         &mut self,
         state: &KeyState,

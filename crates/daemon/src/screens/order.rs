@@ -261,18 +261,18 @@ pub(crate) struct WriteJob {
     pub(crate) by: Owner,
     /// For programs: the conditions.
     pub(crate) guard: Option<Guard>,
-    /// By what the holder knows it.
+    /// The key under which the holder counts its bytes.
     pub(crate) key: Option<JobKey>,
     pub(crate) reply: oneshot::Sender<WriteOutcome>,
 }
 
-/// By what a holder knows a job, for a daemon that goes on with it.
+/// The key under which a holder counts the bytes of a job, so that the next daemon can continue it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobKey {
     pub(crate) key: Vec<u8>,
-    /// The end of the log before it, which the daemon that goes on gets back.
+    /// The end of the log before the job. The holder returns it to the daemon that continues the job.
     pub(crate) offset: u64,
-    /// An earlier daemon may have begun it: the holder is asked first.
+    /// An earlier daemon may have begun the job, so this daemon asks the holder before it types.
     pub(crate) is_repeated: bool,
 }
 
@@ -287,15 +287,15 @@ pub(crate) struct WriteOutcome {
     pub(crate) was_held: bool,
     /// Nothing was typed, because of this.
     pub(crate) obstacle: Option<TypingOutcome>,
-    /// What an earlier daemon has noted, if it began the job.
+    /// The note of the earlier daemon that began the job.
     pub(crate) begun: Option<Begun>,
 }
 
-/// What an earlier daemon has noted of a job that it began.
+/// The note that an earlier daemon left with the holder about a job it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Begun {
-    /// The end of the log before it.
+    /// The end of the log before the job.
     pub(crate) offset: u64,
-    /// The holder was given all of it.
+    /// The earlier daemon handed the whole text to the holder.
     pub(crate) is_whole: bool,
 }

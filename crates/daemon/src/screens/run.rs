@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) watches: Watches,
     /// What went wrong while it was served.
     pub(super) faults: Faults,
-    /// The viewer that the engine was last told is typing.
+    /// The typing viewer that was last reported to the engine.
     pub(crate) typist: Option<ViewerId>,
     pub(crate) echo: EchoWatch,
     /// What programs type.
@@ -435,7 +435,7 @@ impl Run {
         }
     }
 
-    /// Wants another size; whether it takes effect now.
+    /// Requests another size. Returns true if it takes effect now.
     pub(crate) fn want_size(&mut self, size: Size, now: Instant) -> bool {
         self.wanted_size = (size != self.size).then_some(size);
         self.apply_size(now)

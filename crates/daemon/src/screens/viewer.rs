@@ -93,7 +93,7 @@ pub(crate) struct Viewer {
     pub(crate) asides: OutOfBand,
     /// Composed: when the last frame was sent.
     pub(crate) painted_at: Option<Instant>,
-    /// When the engine was last told that it types.
+    /// When its typing was last reported to the engine.
     pub(crate) typed_at: Option<Instant>,
     /// The events its socket is watched for.
     pub(super) watched: EventFlags,

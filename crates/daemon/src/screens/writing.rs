@@ -1,4 +1,5 @@
-//! Texts and keys that a call writes into a run: what stands in their way, and how one goes on that an earlier daemon began.
+//! Writes texts and keys of calls into a run: checks what prevents them, and continues those that an earlier
+//! daemon began.
 
 use std::time::Instant;
 
@@ -12,15 +13,16 @@ use super::order::{WriteJob, WriteOutcome};
 use super::run::Run;
 
 impl Run {
-    /// Types bytes; a program's only if nothing stands in the way.
+    /// Queues bytes for typing. A program's bytes are refused if its guard does not allow them.
     pub(crate) fn write(&mut self, job: WriteJob, now: Instant, facts: &mut FactQueue) {
-        // What an earlier daemon may have begun is looked at when the holder has said how much it has of it.
+        // A job that an earlier daemon may have begun is checked later, when the holder has reported how much
+        // of it it has.
         let is_repeated = job.key.as_ref().is_some_and(|key| key.is_repeated);
         let guard = job.guard.as_ref().filter(|_| !is_repeated);
         let obstacle = guard.and_then(|guard| self.obstacle_to_write(guard, now));
         if obstacle.is_some() || self.displacement.is_unlinked() {
             if !is_repeated {
-                // Whoever waited may have gone.
+                // The caller may have stopped waiting.
                 let of = job.text.most() as u64;
                 let outcome = WriteOutcome { written: 0, of, was_held: false, obstacle, begun: None };
                 let _gone = job.reply.send(outcome);
@@ -38,7 +40,7 @@ impl Run {
     }
 }
 
-/// The holder has said how much it has of a job that an earlier daemon began.
+/// Continues a job of an earlier daemon after the holder has reported how much of it it has.
 pub(super) fn go_on_writing(run: &mut Run, state: &KeyState, now: Instant) {
     let obstacle = match run.input_queue.repeated_guard(state) {
         _ if run.is_over() => Some(TypingOutcome::Gone),

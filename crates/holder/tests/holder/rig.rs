@@ -149,7 +149,7 @@ pub(crate) struct Run {
     exit: Option<RunExit>,
     tree_gone: Option<u32>,
     done: Vec<(u64, u64, u64)>,
-    /// What the holder last said of a key.
+    /// The last `KeyState` that the holder sent.
     pub(crate) key_state: Option<holder::KeyState>,
 }
 

@@ -17,20 +17,20 @@ pub enum TypedInput {
     /// A paste that is too long for one line: it follows in [`crate::frame::DataKind::Input`] frames whose
     /// stream is this call's id, ended by an empty one.
     PasteStream(Empty),
-    /// Nothing: the answer says how much an earlier write with the same key has typed. A paste that it left open is
-    /// closed.
+    /// Types nothing and asks how much an earlier write with the same key has typed. A paste that it left
+    /// open is closed.
     Report(Empty),
 }
 
 /// Longest [`WriteKey::id`].
 pub const MAX_WRITE_KEY: usize = 64;
 
-/// By what a write is known, so that a client can repeat it after the daemon died in the middle of it.
+/// Identifies a write, so that a client can repeat it after the daemon died in the middle of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WriteKey {
-    /// The key: another one for every write, at most [`MAX_WRITE_KEY`] characters.
+    /// A different one for every write, at most [`MAX_WRITE_KEY`] characters.
     pub id: String,
-    /// The write was sent before: what has been typed of it is not typed again.
+    /// True if the write was sent before: what was typed of it is not typed again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
@@ -48,7 +48,7 @@ pub struct Write {
     /// The time limit, after which the reply gives the bytes written; 10 s when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// By what it is known if it has to be repeated; without one it cannot be.
+    /// Identifies the write if the client repeats it; a write without a key cannot be repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<WriteKey>,
 }

@@ -92,7 +92,8 @@ pub struct PassedTerminal {
     /// Whether its answers to queries about itself may be among the keys.
     #[serde(default)]
     pub questions: Questions,
-    /// What the client has read from it and could not decide yet: the first of two detach keys, the beginning of a key.
+    /// Bytes that the client has read from it and could not decide on yet: the first of two detach keys, or
+    /// the beginning of a key.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub undecided: String,
 }

@@ -149,14 +149,14 @@ impl KeyWatch {
         }
     }
 
-    /// What was typed and is neither a key for the child nor the wish to leave yet.
+    /// Returns the typed bytes that may still become a key for the child or the detach keys.
     #[must_use]
     pub fn undecided(&self) -> Vec<u8> {
         let tilde: &[u8] = if self.has_tilde { b"~" } else { b"" };
         [self.prefix.as_deref().unwrap_or_default(), tilde, &self.held].concat()
     }
 
-    /// Forgets what is undecided: another process decides it.
+    /// Forgets the undecided bytes, because another process decides on them.
     pub fn forget_undecided(&mut self) {
         (self.prefix, self.has_tilde) = (None, false);
         self.held.clear();

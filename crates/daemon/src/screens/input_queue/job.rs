@@ -48,9 +48,9 @@ pub(super) struct Job {
     pub(super) deadline: Option<Instant>,
     pub(super) guard: Option<Guard>,
     pub(super) obstacle: Option<TypingOutcome>,
-    /// By what the holder knows it.
+    /// The key under which the holder counts its bytes.
     pub(super) key: Option<JobKey>,
-    /// What an earlier daemon that began it has noted.
+    /// The note of the earlier daemon that began it.
     pub(super) begun: Option<Begun>,
     pub(super) is_given_up: bool,
     reply: Option<oneshot::Sender<WriteOutcome>>,
@@ -146,13 +146,14 @@ impl Job {
         self.is_given_up && (self.text.is_some() || self.written < self.bytes.len() as u64)
     }
 
-    /// Whether it only asks about a paste that an earlier daemon began in brackets and never ended.
+    /// Returns true if the job only asks about a paste whose opening bracket an earlier daemon wrote without
+    /// the closing one.
     pub(super) fn leaves_open(&self) -> bool {
         let is_begun = self.begun.is_some_and(|begun| !begun.is_whole);
         is_begun && self.is_bracketed && self.bytes.is_empty()
     }
 
-    /// Tells whoever waits, who may have gone.
+    /// Sends the outcome to the caller, which may have stopped waiting.
     pub(super) fn reply(self) {
         let (written, of, was_held) = (self.written, self.of as u64, self.is_held());
         let Some(reply) = self.reply else { return };

@@ -51,7 +51,7 @@ pub(super) trait Outlet {
     fn write_now(&mut self, bytes: &[u8]) -> usize;
     /// Gives the holder bytes to write, with the key and the note that it keeps of them.
     fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>);
-    /// Asks the holder what it knows of a key; whether it can be asked.
+    /// Asks the holder for the state of a key. Returns false if this holder does not know keys.
     fn ask_key(&mut self, key: &[u8]) -> bool;
     /// Asks the holder to give up what it has not written.
     fn cancel(&mut self, id: u64);
@@ -77,7 +77,7 @@ struct OpenPaste {
 /// The input for one child.
 pub(super) struct Queue {
     pub(super) jobs: VecDeque<Job>,
-    /// Jobs that an earlier daemon may have begun, until the holder says how far it came.
+    /// Jobs that an earlier daemon may have begun. They wait here until the holder reports their state.
     pub(super) repeated: VecDeque<Job>,
     replies: Replies,
     paste: Option<OpenPaste>,
@@ -156,7 +156,7 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// Puts a job in its place behind the others.
+    /// Inserts a job at its place in the order.
     pub(super) fn insert(&mut self, job: Job) {
         let place = match self.jobs.iter().rposition(|other| other.piece.is_some()) {
             _ if !job.goes_on() => self.jobs.len(),
@@ -238,7 +238,8 @@ impl Queue {
     /// Clears the queue after the child has gone.
     pub(super) fn clear(&mut self) {
         self.jobs.drain(..).for_each(Job::reply);
-        // Only their holder knows how much of them was written: going is their answer.
+        // Only the holder knows how much of these was written. Dropping them closes their reply channels,
+        // which tells their callers.
         self.repeated.clear();
         self.in_flight.clear();
         self.replies = Replies::default();

@@ -1,5 +1,5 @@
-//! Jobs that an earlier daemon may have begun. The holder knows how many bytes of each keyed job it has accepted, so the
-//! queue goes on behind them: nothing is typed twice, and nothing is left out.
+//! Continues jobs that an earlier daemon may have begun. The holder counts the bytes that it has accepted of
+//! each keyed job, and the queue continues after them: no byte is typed twice and none is left out.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ use super::job::{Hold, Job};
 use super::queue::{InFlight, Outlet, Queue};
 use crate::screens::order::Begun;
 
-/// Set in a note: the bytes were encoded for a child that takes brackets.
+/// The bit of a note for bytes that were encoded for a child that accepts bracketed pastes.
 const BRACKETED: u64 = 1;
-/// Set in a note: nothing of the text follows.
+/// The bit of a note for the last bytes of a text.
 const LAST: u64 = 2;
-/// A note's other bits are the end of the log before the job.
+/// The other bits of a note are the end of the log before the job.
 const OFFSET_SHIFT: u32 = 2;
 
-/// The key of a job and the note that its holder keeps.
+/// Returns the key of a job and the note that its holder keeps.
 pub(super) fn key_and_note(job: &Job) -> Option<(Vec<u8>, u64)> {
     let key = job.key.as_ref()?;
     let is_last = job.piece.is_none_or(|ends| ends.is_last) && job.sent == job.bytes.len();
@@ -27,15 +27,16 @@ pub(super) fn key_and_note(job: &Job) -> Option<(Vec<u8>, u64)> {
 }
 
 impl Queue {
-    /// Keeps a job back until the holder has said what it knows of it. A holder that cannot say keeps nobody waiting: the
-    /// job is dropped, which is its answer.
+    /// Holds a job back until the holder has reported its state. If the holder does not know keys, the job is
+    /// dropped, and its caller learns that from the closed reply channel.
     pub(super) fn ask_before(&mut self, job: Job, out: &mut dyn Outlet) {
         if job.key.as_ref().is_some_and(|key| out.ask_key(&key.key)) {
             self.repeated.push_back(job);
         }
     }
 
-    /// On which conditions the job goes on that the holder has spoken of. One that was begun meets its own text.
+    /// Returns the conditions under which the job that the holder has reported on may continue. A job that was
+    /// begun finds its own text in the composer, so that is no obstacle.
     pub(super) fn repeated_guard(&self, state: &KeyState) -> Option<Guard> {
         let job = self.repeated.iter().find(|job| has_key(job, state))?;
         let guard = job.guard.clone()?;
@@ -45,7 +46,7 @@ impl Queue {
         }
     }
 
-    /// Goes on with a job behind what the holder has accepted of it, unless something stands in the way.
+    /// Continues a job after the bytes that the holder has accepted, unless there is an obstacle.
     pub(super) fn go_on(
         &mut self,
         state: &KeyState,
@@ -73,12 +74,12 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// Makes what the holder has of a job this queue's own.
+    /// Takes over the bytes of a job that the holder has accepted or not yet written.
     fn inherit_parts(&mut self, job: &mut Job, state: &KeyState) {
         let is_bracketed = state.note & BRACKETED != 0;
         let bytes = job.text.take().map(|text| text.encode(is_bracketed)).unwrap_or_default();
         let accepted = usize::try_from(state.accepted).unwrap_or(usize::MAX);
-        // A text that is not repeated, only asked about, may be longer than it says.
+        // A caller that only asks about its text does not send it again, so the text may be empty here.
         job.of = bytes.len().max(accepted);
         job.sent = accepted.min(bytes.len());
         job.bytes = bytes;

@@ -73,7 +73,7 @@ struct Scene {
     now: Instant,
     /// How many of the holder's inputs are written.
     done: usize,
-    /// By what the next jobs are known.
+    /// The key of the next jobs.
     key: Option<JobKey>,
 }
 
@@ -493,7 +493,8 @@ fn key(is_repeated: bool) -> Option<JobKey> {
     Some(JobKey { key: b"human/w-1/text".to_vec(), offset: 77, is_repeated })
 }
 
-/// What a holder says that has finished the first `done` inputs of the scene and still has the others.
+/// Returns the report of a holder that has finished the first `done` inputs of the scene and still has the
+/// others.
 fn state_after(scene: &Scene, done: usize) -> KeyState {
     let length = |bytes: &Vec<u8>| bytes.len() as u64;
     let handed = &scene.child.handed;
@@ -507,7 +508,7 @@ fn state_after(scene: &Scene, done: usize) -> KeyState {
     }
 }
 
-/// The queue of the next daemon, to which the same text is given again, and what the holder tells it.
+/// Returns the queue of the next daemon after it got the same text again and the report of the holder.
 fn next_daemon(before: &Scene, state: &KeyState, text: &str) -> (Scene, oneshot::Receiver<WriteOutcome>) {
     let last_id = before.child.handed.last().map_or(0, |(id, _)| *id);
     let mut scene = Scene::new(last_id, Child::default());
