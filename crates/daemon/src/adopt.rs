@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use crate::agents::Agents;
 use crate::failpoint::{self, Failpoint};
-use crate::records::{self, Warnings};
 use crate::screens::{NewRun, Screens};
+use crate::warnings::{Cause, Warnings};
 pub(crate) use pending::PendingHolders;
 use probe::{HolderProbe, ProbeResult};
 
@@ -140,7 +140,7 @@ impl Adoption {
                 "{} ({}) was not in the database; it was recovered from its holder",
                 record.name, record.id
             );
-            records::warn(&self.search.warnings, text);
+            self.search.warnings.set(Cause::Recovered(record.id), text);
         }
     }
 }

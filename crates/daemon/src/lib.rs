@@ -60,6 +60,7 @@ mod threads;
 mod tokens;
 mod trust_subject;
 mod urls;
+mod warnings;
 
 use std::path::PathBuf;
 

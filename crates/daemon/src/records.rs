@@ -15,8 +15,8 @@ mod refusal_limiter;
 mod store_thread;
 mod unsaved;
 
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{AuditNote, Caller, Counters, Record, Saved};
 use proto::crew::AuditPage;
@@ -29,12 +29,10 @@ use tokio::sync::{Semaphore, oneshot};
 
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
+use crate::warnings::{Cause, Warnings};
 
 /// The most batches and queries that wait. When the queue is full, the caller waits.
 const JOBS: usize = 64;
-
-/// Warnings for the user, shown in `status`.
-pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
 
 /// What happens to changes that the store refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,19 +240,11 @@ impl Reader<'_> {
         match serde_json::from_str(document) {
             Ok(record) => Some(record),
             Err(error) => {
-                warn(self.warnings, format!("the record of {what} does not read and was skipped: {error}"));
+                let text = format!("the record of {what} does not read and was skipped: {error}");
+                self.warnings.set(Cause::Record(what.to_owned()), text);
                 None
             }
         }
-    }
-}
-
-/// Adds a warning once.
-pub(crate) fn warn(warnings: &Warnings, text: String) {
-    let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
-    if !all.contains(&text) {
-        tracing::warn!("{text}");
-        all.push(text);
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::daemon_lock::Locks;
 use crate::door::Server;
-use crate::records::{self, Warnings};
+use crate::warnings::{Cause, Warnings};
 
 /// Room for one read of the inotify descriptor; the events themselves do not matter.
 const EVENTS: usize = 4096;
@@ -44,8 +44,7 @@ impl Kept {
             detour: Arc::new(Notify::new()),
             runtime: None,
             data: None,
-            warnings: Arc::clone(warnings),
-            warning: None,
+            warnings: warnings.clone(),
             is_closed: false,
         };
         sockets.open(doorway)?;
@@ -109,8 +108,6 @@ struct Sockets {
     runtime: Option<SocketFile>,
     data: Option<SocketFile>,
     warnings: Warnings,
-    /// The warning about the runtime directory.
-    warning: Option<String>,
     /// The daemon ends: what it removes itself is not recreated.
     is_closed: bool,
 }
@@ -196,17 +193,7 @@ impl Sockets {
                 socket.display()
             )
         });
-        if text == self.warning {
-            return;
-        }
-        if let Some(old) = &self.warning {
-            let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            all.retain(|warning| warning != old);
-        }
-        if let Some(text) = &text {
-            records::warn(&self.warnings, text.clone());
-        }
-        self.warning = text;
+        self.warnings.set_all(Cause::RuntimeDir, text.into_iter().collect());
     }
 }
 

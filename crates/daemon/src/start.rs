@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use engine::{Caller, Command, Config, Engine, NoTasks};
 use holder::Launcher;
@@ -22,10 +22,11 @@ use crate::door::Server;
 use crate::effect_runner::EffectRunner;
 use crate::engine_task::{Channels, EngineHandle, EngineTask};
 use crate::failpoint::{self, Failpoint};
-use crate::records::{self, Records, Warnings};
+use crate::records::{self, Records};
 use crate::screens::{KeptRuns, Screens};
 use crate::settings::Settings;
 use crate::sockets::Kept;
+use crate::warnings::{Cause, Warnings};
 use crate::{DaemonError, DaemonOptions, log, threads};
 
 /// The file that marks a data directory whose database a daemon inside a run has made.
@@ -127,7 +128,7 @@ fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), D
 /// Everything between taking the lock and the end.
 async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
-    let warnings: Warnings = Arc::new(Mutex::new(Vec::new()));
+    let warnings = Warnings::default();
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
     warn_of_damage(&store, &warnings);
     let saved = records::load(&store, &warnings)?;
@@ -140,9 +141,9 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         .map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
     let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
-    let agents = Agents::start(own.0, own.1, own.2, facts, Arc::clone(&warnings))
+    let agents = Agents::start(own.0, own.1, own.2, facts, warnings.clone())
         .map_err(system("cannot watch agents' files"))?;
-    let records = Records::start(store, Arc::clone(&warnings)).map_err(system("cannot start the store"))?;
+    let records = Records::start(store, warnings.clone()).map_err(system("cannot start the store"))?;
     let pending = PendingHolders::default();
     let hands = EffectRunner {
         screens: screens.clone(),
@@ -166,7 +167,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         places: Arc::clone(&places),
         screens: screens.clone(),
         agents: agents.clone(),
-        warnings: Arc::clone(&warnings),
+        warnings: warnings.clone(),
         facts: handle.facts.clone(),
         pending,
         known: Arc::new(known),
@@ -181,7 +182,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     failpoint::pass(Failpoint::DoorClosed);
     drop(tokio::spawn(adoption.go_on()));
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let shared = (Arc::clone(&warnings), Arc::clone(&places));
+    let shared = (warnings.clone(), Arc::clone(&places));
     let doorway = Server::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
     let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
         .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
@@ -202,12 +203,12 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
 fn warn_of_damage(store: &Store, warnings: &Warnings) {
     if let Some(aside) = store.recovered() {
         let text = format!("the database was damaged; it was put aside as {}", aside.display());
-        records::warn(warnings, text);
+        warnings.set(Cause::DamagedDatabase, text);
     }
     if let Some(kept) = store.damaged_log() {
         let kept = kept.display();
         let text = format!("the newest changes to the database were lost; its damaged log is kept as {kept}");
-        records::warn(warnings, text);
+        warnings.set(Cause::DamagedLog, text);
     }
 }
 

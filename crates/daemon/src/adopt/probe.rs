@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::input::ChildExit;
@@ -20,8 +20,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Search, Wanted};
-use crate::records;
 use crate::screens::NewRun;
+use crate::warnings::Cause;
 
 /// How long a holder that has begun to answer may take to finish.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -67,8 +67,6 @@ pub(super) struct HolderProbe {
     /// A permit to greet; dropping it lets the next probe greet its holder.
     turn: Option<OwnedSemaphorePermit>,
     has_spoken: bool,
-    /// The warning that the user has.
-    warning: Option<String>,
 }
 
 impl HolderProbe {
@@ -80,7 +78,7 @@ impl HolderProbe {
         end: Option<Arc<Notify>>,
     ) -> Self {
         let end = end.unwrap_or_default();
-        Self { search, path, run, record, words, end, turn: None, has_spoken: false, warning: None }
+        Self { search, path, run, record, words, end, turn: None, has_spoken: false }
     }
 
     /// Probes until the fate of the run is certain.
@@ -171,11 +169,7 @@ impl HolderProbe {
             None => format!("what listens at {}", self.path.display()),
         };
         let text = format!("{who} cannot be reached: {error}; it is left alone and asked again");
-        if self.warning.as_ref() != Some(&text) {
-            self.withdraw_warning();
-            records::warn(&self.search.warnings, text.clone());
-            self.warning = Some(text);
-        }
+        self.search.warnings.set(Cause::SilentHolder(self.path.clone()), text);
         self.turn = None;
         if !self.has_spoken {
             self.has_spoken = true;
@@ -184,19 +178,12 @@ impl HolderProbe {
         }
     }
 
-    async fn conclude(mut self, word: ProbeResult) {
-        self.withdraw_warning();
+    async fn conclude(self, word: ProbeResult) {
+        self.search.warnings.clear(&Cause::SilentHolder(self.path.clone()));
         if let (ProbeResult::Nobody, Some(run)) = (&word, self.run) {
             self.search.pending.remove(run);
         }
         drop(self.words.send(word).await);
-    }
-
-    fn withdraw_warning(&mut self) {
-        if let Some(told) = self.warning.take() {
-            let mut all = self.search.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            all.retain(|warning| *warning != told);
-        }
     }
 }
 

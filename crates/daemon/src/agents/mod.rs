@@ -40,10 +40,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::notify::{self, NotifyConfig};
-use crate::records::Warnings;
 use crate::screens::{ObservedAgent, Order, Screens};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::tokens::Tokens;
+use crate::warnings::{Cause, Warnings};
 pub(crate) use agent_run::AgentRun;
 use directory::Directory;
 use file_watcher::{AgentNotice, FileWatcher};
@@ -70,8 +70,6 @@ struct Shared {
     manifests: Mutex<ManifestCache>,
     /// A short lock: look-ups and inserts only.
     charges: Mutex<HashMap<RunKey, Arc<AgentRun>>>,
-    /// The warnings about a project's manifests, until the files are repaired.
-    told: Mutex<HashMap<Option<PathBuf>, Vec<String>>>,
     versions: Versions,
     /// The environment of programs that are run on an agent's or a person's behalf.
     env: BTreeMap<String, String>,
@@ -95,13 +93,12 @@ impl Agents {
         let manifests = Mutex::new(ManifestCache::new(&places.config));
         let launcher = AgentLauncher { places, exe, tokens: Tokens::default() };
         let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
-        let (charges, told, versions) = (Mutex::default(), Mutex::default(), Versions::default());
+        let (charges, versions) = (Mutex::default(), Versions::default());
         let (file_watcher, post) = FileWatcher::new()?;
         let shared = Shared {
             launcher,
             manifests,
             charges,
-            told,
             versions,
             env,
             screens,
@@ -121,14 +118,8 @@ impl Agents {
     /// The manifests for a project.
     pub(crate) fn manifest_set(&self, project: Option<&Path>) -> Arc<ManifestSet> {
         let manifest_set = lock(&self.shared.manifests).manifest_set(project);
-        let before =
-            lock(&self.shared.told).insert(project.map(Path::to_owned), manifest_set.problems.clone());
-        let is_mended = |warning: &String| before.iter().flatten().any(|told| told == warning);
-        lock(&self.shared.warnings)
-            .retain(|warning| manifest_set.problems.contains(warning) || !is_mended(warning));
-        for problem in &manifest_set.problems {
-            crate::records::warn(&self.shared.warnings, problem.clone());
-        }
+        let cause = Cause::Manifests(project.map(Path::to_owned));
+        self.shared.warnings.set_all(cause, manifest_set.problems.clone());
         manifest_set
     }
 
@@ -343,12 +334,7 @@ impl Agents {
     pub(crate) fn settings(&self) -> Settings {
         let places = &self.shared.launcher.places;
         let (settings, problem) = Settings::read(places);
-        let about = settings::file(places).display().to_string();
-        lock(&self.shared.warnings)
-            .retain(|warning| Some(warning) == problem.as_ref() || !warning.starts_with(&about));
-        if let Some(problem) = problem {
-            crate::records::warn(&self.shared.warnings, problem);
-        }
+        self.shared.warnings.set_all(Cause::Settings, problem.into_iter().collect());
         settings
     }
 

@@ -197,7 +197,7 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
             }
         }
     };
-    let warnings = || client.door.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let warnings = || client.door.warnings.texts();
     let (processes, warnings) = listed.map_or_else(Default::default, |listed| (listed, warnings()));
     Ok(Reply::Status(DaemonStatus {
         running: true,

@@ -35,8 +35,9 @@ pub(crate) use self::viewer_limits::{ViewerLimits, ViewerPermit};
 use crate::agents::Agents;
 use crate::caller;
 use crate::engine_task::EngineHandle;
-use crate::records::{Records, Warnings};
+use crate::records::Records;
 use crate::screens::Screens;
+use crate::warnings::Warnings;
 
 /// How long an ending daemon waits for clients to read their last answers.
 const FAREWELL: Duration = Duration::from_millis(500);

@@ -3,7 +3,6 @@
 //! everything.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,12 @@ use proto::request::Audit;
 use store::{AuditReader, AuditRow, Change, Store, StoreError};
 use tokio::sync::oneshot;
 
+use super::Otherwise;
 use super::refusal_limiter::RefusalLimiter;
 use super::unsaved::Unsaved;
-use super::{Otherwise, Warnings, warn};
 use crate::clock;
 use crate::failpoint::{self, Failpoint};
+use crate::warnings::{Cause, Warnings};
 
 /// How often a failed write is retried while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
@@ -183,7 +183,7 @@ impl StoreThread {
                 failpoint::pass(Failpoint::AfterCommit);
                 self.kept = Vec::new();
                 self.given_up.0 = 0;
-                self.unwarn(UNWRITTEN);
+                self.warnings.clear(&Cause::StoreRefuses);
                 self.store.wait_for_others(PATIENCE);
                 Ok(())
             }
@@ -208,23 +208,13 @@ impl StoreThread {
         give_up(&mut self.kept, excess);
         let excess = excess as u64;
         self.given_up = (self.given_up.0 + excess, self.given_up.1 + excess);
-        self.unwarn(GIVEN_UP);
-        warn(&self.warnings, format!("{GIVEN_UP}{} older changes were given up", self.given_up.1));
+        let text = format!("{GIVEN_UP}{} older changes were given up", self.given_up.1);
+        self.warnings.set(Cause::StoreGaveUp, text);
     }
 
     /// Replaces the warning about writing by the newest reason.
     fn warn_unwritten(&self, error: &StoreError) {
-        let text = format!("{UNWRITTEN}{error}");
-        let is_said = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).contains(&text);
-        if !is_said {
-            self.unwarn(UNWRITTEN);
-            warn(&self.warnings, text);
-        }
-    }
-
-    fn unwarn(&self, start: &str) {
-        let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|warning| !warning.starts_with(start));
+        self.warnings.set(Cause::StoreRefuses, format!("{UNWRITTEN}{error}"));
     }
 }
 

@@ -10,7 +10,6 @@
 //! Without the link the run is still read: its ring is shared memory, checked every [`LONGEST_LOOK`].
 
 use std::os::fd::AsFd;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use engine::RunKey;
@@ -20,7 +19,7 @@ use rustix::event::epoll;
 use super::hosting::kill_holder;
 use super::run::Run;
 use super::worker::{Source, Worker};
-use crate::records::{self, Warnings};
+use crate::warnings::{Cause, Warnings};
 
 /// The pause before the second link within a window; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -285,21 +284,8 @@ fn times(count: u32) -> String {
     if count <= 1 { String::new() } else { format!(", {count} times by now") }
 }
 
-fn subject(run: RunKey) -> String {
-    format!("the holder of {}", run.process)
-}
-
-/// Replaces the warning about a holder.
 fn warn(warnings: &Warnings, run: RunKey, text: &str) {
-    retract(warnings, run);
-    records::warn(warnings, format!("{} {text}", subject(run)));
-}
-
-/// Removes the warning about a run that has gone.
-pub(super) fn retract(warnings: &Warnings, run: RunKey) {
-    let subject = subject(run);
-    let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|warning| !warning.starts_with(&subject));
+    warnings.set(Cause::Holder(run), format!("the holder of {} {text}", run.process));
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::facts::FactQueue;
 use super::run::Run;
 use super::viewer::Mode;
 use super::worker::Worker;
-use crate::records::Warnings;
+use crate::warnings::Cause;
 
 /// This many faults within a window are too many.
 const MANY: u32 = 8;
@@ -154,23 +154,11 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let Some(resets) = slot.run.faults.take_news() else { return };
         let key = slot.run.key();
-        retract(&self.warnings, key);
         let times = if resets == 1 { "once".to_owned() } else { format!("{resets} times") };
         let rest = format!("was reset {times} after a fault of qd; nothing is missing in its log");
-        let text = format!("{} {rest}: qd logs {}", subject(key), key.process);
-        crate::records::warn(&self.warnings, text);
+        let id = key.process;
+        self.warnings.set(Cause::Display(key), format!("the display of {id} {rest}: qd logs {id}"));
     }
-}
-
-/// Removes the warning about a run that has gone.
-pub(super) fn retract(warnings: &Warnings, run: RunKey) {
-    let subject = subject(run);
-    let mut all = warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    all.retain(|warning| !warning.starts_with(&subject));
-}
-
-fn subject(run: RunKey) -> String {
-    format!("the display of {}", run.process)
 }
 
 impl Run {

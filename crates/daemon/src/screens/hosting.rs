@@ -10,12 +10,10 @@ use rustix::event::epoll;
 use rustix::io::Result;
 
 use super::budget::TURN;
-use super::displaced;
 use super::failpoint;
-use super::fault::{FaultScope, attempt, retract};
+use super::fault::{FaultScope, attempt};
 use super::order::NewRun;
 use super::run::{LinkState, Run};
-use super::unread_answers;
 use super::worker::{Slot, Source, Worker};
 use crate::threads;
 
@@ -134,9 +132,7 @@ impl Worker {
         let _gone =
             (epoll::delete(&self.epoll, &slot.wake), epoll::delete(&self.epoll, slot.run.link.as_fd()));
         self.end_echo(&slot.run);
-        retract(&self.warnings, run);
-        unread_answers::retract(&self.warnings, run);
-        displaced::retract(&self.warnings, run);
+        self.warnings.clear_run(run);
         if !attempt("the last output", run, || self.drain(&mut slot.run, now)) {
             // The exit comes after the rest of the output, drawn or not.
             slot.run.faults.go_blind(now);

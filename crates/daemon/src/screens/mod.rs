@@ -67,7 +67,7 @@ use viewer_colors::LastColors;
 use watch::Matcher;
 use worker::{OrderSender, Worker};
 
-use crate::records::Warnings;
+use crate::warnings::Warnings;
 
 /// The fewest and most worker threads. Two keep a flood on one from delaying keys on the other even on one
 /// core.
@@ -117,9 +117,7 @@ impl Screens {
         let matcher = Matcher::start(facts.clone())?;
         let colors = LastColors::default();
         let workers = (0..count)
-            .map(|n| {
-                Worker::start(n, facts.clone(), Arc::clone(warnings), Arc::clone(&matcher), colors.clone())
-            })
+            .map(|n| Worker::start(n, facts.clone(), warnings.clone(), Arc::clone(&matcher), colors.clone()))
             .collect::<io::Result<Vec<_>>>()?;
         let (next, retiring) = (AtomicUsize::new(0), value::Sender::new(0));
         let index = Index { workers, next, limits, kept, retiring, runs: RwLock::default() };

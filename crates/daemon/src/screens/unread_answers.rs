@@ -3,10 +3,8 @@
 //! They are dropped, oldest first, because nothing may wait for that child. The daemon's warnings show their
 //! number until the run ends.
 
-use engine::RunKey;
-
 use super::worker::Worker;
-use crate::records::Warnings;
+use crate::warnings::Cause;
 
 /// The count of one run.
 #[derive(Default)]
@@ -38,20 +36,12 @@ impl Worker {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let Some(dropped) = slot.run.unread_answers.take_news() else { return };
         let key = slot.run.key();
-        retract(&self.warnings, key);
         let text = format!(
             "{} asks its terminal and does not read the answers: {dropped} or more were dropped; see what it prints: qd logs {}",
             key.process, key.process
         );
-        crate::records::warn(&self.warnings, text);
+        self.warnings.set(Cause::UnreadAnswers(key), text);
     }
-}
-
-/// Removes the warning about a run.
-pub(super) fn retract(warnings: &Warnings, run: RunKey) {
-    let subject = format!("{} asks its terminal", run.process);
-    let mut all = warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    all.retain(|warning| !warning.starts_with(&subject));
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::run_viewers::due;
 use super::viewer::Viewer;
 use super::viewer_colors::LastColors;
 use super::watch::Matcher;
-use crate::records::Warnings;
+use crate::warnings::Warnings;
 
 /// The most orders that wait. When the queue is full, the engine waits, because a worker never waits for the
 /// engine. The queue is allocated in full, so it is no larger than needed.

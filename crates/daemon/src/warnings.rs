@@ -1,0 +1,147 @@
+//! What is wrong and a person should know, shown by `qd status`: the sentences of each cause, until the cause has gone.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::RunKey;
+use proto::ProcessId;
+
+/// Why a person is warned. Each cause has its own sentences, which replace the ones before them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The store refuses to write.
+    StoreRefuses,
+    /// The store refused for so long that older changes were dropped.
+    StoreGaveUp,
+    /// The database was damaged and another one was begun.
+    DamagedDatabase,
+    /// The log of the database was damaged.
+    DamagedLog,
+    /// A record of this name does not read.
+    Record(String),
+    /// A living process was not in the database.
+    Recovered(ProcessId),
+    /// No holder answers at this socket.
+    SilentHolder(PathBuf),
+    /// The link to the holder of a run is broken or was taken over.
+    Holder(RunKey),
+    /// The display of a run was reset after a fault.
+    Display(RunKey),
+    /// The child of a run does not read what its terminal answers.
+    UnreadAnswers(RunKey),
+    /// The manifests of a project, or those of the user alone.
+    Manifests(Option<PathBuf>),
+    /// The user's settings.
+    Settings,
+    /// The runtime directory cannot be used.
+    RuntimeDir,
+}
+
+impl Cause {
+    fn run(&self) -> Option<RunKey> {
+        match self {
+            Self::Holder(run) | Self::Display(run) | Self::UnreadAnswers(run) => Some(*run),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Warning {
+    cause: Cause,
+    texts: Vec<String>,
+}
+
+/// All warnings of this daemon, oldest first. Cheap to clone; the lock is held for one change or one copy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
+
+impl Warnings {
+    /// Puts this sentence in the place of all others of its cause.
+    pub(crate) fn set(&self, cause: Cause, text: String) {
+        self.set_all(cause, vec![text]);
+    }
+
+    /// Puts these sentences in the place of all others of their cause; none ends the warning.
+    pub(crate) fn set_all(&self, cause: Cause, texts: Vec<String>) {
+        let mut all = self.lock();
+        let known = all.iter().position(|known| known.cause == cause);
+        let before = known.map(|at| all.remove(at).texts).unwrap_or_default();
+        for text in texts.iter().filter(|text| !before.contains(text)) {
+            tracing::warn!("{text}");
+        }
+        if !texts.is_empty() {
+            let at = known.unwrap_or(all.len());
+            all.insert(at, Warning { cause, texts });
+        }
+    }
+
+    /// Ends the warning of a cause that has gone.
+    pub(crate) fn clear(&self, cause: &Cause) {
+        self.lock().retain(|known| known.cause != *cause);
+    }
+
+    /// Ends every warning about a run that has gone.
+    pub(crate) fn clear_run(&self, run: RunKey) {
+        self.lock().retain(|known| known.cause.run() != Some(run));
+    }
+
+    /// Returns every sentence once: what is wrong for the user is wrong for each of the projects too.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for text in self.lock().iter().flat_map(|known| &known.texts) {
+            if !texts.contains(text) {
+                texts.push(text.clone());
+            }
+        }
+        texts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Warning>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_has_its_newest_sentences_where_its_first_one_stood() {
+        let warnings = Warnings::default();
+        warnings.set(Cause::StoreRefuses, "full".to_owned());
+        warnings.set(Cause::Settings, "line 3".to_owned());
+        warnings.set(Cause::StoreRefuses, "locked".to_owned());
+        assert_eq!(warnings.texts(), ["locked", "line 3"]);
+        warnings.set_all(Cause::StoreRefuses, Vec::new());
+        assert_eq!(warnings.texts(), ["line 3"]);
+        warnings.clear(&Cause::Settings);
+        assert!(warnings.texts().is_empty());
+    }
+
+    #[test]
+    fn a_sentence_of_two_causes_is_shown_once_and_until_both_have_gone() {
+        let (warnings, user, project) =
+            (Warnings::default(), Cause::Manifests(None), Cause::Manifests(Some("/p".into())));
+        for cause in [user.clone(), project.clone()] {
+            warnings.set_all(cause, vec!["agents/x.toml: line 1".to_owned()]);
+        }
+        assert_eq!(warnings.texts().len(), 1);
+        warnings.clear(&user);
+        assert_eq!(warnings.texts().len(), 1);
+        warnings.clear(&project);
+        assert!(warnings.texts().is_empty());
+    }
+
+    #[test]
+    fn a_run_that_has_gone_leaves_no_warning_and_other_runs_keep_theirs() {
+        let warnings = Warnings::default();
+        let runs = [1, 2].map(|run| RunKey::new(ProcessId::from_entropy(7), proto::RunNumber(run)));
+        for run in runs {
+            warnings.set(Cause::Holder(run), format!("holder {run:?}"));
+            warnings.set(Cause::Display(run), format!("display {run:?}"));
+        }
+        warnings.clear_run(runs[0]);
+        assert_eq!(warnings.texts().len(), 2);
+    }
+}
