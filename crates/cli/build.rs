@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// The compiler's own archive; it prints the bare name where it has none.
+/// Returns the compiler's own archive; it prints the bare name where it has none.
 fn archive() -> Option<PathBuf> {
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
     let output = Command::new(compiler).arg(format!("-print-file-name={ARCHIVE}")).output().ok()?;

@@ -42,7 +42,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     cargo_deny()
 }
 
-/// The `cargo-deny` to call: ours if `setup` built one, else the one on PATH.
+/// Returns the `cargo-deny` to call: ours if `setup` built one, else the one on PATH.
 pub(crate) fn deny_program() -> PathBuf {
     let ours = tools_dir().join("bin/cargo-deny");
     if ours.is_file() { ours } else { PathBuf::from("cargo-deny") }

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The repository root: the parent of this crate's directory.
+/// Returns the repository root: the parent of this crate's directory.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// A command that starts in the repository root.
+/// Returns a command that starts in the repository root.
 ///
 /// `cargo run` exports variables that describe *this* package; a nested cargo would hand them to build scripts
 /// and rebuild what has not changed.
@@ -28,7 +28,7 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The cargo that started us, with these arguments.
+/// Returns the cargo that started us, with these arguments.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
@@ -57,13 +57,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Err(format!("`{shown}` failed: {}: {last_words}", output.status))
 }
 
-/// Where `name` is on PATH, if it is.
+/// Returns where `name` is on PATH, if it is.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|candidate| candidate.is_file())
 }
 
-/// The directory cargo builds into.
+/// Returns the directory cargo builds into.
 pub(crate) fn target_dir() -> PathBuf {
     let configured = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     configured.map_or_else(|| root().join("target"), |dir| root().join(dir))

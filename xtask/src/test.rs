@@ -61,7 +61,7 @@ fn run_steps(steps: &[Step]) -> Vec<String> {
     failed
 }
 
-/// Every test of the workspace, the ones after a failure too.
+/// Runs every test of the workspace, the ones after a failure too.
 fn tests() -> Result<(), String> {
     failures::run(&mut step::cargo(&["test", "--workspace", "--no-fail-fast"]))
 }

@@ -69,7 +69,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Which programs in which versions: those named, else the older ones of the list and the newest.
+/// Returns which programs in which versions: those named, else the older ones of the list and the newest.
 fn wanted(options: &Options) -> Result<Vec<Pin>, String> {
     let older: Vec<Value> = serde_json::from_str(&read(&step::root().join(OLDER))?)
         .map_err(|error| format!("{OLDER}: {error}"))?;

@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// The median and the 90th percentile of looks at a screen of such rows, each after a change.
+/// Returns the median and the 90th percentile of looks at a screen of such rows, each after a change.
 fn cost_per_look(detector: &mut Detector, text: fn(u16) -> String) -> (Duration, Duration) {
     let mut screen = Screen::new(GridSize { cols: 200, rows: 50 }, Limits::default());
     for row in 0..50 {
@@ -44,7 +44,7 @@ fn cost_per_look(detector: &mut Detector, text: fn(u16) -> String) -> (Duration,
     (at(50), at(90))
 }
 
-/// Prose with frames, marks and numbers: everything a rule might begin to match.
+/// Returns prose with frames, marks and numbers: everything a rule might begin to match.
 fn dense_row(row: u16) -> String {
     let words =
         ["● 1. Do you want", "❯ ─── esc to", "(3s • enter", "│ ✻ Working…", "› allow? ▄▄▄", "日本語 text"];

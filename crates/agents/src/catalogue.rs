@@ -37,7 +37,7 @@ static BUILT: LazyLock<(Catalogue, Vec<Problem>)> = LazyLock::new(|| {
     (catalogue, problems)
 });
 
-/// The text of a shipped manifest, with its comments.
+/// Returns the text of a shipped manifest, with its comments.
 #[must_use]
 pub fn built_in_text(name: &str) -> Option<&'static str> {
     SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
@@ -81,7 +81,7 @@ struct Entry {
 }
 
 impl Catalogue {
-    /// The shipped manifests.
+    /// Returns the shipped manifests.
     #[must_use]
     pub fn built_in() -> Self {
         Self::merged(&[]).0
@@ -99,14 +99,14 @@ impl Catalogue {
         (catalogue, problems)
     }
 
-    /// The manifest of this name, unless there is none or it is disabled.
+    /// Returns the manifest of this name, unless there is none or it is disabled.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Manifest>> {
         self.entries.get(name).map(|entry| &entry.manifest).filter(|manifest| !manifest.disabled)
     }
 
-    /// The manifest of this name as a version of the program needs it; without a version, as the newest
-    /// version does.
+    /// Returns the manifest of this name as a version of the program needs it; without a version, as the
+    /// newest version does.
     #[must_use]
     pub fn for_version(&self, name: &str, version: Option<Version>) -> Option<Arc<Manifest>> {
         let manifest = self.get(name)?;
@@ -115,19 +115,19 @@ impl Catalogue {
         Some(patched.map_or_else(|| Arc::clone(manifest), Arc::new))
     }
 
-    /// The names of all enabled manifests, in order.
+    /// Returns the names of all enabled manifests, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|(_, entry)| !entry.manifest.disabled).map(|(name, _)| name.as_str())
     }
 
-    /// Where a manifest comes from: its files, the weakest first; empty when there is none.
+    /// Returns where a manifest comes from: its files, the weakest first; empty when there is none.
     #[must_use]
     pub fn origin(&self, name: &str) -> &[String] {
         self.entries.get(name).map_or(&[], |entry| entry.origin.as_slice())
     }
 
-    /// The texts that a manifest was merged from, each with its origin, the weakest first. Empty for a
-    /// built-in manifest that no file has changed, and for a disabled one.
+    /// Returns the texts that a manifest was merged from, each with its origin, the weakest first. Empty for
+    /// a built-in manifest that no file has changed, and for a disabled one.
     #[must_use]
     pub fn foreign_layers(&self, name: &str) -> Vec<(&str, &str)> {
         let entry = self.entries.get(name).filter(|entry| !entry.manifest.disabled);
@@ -162,7 +162,7 @@ impl Catalogue {
     }
 }
 
-/// The table of a shipped manifest.
+/// Returns the table of a shipped manifest.
 pub(crate) fn built_in_table(name: &str) -> Option<Arc<Table>> {
     BUILT.0.entries.get(name).map(|entry| Arc::clone(&entry.table))
 }

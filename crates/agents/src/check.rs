@@ -27,7 +27,7 @@ pub fn check(name: &str, text: &str) -> Vec<ManifestFault> {
     }
 }
 
-/// The JSON Schema of a manifest file.
+/// Returns the JSON Schema of a manifest file.
 #[must_use]
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Manifest).to_value();
@@ -92,7 +92,7 @@ impl Spot {
     }
 }
 
-/// The position of the last entry with this `id`.
+/// Returns the position of the last entry with this `id`.
 fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
     let within = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::Table(inner) => {
@@ -174,8 +174,8 @@ fn faults_of_values(text: &str, mut parsed: Spanned<DeTable<'_>>) -> Findings {
     found
 }
 
-/// The patches of the `[[version]]` entries. Each is read as a manifest of its own, so that its faults have
-/// their lines.
+/// Returns the patches of the `[[version]]` entries. Each is read as a manifest of its own, so that its
+/// faults have their lines.
 fn patches<'a>(file: &DeTable<'a>) -> Vec<Spanned<DeTable<'a>>> {
     let Some(DeValue::Array(entries)) = file.get("version").map(|value| value.get_ref()) else {
         return Vec::new();

@@ -19,7 +19,7 @@ pub struct ContextSpec {
 }
 
 impl ContextSpec {
-    /// The window of a model.
+    /// Returns the window of a model.
     #[must_use]
     pub fn window(&self, model: Option<&str>) -> Option<u64> {
         model.and_then(|model| self.known(model)).or(self.default)

@@ -138,8 +138,8 @@ impl Manifest {
         !self.version.is_empty() || self.tried.oldest.is_some()
     }
 
-    /// The manifest for a launch whose directory others than root may write to: without the files that the
-    /// program would not read there. `None` when the program reads all of them.
+    /// Returns the manifest for a launch whose directory others than root may write to: without the files
+    /// that the program would not read there. `None` when the program reads all of them.
     #[must_use]
     pub fn without_root_only(&self) -> Option<Self> {
         let (mcp, hooks) = (
@@ -152,7 +152,7 @@ impl Manifest {
         Some(Self { mcp: mcp.cloned(), hooks: hooks.cloned(), ..self.clone() })
     }
 
-    /// A warning for a person whose program is older than any tested version.
+    /// Returns a warning for a person whose program is older than any tested version.
     #[must_use]
     pub fn version_warning(&self, version: Version) -> Option<String> {
         let oldest = self.tried.oldest.filter(|oldest| version < *oldest)?;
@@ -163,7 +163,7 @@ impl Manifest {
         ))
     }
 
-    /// What works with it, one word each, as lists show it.
+    /// Returns what works with it, one word each, as lists show it.
     #[must_use]
     pub fn abilities(&self) -> Vec<&'static str> {
         let abilities = [
@@ -178,7 +178,7 @@ impl Manifest {
         abilities.into_iter().filter_map(|(word, works)| works.then_some(word)).collect()
     }
 
-    /// The contradictions in it.
+    /// Returns the contradictions in it.
     pub(crate) fn contradictions(&self) -> Vec<Contradiction> {
         let mut found = self.lonely_channels();
         if let Some(hooks) = &self.hooks {

@@ -161,7 +161,7 @@ impl RecordedScreen {
         Ok(Self { header, rows: body.lines().map(str::to_owned).collect() })
     }
 
-    /// The screen as a terminal would show it.
+    /// Returns the screen as a terminal would show it.
     #[must_use]
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.header.size;
@@ -198,7 +198,7 @@ impl RecordedScreen {
 }
 
 impl Expectation {
-    /// The result of a read and of the last report.
+    /// Returns the result of a read and of the last report.
     #[must_use]
     pub fn of(look: &Detection, heard: Option<&StreamEvidence>) -> Self {
         let strongest = look.dialog.as_ref().or(look.title.as_ref()).or(look.screen.as_ref());
@@ -230,7 +230,7 @@ fn word(state: Option<AgentState>) -> String {
     state.map_or("hold", AgentState::word).to_owned()
 }
 
-/// `1 allow | Yes | 1`.
+/// Returns `1 allow | Yes | 1`.
 fn option_words(option: &proto::agent::DialogOption) -> String {
     format!("{} | {} | {}", option.names.join(" "), option.label, option.keys.join(" "))
 }
@@ -354,7 +354,7 @@ fn looks(cell: &Cell, ground: Color) -> String {
     style
 }
 
-/// The bytes for a written row.
+/// Returns the bytes for a written row.
 fn meant(row: &str) -> String {
     let mut bytes = String::with_capacity(row.len());
     let mut characters = row.chars();

@@ -74,7 +74,7 @@ pub struct StateReading {
     pub session: Option<String>,
 }
 
-/// Where the file of this agent is.
+/// Returns where the file of this agent is.
 #[must_use]
 pub fn spot(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<FileLocation> {
     spec.path.spot(&spec.root, around)

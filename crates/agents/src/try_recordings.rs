@@ -45,7 +45,7 @@ pub fn try_on(manifest: &Manifest, recordings: &[(&str, &str)]) -> Trial {
     try_recordings
 }
 
-/// The difference between the expected and the actual result, if there is one.
+/// Returns the difference between the expected and the actual result, if there is one.
 fn difference(expected: &Expectation, found: &Expectation) -> Option<String> {
     let words = |of: &Expectation| {
         let decided = of.dialog.as_ref().or(of.rule.as_ref()).or(of.title_rule.as_ref());

@@ -7,7 +7,7 @@ use crate::Manifest;
 use crate::merge;
 use crate::version::{Version, VersionSpec};
 
-/// The manifest for `version`; `None` when no entry covers that version.
+/// Returns the manifest for `version`; `None` when no entry covers that version.
 pub(crate) fn of_version(manifest: &Manifest, table: &Table, version: Version) -> Option<Manifest> {
     let matching: Vec<&VersionSpec> = manifest.version.iter().filter(|spec| spec.covers(version)).collect();
     if matching.is_empty() {
@@ -17,7 +17,7 @@ pub(crate) fn of_version(manifest: &Manifest, table: &Table, version: Version) -
     patched(&manifest.name, table, &matching).ok()
 }
 
-/// The faults of the `[[version]]` entries: the id of each entry and the reason.
+/// Returns the faults of the `[[version]]` entries: the id of each entry and the reason.
 pub(crate) fn faults(manifest: &Manifest, table: &Table) -> Vec<(String, String)> {
     let fault = |spec: &VersionSpec| {
         let reason = spec.fault().or_else(|| patched(&manifest.name, table, &[spec]).err())?;

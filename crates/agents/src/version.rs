@@ -21,7 +21,7 @@ const FIXED: [&str; 5] = ["name", "version", "tried", "version_argv", "disabled"
 pub struct Version([u32; PARTS]);
 
 impl Version {
-    /// The first word of a program's output that is a version.
+    /// Returns the first word of a program's output that is a version.
     #[must_use]
     pub fn in_output(output: &str) -> Option<Self> {
         output.split_whitespace().find_map(|word| word.parse().ok())
@@ -104,7 +104,7 @@ impl VersionSpec {
         self.from.is_none_or(|from| from <= version) && self.before.is_none_or(|before| version < before)
     }
 
-    /// The fault of the range or of its patch, if there is one.
+    /// Returns the fault of the range or of its patch, if there is one.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.from.is_none() && self.before.is_none() {
             return Some("it needs `from` or `before`: without them it is about every version".to_owned());

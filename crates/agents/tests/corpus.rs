@@ -185,7 +185,7 @@ fn no_recording_has_a_secret_in_it() {
     }
 }
 
-/// A manifest with one of its rules broken, and the name of what is broken.
+/// Returns a manifest with one of its rules broken, and the name of what is broken.
 fn broken(manifest: &Manifest) -> Vec<(String, Manifest)> {
     let never = || Pattern::new(NEVER).unwrap();
     let mut variants = Vec::new();

@@ -29,7 +29,7 @@ fn describe(out: &mut String, title: &str, schema: &Value) {
     out.push('\n');
 }
 
-/// The kind of a value, in a word or two.
+/// Returns the kind of a value, in a word or two.
 fn kind(value: &Value) -> String {
     if let Some(name) = value["$ref"].as_str() {
         return format!("`{}`", name.rsplit('/').next().unwrap_or(name));

@@ -29,7 +29,7 @@ impl Context {
         self.ephemeral
     }
 
-    /// The daemon's address, made at its first use: verbs that need no daemon need no home either.
+    /// Returns the daemon's address, made at its first use: verbs that need no daemon need no home either.
     pub(crate) fn address(&mut self) -> Result<&mut DaemonAddress, CliError> {
         let address = match self.address.take() {
             Some(address) => address,
@@ -39,7 +39,7 @@ impl Context {
         Ok(self.address.insert(address))
     }
 
-    /// A connection; starts a daemon when none listens.
+    /// Returns a connection; starts a daemon when none listens.
     pub(crate) fn connect(&mut self) -> Result<Connection, CliError> {
         Ok(self.address()?.connect()?)
     }
@@ -68,13 +68,13 @@ impl Context {
     }
 }
 
-/// Quarterdeck's directories, by this process's environment.
+/// Returns Quarterdeck's directories, by this process's environment.
 pub(crate) fn places() -> Result<Dirs, CliError> {
     Dirs::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
 }
 
-/// The user's settings. A broken file is an error: a person who set other detach keys must not find out when
-/// they are needed. Without a home there are none.
+/// Returns the user's settings. A broken file is an error: a person who set other detach keys must not find
+/// out when they are needed. Without a home there are none.
 pub(crate) fn settings() -> Result<Settings, CliError> {
     let Ok(places) = places() else { return Ok(Settings::default()) };
     let (settings, problem) = Settings::read(&places);
@@ -83,12 +83,12 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
     })
 }
 
-/// This shell's search path, with which a person's programs are found.
+/// Returns this shell's search path, with which a person's programs are found.
 pub(crate) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
 }
 
-/// This program, also after an upgrade replaced it on disk.
+/// Returns this program, also after an upgrade replaced it on disk.
 pub(crate) fn own_executable() -> Result<PathBuf, CliError> {
     let found = std::env::current_exe().map_err(CliError::io("this program cannot be found"))?;
     let text = found.to_string_lossy();

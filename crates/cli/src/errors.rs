@@ -46,12 +46,12 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// The arguments do not make sense.
+    /// Creates the error for arguments that make no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Own(Failure::new(ErrorCode::InvalidArgs, message))
     }
 
-    /// Something of our own cannot be read or written.
+    /// Creates the error for a file of our own that cannot be read or written.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io(what, error)
@@ -72,7 +72,7 @@ impl CliError {
         }
     }
 
-    /// Writing the output failed.
+    /// Creates the error for output that cannot be written.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
@@ -117,7 +117,7 @@ impl CliError {
         }
     }
 
-    /// The daemon's error, if it is one.
+    /// Returns the daemon's error, if it is one.
     fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => Some(failure),
@@ -162,7 +162,7 @@ fn default_hint(code: ErrorCode) -> Option<&'static str> {
     }
 }
 
-/// The exit code for the daemon's error.
+/// Returns the exit code for the daemon's error.
 fn exit_for(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::NotFound | ErrorCode::TaskNotFound => NOT_FOUND,
@@ -192,7 +192,7 @@ fn exit_for(code: ErrorCode) -> u8 {
     }
 }
 
-/// A code as on the wire.
+/// Returns a code as on the wire.
 fn word(code: ErrorCode) -> String {
     serde_json::to_value(code).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

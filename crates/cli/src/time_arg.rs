@@ -8,7 +8,7 @@ const EPOCH_DIGITS: usize = 12;
 const USAGE: &str =
     "an age such as 90s, 10m, 2h or 7d, or a time in UTC such as 2026-11-16 or 2026-11-16T08:30";
 
-/// The moment that a text means, in milliseconds since the epoch.
+/// Returns the moment that a text means, in milliseconds since the epoch.
 pub(crate) fn parse(text: &str, now: u64) -> Result<u64, String> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -60,7 +60,7 @@ fn number(digits: &str) -> Option<u64> {
     if is_number { digits.parse().ok() } else { None }
 }
 
-/// A moment with tenths of a second, in UTC.
+/// Returns a moment with tenths of a second, in UTC.
 pub(crate) fn shown_with_tenths(at: u64) -> String {
     let whole = format_utc(at);
     match whole.strip_suffix('Z') {
@@ -69,7 +69,7 @@ pub(crate) fn shown_with_tenths(at: u64) -> String {
     }
 }
 
-/// A moment as a person reads it, in UTC.
+/// Returns a moment as a person reads it, in UTC.
 pub(crate) fn format_utc(at: u64) -> String {
     let moment =
         i64::try_from(at / SECOND).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());

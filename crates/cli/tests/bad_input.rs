@@ -36,7 +36,7 @@ impl Scene {
         assert!(text.is_some_and(|text| text.contains("ready")), "after {after}: {answer}");
     }
 
-    /// The error of a request.
+    /// Returns the error of a request.
     fn refused(&mut self, request: Value) -> (String, String) {
         let told = request.to_string();
         let answer = self.client.call(request);
@@ -52,7 +52,7 @@ impl Scene {
     }
 }
 
-/// Code and message of an error, safe to show.
+/// Returns code and message of an error, safe to show.
 fn error(answer: &Value) -> Option<(String, String)> {
     let error = &answer["outcome"]["error"];
     let message = error["message"].as_str()?;

@@ -16,7 +16,7 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 /// At most four threads serve runs, in turn: one of so many neighbours shares its thread with any other run.
 const NEIGHBOURS: usize = 4;
 
-/// A daemon whose runs fail when their output contains a failpoint.
+/// Returns a daemon whose runs fail when their output contains a failpoint.
 fn fragile() -> TestDaemon {
     let daemon = TestDaemon::without_start(QD);
     let started = daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", "1").output().unwrap();
@@ -24,7 +24,7 @@ fn fragile() -> TestDaemon {
     daemon
 }
 
-/// A run that prints what the test orders, and its log.
+/// Returns a run that prints what the test orders, and its log.
 fn start_failing(daemon: &TestDaemon, mark: &Mark) -> (ScriptedChild, Tail) {
     let failing = ScriptedChild::new(daemon.root(), "failing");
     daemon.client().spawn(mark.spawn("failing", failing.argv())).unwrap();
@@ -76,7 +76,7 @@ impl Neighbours {
     }
 }
 
-/// How often the daemon reports a display reset.
+/// Returns how often the daemon reports a display reset.
 fn resets(daemon: &TestDaemon) -> u32 {
     let status = daemon.json(&["status"]);
     let warnings = status["warnings"].as_array().cloned().unwrap_or_default();

@@ -240,8 +240,8 @@ const LISTENER: &str = r#"use Socket; $| = 1;
 socket(S, AF_UNIX, SOCK_STREAM, 0) and bind(S, sockaddr_un($ARGV[0])) and listen(S, 5) or die "no listener: $!";
 print "listens\n"; <STDIN>;"#;
 
-/// A process that listens at this path and to which we may not connect. Root may connect everywhere, so for
-/// root it is another user.
+/// Returns a process that listens at this path and to which we may not connect. Root may connect everywhere,
+/// so for root it is another user.
 fn listen_closed(socket: &Path) -> Child {
     let mut listener = Command::new("perl");
     listener.arg("-e").arg(LISTENER).arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());

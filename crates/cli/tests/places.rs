@@ -16,19 +16,19 @@ use testkit::TestDaemon;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// A `qd` command as another login runs it: the same data directory, another runtime directory.
+/// Returns a `qd` command as another login runs it: the same data directory, another runtime directory.
 fn from_other_login(daemon: &TestDaemon, runtime: &Path, arguments: &[&str]) -> Command {
     let mut command = daemon.command(arguments);
     command.env("QD_RUNTIME_DIR", runtime);
     command
 }
 
-/// The whole output of a command.
+/// Returns the whole output of a command.
 fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
 }
 
-/// The daemons that use this data directory.
+/// Returns the daemons that use this data directory.
 fn daemons(daemon: &TestDaemon) -> Vec<i32> {
     let variable = format!("QD_DATA_DIR={}", daemon.places().data.display());
     let is_one = |pid: &i32| {

@@ -21,7 +21,7 @@ use testkit::{DEADLINE, TestDaemon};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// A viewer of a process, by the protocol alone.
+/// Returns a viewer of a process, by the protocol alone.
 fn attach(daemon: &TestDaemon, name: &str) -> Connection {
     let mut connection = daemon.client();
     let size = SizeRequest::from(Size::DEFAULT);
@@ -29,7 +29,7 @@ fn attach(daemon: &TestDaemon, name: &str) -> Connection {
     connection
 }
 
-/// The next thing that is sent, in time.
+/// Returns the next thing that is sent, in time.
 fn next(connection: &mut Connection) -> Incoming {
     connection.receive_before(Instant::now() + DEADLINE).unwrap().expect("something is sent in time")
 }

@@ -55,7 +55,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// The whole output of a finished command.
+/// Returns the whole output of a finished command.
 fn said(output: &std::process::Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat()
 }

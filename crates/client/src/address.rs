@@ -33,14 +33,15 @@ pub struct DaemonAddress {
 }
 
 impl DaemonAddress {
-    /// The daemon of `places`. When none listens, `exe` is started as one, unless this process is inside a
-    /// run: a daemon that descends from a holder ends with that run, and everything that it has ends too.
+    /// Returns the address of the daemon of `places`. When none listens, `exe` is started as one, unless this
+    /// process is inside a run: a daemon that descends from a holder ends with that run, and everything that
+    /// it has ends too.
     #[must_use]
     pub fn new(places: Dirs, exe: PathBuf) -> Self {
         Self { places, exe: Some(exe), daemon: None, private: None }
     }
 
-    /// The daemon of `places`, which is never started from here.
+    /// Returns the address of the daemon of `places`, which is never started from here.
     #[must_use]
     pub fn without_start(places: Dirs) -> Self {
         Self { places, exe: None, daemon: None, private: None }
@@ -59,7 +60,7 @@ impl DaemonAddress {
         Ok(address)
     }
 
-    /// The directories of this daemon.
+    /// Returns the directories of this daemon.
     #[must_use]
     pub fn places(&self) -> &Dirs {
         &self.places

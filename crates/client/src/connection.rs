@@ -114,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// The protocol version of a daemon that refused ours: `status` is answered with any version.
+    /// Returns the protocol version of a daemon that refused ours: `status` is answered with any version.
     fn other_version(&mut self) -> ClientError {
         let theirs = self.status().map_or(0, |status| status.protocol);
         ClientError::Version { ours: PROTOCOL, theirs }
@@ -168,7 +168,7 @@ impl Connection {
         Ok(id)
     }
 
-    /// The bytes of one call with the next id, for callers that write by themselves.
+    /// Returns the bytes of one call with the next id, for callers that write by themselves.
     pub(crate) fn line(&mut self, request: Request) -> Result<Vec<u8>, ClientError> {
         let call = Call { id: self.next_id, request };
         self.next_id += 1;
@@ -177,7 +177,7 @@ impl Connection {
         Ok(line)
     }
 
-    /// The same, with its id.
+    /// Returns the bytes of one call together with its id.
     pub(crate) fn numbered_line(&mut self, request: Request) -> Result<(u64, Vec<u8>), ClientError> {
         let id = self.next_id;
         self.line(request).map(|line| (id, line))
@@ -233,7 +233,7 @@ impl Connection {
         Ok(fds.get(1).is_none_or(|cancel_fd| cancel_fd.revents().is_empty()))
     }
 
-    /// The next thing that the daemon sends; `None` once it has closed the connection.
+    /// Returns the next thing that the daemon sends; `None` once it has closed the connection.
     pub fn receive(&mut self) -> Result<Option<Incoming>, ClientError> {
         match self.queue.pop_front() {
             Some(queued) => Ok(Some(queued)),
@@ -241,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// The next thing that the daemon sends, unless this side stops first.
+    /// Returns the next thing that the daemon sends, unless this side stops first.
     pub(crate) fn receive_unless(
         &mut self,
         stops: &mut Stops,
@@ -261,7 +261,7 @@ impl Connection {
         }
     }
 
-    /// The next thing that the daemon sends before `deadline`; `Ok(None)` when the time is over.
+    /// Returns the next thing that the daemon sends before `deadline`; `Ok(None)` when the time is over.
     pub fn receive_before(&mut self, deadline: Instant) -> Result<Option<Incoming>, ClientError> {
         loop {
             if let Some(incoming) = self.take()? {
@@ -276,7 +276,7 @@ impl Connection {
         }
     }
 
-    /// What has arrived already, without reading the socket.
+    /// Returns what has arrived already, without reading the socket.
     pub(crate) fn take(&mut self) -> Result<Option<Incoming>, ClientError> {
         match self.queue.pop_front() {
             Some(queued) => Ok(Some(queued)),
@@ -306,8 +306,8 @@ impl Connection {
         self.stream.write_all(&frame).map_err(untaken)
     }
 
-    /// A handle to the daemon's own process that becomes readable at its end. Opened while the connection
-    /// lives, so the pid is still the daemon's.
+    /// Returns a handle to the daemon's own process that becomes readable at its end. Opened while the
+    /// connection lives, so the pid is still the daemon's.
     pub(crate) fn daemon_process(&self) -> io::Result<OwnedFd> {
         let peer = rustix::net::sockopt::socket_peercred(&self.stream)?;
         Ok(rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty())?)
@@ -340,8 +340,8 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// The error for a failed write. A daemon that does not read is not gone, and what it was sent may be cut off
-/// in the middle.
+/// Returns the error for a failed write. A daemon that does not read is not gone, and what it was sent may be
+/// cut off in the middle.
 fn untaken(error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::WouldBlock => ClientError::Silent(TAKING),
@@ -355,9 +355,9 @@ impl AsFd for Connection {
     }
 }
 
-/// The token of the run that this process is in, if that run belongs to the daemon with these directories. It
-/// is read again for every hello: a proxy that outlives a run must not keep its token. Without one the
-/// lineage decides.
+/// Returns the token of the run that this process is in, if that run belongs to the daemon with these
+/// directories. It is read again for every hello: a proxy that outlives a run must not keep its token.
+/// Without one the lineage decides.
 fn own_token(own: &[PathBuf]) -> Option<String> {
     let path = PathBuf::from(std::env::var_os(TOKEN_FILE)?);
     if !own.iter().any(|directory| directory.is_absolute() && path.starts_with(directory)) {
@@ -369,7 +369,7 @@ fn own_token(own: &[PathBuf]) -> Option<String> {
     (!token.is_empty()).then(|| token.to_owned())
 }
 
-/// One input frame, header and bytes together so that it is sent in one write.
+/// Returns one input frame, header and bytes together so that it is sent in one write.
 pub(crate) fn data_frame(stream: u32, offset: u64, bytes: &[u8]) -> Result<Vec<u8>, ClientError> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= proto::frame::MAX_DATA);
     let length = length.ok_or_else(|| ClientError::nonsense("a data frame may have at most 1 MiB"))?;

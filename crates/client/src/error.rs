@@ -64,12 +64,12 @@ impl ClientError {
         matches!(self, Self::Failed(failure) if failure.code == ErrorCode::Survived)
     }
 
-    /// The other side sent something that is not in the protocol.
+    /// Creates the error for a message that is not in the protocol.
     pub(crate) fn nonsense(what: impl Into<String>) -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::InvalidData, what.into()))
     }
 
-    /// The other side is gone.
+    /// Creates the error for another side that is gone.
     pub(crate) fn gone() -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon closed the connection"))
     }

@@ -31,7 +31,7 @@ impl EventStream {
 }
 
 impl EventStream {
-    /// The next event, unless this side stops first.
+    /// Returns the next event, unless this side stops first.
     pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Announcement>, ClientError> {
         loop {
             match self.connection.receive_unless(stops)? {

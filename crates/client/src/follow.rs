@@ -60,7 +60,7 @@ impl FollowStream {
         }
     }
 
-    /// The next piece, unless this side stops first.
+    /// Returns the next piece, unless this side stops first.
     pub(crate) fn next_unless(&mut self, stops: &mut Stops) -> Result<Next<Chunk>, ClientError> {
         loop {
             match self.connection.receive_unless(stops)?.map(step) {

@@ -72,7 +72,7 @@ pub(crate) fn start(
     }
 }
 
-/// The first line, its end not included; empty when there was none.
+/// Returns the first line, its end not included; empty when there was none.
 fn first_line(stdout: &mut ChildStdout, deadline: Instant) -> io::Result<String> {
     let mut line = Vec::new();
     let mut buffer = [0; 256];

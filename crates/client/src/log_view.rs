@@ -27,25 +27,25 @@ impl Default for LogView {
 }
 
 impl LogView {
-    /// What the terminal gets first.
+    /// Returns what the terminal gets first.
     #[must_use]
     pub fn before(&self) -> &'static [u8] {
         SAVE
     }
 
-    /// The part of these bytes that the terminal gets.
+    /// Returns the part of these bytes that the terminal gets.
     pub fn pass<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         self.filter.pass(bytes)
     }
 
-    /// What the terminal gets where bytes were skipped: no sequence continues over a gap.
+    /// Returns what the terminal gets where bytes were skipped: no sequence continues over a gap.
     pub fn skip(&mut self) -> &'static [u8] {
         let is_inside = !self.filter.is_at_rest();
         self.filter.abandon();
         if is_inside { &[CANCEL] } else { &[] }
     }
 
-    /// What the terminal gets last.
+    /// Returns what the terminal gets last.
     #[must_use]
     pub fn way_back(&self) -> Vec<u8> {
         let colors = if self.filter.is_colored() { RESET_COLORS } else { b"" };

@@ -104,7 +104,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// The answer to `id` if it has arrived; nothing else is expected on a connection that pastes.
+    /// Returns the answer to `id` if it has arrived; nothing else is expected on a connection that pastes.
     fn early_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
         while let Some(incoming) = self.take()? {
             if let Incoming::Answer(answer) = incoming

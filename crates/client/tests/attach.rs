@@ -177,7 +177,7 @@ fn a_watcher_types_nothing_and_can_detach() {
     assert_eq!(peer.receive(), FromClient::End);
 }
 
-/// A client whose daemon accepts terminals, and the call with which it offers its own.
+/// Returns a client whose daemon accepts terminals, and the call with which it offers its own.
 fn offered(daemon: &FakeDaemon) -> (Peer, u64) {
     let mut peer = daemon.accept_welcome();
     let attach = peer.call();
@@ -274,14 +274,14 @@ fn a_refusal_leaves_the_terminal_untouched() {
     assert!(pty.seen().is_empty());
 }
 
-/// A client whose daemon has its terminal.
+/// Returns a client whose daemon has its terminal.
 fn passed(daemon: &FakeDaemon) -> Peer {
     let (mut peer, offer) = offered(daemon);
     peer.reply(offer, Reply::Done(Done {}));
     peer
 }
 
-/// A request for a sign of life; returns its id.
+/// Waits for a request for a sign of life and returns its id.
 fn asked(peer: &mut Peer) -> u64 {
     let call = peer.call();
     assert!(matches!(call.request, Request::View(View::Size(_))), "{call:?}");
@@ -328,7 +328,7 @@ fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_
     assert_eq!(left(attachment), Left::Detached);
 }
 
-/// The number of keys that no daemon has read.
+/// Returns the number of keys that no daemon has read.
 fn unread(pty: &Pty) -> u64 {
     rustix::io::ioctl_fionread(pty.slave()).expect("a terminal counts its keys")
 }

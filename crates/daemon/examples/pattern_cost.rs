@@ -42,7 +42,7 @@ const PIECES: [&str; 18] = [
     ".*[ab].{N}é",
 ];
 
-/// A text of these characters in no order.
+/// Returns a text of these characters in no order.
 fn text(letters: &[char]) -> String {
     let mut state = 1_u32;
     let mut letter = || {

@@ -41,7 +41,7 @@ impl Peer {
         visitor
     }
 
-    /// The caller that it counts as.
+    /// Returns the caller that it counts as.
     pub(crate) fn caller(&self) -> Caller {
         if self.is_refused { Caller::Nobody } else { self.lineage }
     }
@@ -118,7 +118,7 @@ fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
     }
 }
 
-/// The caller's name in a welcome.
+/// Returns the caller's name in a welcome.
 pub(crate) fn name(caller: Caller) -> String {
     match caller {
         Caller::Human | Caller::Via(_) => "human".to_owned(),

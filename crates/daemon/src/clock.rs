@@ -5,13 +5,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::Moment;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Now, on both clocks. Uptime counts suspended time, so that a closed lid does not extend a deadline.
+/// Returns the present moment on both clocks. Uptime counts suspended time, so that a closed lid does not
+/// extend a deadline.
 pub(crate) fn now() -> Moment {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Moment { uptime_ms: uptime_ms(), wall_ms: u64::try_from(wall).unwrap_or(u64::MAX) }
 }
 
-/// The local time: a vendor's "try again at 4:09 AM" refers to it.
+/// Returns the local time: a vendor's "try again at 4:09 AM" refers to it.
 pub(crate) fn local() -> agents::quota::Now {
     let epoch_ms = now().wall_ms;
     let moment = jiff::Timestamp::from_millisecond(i64::try_from(epoch_ms).unwrap_or(0)).unwrap_or_default();

@@ -169,7 +169,8 @@ fn judge(locked: Result<(), Errno>, path: &Path) -> Result<bool, DaemonError> {
     }
 }
 
-/// The daemon that has the lock of our runtime directory: one of another database, or of an earlier version.
+/// Returns the daemon that has the lock of our runtime directory: one of another database, or of an earlier
+/// version.
 fn beside(places: &Dirs, runtime: &File) -> Address {
     Address { pid: read(runtime).trim().to_owned(), sockets: vec![places.socket()], ..Address::default() }
 }
@@ -188,7 +189,7 @@ fn held(lock: PathBuf, other: Address) -> DaemonError {
     DaemonError::Held { lock, pid }
 }
 
-/// This computer's name, on one line.
+/// Returns this computer's name, on one line.
 fn host() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().replace('\n', " ")

@@ -145,8 +145,8 @@ impl Inbox {
         }
     }
 
-    /// Registers a command. Its caller may have gone while it waited: the engine may have been told of that
-    /// before the command, so it is told again after it. The command counts all the same, as it would have a
+    /// Registers a command. Its caller may have gone while it waited: the engine may have got that fact
+    /// before the command, so it gets it again after it. The command counts all the same, as it would have a
     /// moment earlier.
     fn take(&mut self, ask: Ask) -> Vec<Input> {
         let Ask { ticket, caller, command, reply } = ask;

@@ -15,7 +15,7 @@ use crate::failpoint::{self, Failpoint};
 use crate::screens::{NewRun, Screens};
 use crate::trust_subject;
 
-/// Where a run's holder listens for later daemons.
+/// Returns where a run's holder listens for later daemons.
 pub(crate) fn socket_path(places: &Dirs, run: RunKey) -> PathBuf {
     places.holders().join(format!("{}.{}", run.process, run.run))
 }
@@ -58,7 +58,7 @@ pub(crate) fn start(
     }
 }
 
-/// The manifest of an agent that is about to be started, unless it is built in or needs no trust.
+/// Returns the manifest of an agent that is about to be started, unless it is built in or needs no trust.
 fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest> {
     let is_judged =
         start.record.spec.kind == Kind::Agent && (start.content.is_some() || start.needs_built_in);
@@ -82,7 +82,7 @@ fn config(places: &Dirs, umask: u32, start: StartRun) -> Result<RunConfig, Failu
     Ok(config)
 }
 
-/// The error for a run that cannot start.
+/// Returns the error for a run that cannot start.
 fn failure(error: LaunchError) -> Failure {
     let text = error.to_string();
     let message = Printable(&text).to_string();

@@ -38,7 +38,7 @@ impl Default for NotifyConfig {
 }
 
 impl NotifyConfig {
-    /// The programs to be run for one notification.
+    /// Returns the programs to be run for one notification.
     fn errands(
         &self,
         env: &BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl NotifyConfig {
     }
 }
 
-/// The desktop's command, if there is a session bus and a program for it.
+/// Returns the desktop's command, if there is a session bus and a program for it.
 fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Vec<String>> {
     let has_bus = env.contains_key("DBUS_SESSION_BUS_ADDRESS")
         || env.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
@@ -79,7 +79,7 @@ fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Ve
     })
 }
 
-/// A text as `gdbus` parses one.
+/// Returns a text as `gdbus` parses one.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

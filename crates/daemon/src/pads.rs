@@ -16,13 +16,13 @@ use rustix::io::Errno;
 use store::{PadChange, PadName, Pads, ensure_private_dir};
 use tokio::sync::mpsc;
 
-/// Where the pads are.
+/// Returns where the pads are.
 fn root(places: &Dirs) -> PathBuf {
     places.data.join("pads")
 }
 
-/// The pads of this daemon's user; each change is announced. Every call blocks, so it runs on a thread that
-/// may.
+/// Returns the pads of this daemon's user; each change is announced. Every call blocks, so it runs on a
+/// thread that may.
 pub(crate) fn open(places: &Dirs, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
     let facts = facts.clone();
     let pads = Pads::new(&root(places)).telling(move |change| {
@@ -168,7 +168,7 @@ mod tests {
         (open(&places, &facts), heard, places.data.join("pads").join(PROJECT))
     }
 
-    /// The next announcement, within a deadline.
+    /// Returns the next announcement, within a deadline.
     fn next(heard: &mut mpsc::Receiver<Input>) -> (String, u64, String) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let input = runtime

@@ -86,8 +86,8 @@ impl LinePattern {
         self.line.is_match(line)
     }
 
-    /// The offset before which no line of a block, joined by line feeds, begins to match; `None` when no line
-    /// matches.
+    /// Returns the offset before which no line of a block, joined by line feeds, begins to match; `None` when
+    /// no line matches.
     pub(crate) fn earliest_in(&self, block: &str) -> Option<usize> {
         match &self.block {
             Some(pattern) => pattern.find(block).map(|found| found.start()),
@@ -108,13 +108,13 @@ fn names_ends_of_text(pattern: &str) -> bool {
     pattern.contains("\\A") || pattern.contains("\\z") || changes_flags()
 }
 
-/// The processor time of this thread: other work on the machine does not count.
+/// Returns the processor time of this thread: other work on the machine does not count.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The last line of the reason: the ones before it repeat the pattern, which may contain anything.
+/// Returns the last line of the reason: the ones before it repeat the pattern, which may contain anything.
 fn reason(why: &regex::Error) -> String {
     let text = why.to_string();
     let last = text.lines().last().unwrap_or("not a regular expression");

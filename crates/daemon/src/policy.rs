@@ -159,7 +159,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// The rules, and the faults of those that are left out.
+    /// Returns the rules, and the faults of those that are left out.
     pub(crate) fn new(wording: PolicyToml, text: Vec<u8>) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
         let mut rules = wording.allow;
@@ -195,7 +195,7 @@ impl Policy {
         self.free != CommandRule::Allow || self.rules.is_empty()
     }
 
-    /// What a person trusts with the list: its text, and the programs that its words resolve to.
+    /// Returns what a person trusts with the list: its text, and the programs that its words resolve to.
     pub(crate) fn digest(&self, project_dir: &ProjectDir, path: Option<&str>) -> String {
         let mut fields = Fields::new("quarterdeck policy 1");
         fields.put("project", project_dir.project.key.as_bytes());
@@ -210,7 +210,7 @@ impl Policy {
         fields.hex()
     }
 
-    /// The list as a person reads it.
+    /// Returns the list as a person reads it.
     pub(crate) fn command(&self) -> String {
         let lines = self.rules.iter().map(|rule| format!("allow {}", quote_words(rule)));
         std::iter::once(format!("policy of the project: {:?}", self.free).to_lowercase())
@@ -220,7 +220,7 @@ impl Policy {
     }
 }
 
-/// Why a rule is refused.
+/// Returns why a rule is refused.
 fn fault(rule: &[String]) -> Option<&'static str> {
     let program = rule.first().map_or("", String::as_str);
     let is_prefix = rule.len() > 1 && rule.last().is_some_and(|word| word == REST);

@@ -29,8 +29,8 @@ struct Listener {
     port: u16,
 }
 
-/// The ports on which everything below this holder listens. Reads files of `/proc`, so it runs on a thread
-/// that may block.
+/// Returns the ports on which everything below this holder listens. Reads files of `/proc`, so it runs on a
+/// thread that may block.
 pub(crate) fn of_tree(holder: i32) -> Vec<PortView> {
     of_tree_where(holder, |_| true)
 }
@@ -88,7 +88,7 @@ fn view(pid: i32, listener: &Listener) -> PortView {
     PortView { port: listener.port, address: listener.address.to_string(), pid, program }
 }
 
-/// The name of a process's program: of its file, which the process cannot change, else its own name.
+/// Returns the name of a process's program: of its file, which the process cannot change, else its own name.
 fn program(pid: i32) -> String {
     let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let named = file.as_deref().and_then(|file| Some(file.file_name()?.to_string_lossy().into_owned()));
@@ -97,7 +97,7 @@ fn program(pid: i32) -> String {
     Printable(name.trim_end_matches('\n')).to_string()
 }
 
-/// The sockets a process has open, by inode.
+/// Returns the sockets a process has open, by inode.
 fn sockets(pid: i32) -> Vec<u64> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -108,7 +108,7 @@ fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Every listening socket of the namespace of this process.
+/// Returns every listening socket of the namespace of this process.
 fn listeners(pid: i32) -> Vec<Listener> {
     let table = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
     let both = [table("tcp"), table("tcp6")];
@@ -121,7 +121,7 @@ fn listeners(pid: i32) -> Vec<Listener> {
     all.into_values().collect()
 }
 
-/// One line of a table: number, local address, remote address, state, …, inode as the tenth field.
+/// Parses one line of a table: number, local address, remote address, state, …, inode as the tenth field.
 fn parse(line: &str) -> Option<Listener> {
     let fields: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
     let [_, local, _, state, .., inode] = fields.as_slice() else { return None };
@@ -133,7 +133,7 @@ fn parse(line: &str) -> Option<Listener> {
     Some(Listener { inode: inode.parse().ok()?, address: parse_address(address)?, port })
 }
 
-/// An address as the kernel prints it: each 32-bit word in the machine's own order.
+/// Parses an address as the kernel prints it: each 32-bit word in the machine's own order.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| Some(u32::from_str_radix(text.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
     match text.len() {

@@ -27,20 +27,20 @@ pub(crate) struct ProjectDir {
 }
 
 impl ProjectDir {
-    /// The project of an existing directory. Reads the disk, so it runs on a thread that may block.
+    /// Returns the project of an existing directory. Reads the disk, so it runs on a thread that may block.
     pub(crate) fn of(dir: &Path) -> io::Result<Self> {
         let real = dir.canonicalize()?;
         let top = real.ancestors().find(|dir| is_marked(dir)).unwrap_or(&real);
         Ok(Self::at(top))
     }
 
-    /// The project whose real path this is.
+    /// Returns the project whose real path this is.
     pub(crate) fn at(dir: &Path) -> Self {
         let project = Project { key: key(dir), path: dir.to_string_lossy().into_owned() };
         Self { dir: dir.to_owned(), project }
     }
 
-    /// A recorded project, which may be gone.
+    /// Returns a recorded project, which may be gone.
     pub(crate) fn recorded(project: Project) -> Self {
         Self { dir: PathBuf::from(&project.path), project }
     }
@@ -51,7 +51,7 @@ pub(crate) fn is_marked(dir: &Path) -> bool {
     MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok())
 }
 
-/// The key of a project at this real path.
+/// Returns the key of a project at this real path.
 fn key(real: &Path) -> String {
     let mut hex = hex(&Sha256::digest(real.as_os_str().as_bytes()));
     hex.truncate(KEY);
@@ -63,7 +63,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The real path of a directory, as text.
+/// Returns the real path of a directory, as text.
 pub(crate) fn real(field: &str, dir: &Path) -> Result<String, Failure> {
     let shown = dir.display().to_string();
     let real = dir.canonicalize().map_err(|error| gone(&shown, &error))?;
@@ -74,7 +74,7 @@ pub(crate) fn real(field: &str, dir: &Path) -> Result<String, Failure> {
     real.into_os_string().into_string().map_err(not_text)
 }
 
-/// The error for a directory that cannot be read.
+/// Returns the error for a directory that cannot be read.
 pub(crate) fn gone(dir: &str, error: &io::Error) -> Failure {
     Failure::new(ErrorCode::WorkdirGone, format!("no directory {}: {error}", Printable(dir)))
 }

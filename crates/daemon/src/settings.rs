@@ -120,7 +120,7 @@ pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {
     problem.is_none() && settings.terminals == Terminals::Person
 }
 
-/// The problem and its line.
+/// Returns the problem and its line.
 fn in_words(text: &str, error: &toml::de::Error) -> String {
     let why = Printable(error.message()).to_string();
     match error.span().and_then(|span| text.get(..span.start)) {
@@ -129,7 +129,7 @@ fn in_words(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// Where the user's settings are.
+/// Returns where the user's settings are.
 pub(crate) fn file(places: &Dirs) -> PathBuf {
     places.config.join("config.toml")
 }

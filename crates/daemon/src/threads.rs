@@ -112,7 +112,7 @@ impl Threads {
         }
     }
 
-    /// The next piece; `None` when there has been none for long enough.
+    /// Returns the next piece; `None` when there has been none for long enough.
     fn next(&self, stays: bool) -> Option<Work> {
         let until = Instant::now() + IDLE;
         let mut state = self.lock();

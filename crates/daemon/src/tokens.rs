@@ -110,7 +110,7 @@ impl Tokens {
         self.lock().wrong.get(&bearer).is_some_and(|wrong| wrong.count == PATIENCE)
     }
 
-    /// A short lock: digests are compared under it, and nothing waits.
+    /// Locks briefly: digests are compared under the lock, and nothing waits.
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

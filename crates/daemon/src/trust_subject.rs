@@ -208,7 +208,7 @@ pub(crate) fn changed(
     }))
 }
 
-/// The digest over both parts, which is what a person trusts.
+/// Returns the digest over both parts, which is what a person trusts.
 fn digest(frame: &str, content: &str) -> String {
     let mut fields = Fields::new("quarterdeck warrant 1");
     fields.put("frame", frame.as_bytes());
@@ -216,7 +216,7 @@ fn digest(frame: &str, content: &str) -> String {
     fields.hex()
 }
 
-/// The part of a trust subject that comes from the request.
+/// Returns the part of a trust subject that comes from the request.
 fn frame(launch_spec: &LaunchSpec<'_>) -> String {
     if launch_spec.is_manifest_alone() {
         let mut fields = Fields::new("quarterdeck manifest 1");
@@ -249,7 +249,7 @@ fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
     fields.put("text", &preset.text);
 }
 
-/// The part of a trust subject that is on the disk, and the program.
+/// Returns the part of a trust subject that is on the disk, and the program.
 fn find(launch_spec: &LaunchSpec<'_>, path: Option<&str>) -> Result<(String, Option<Program>), Failure> {
     let mut fields = Fields::new("quarterdeck content 1");
     let cwd = project::real("cwd", Path::new(launch_spec.cwd))?;
@@ -272,8 +272,8 @@ fn find(launch_spec: &LaunchSpec<'_>, path: Option<&str>) -> Result<(String, Opt
     Ok((fields.hex(), program))
 }
 
-/// A manifest that is not built in: every text that it was merged from, with the built-in one below it, and
-/// its program. A missing program is reported at the start.
+/// Adds a manifest that is not built in: every text that it was merged from, with the built-in one below it,
+/// and its program. A missing program is reported at the start.
 fn put_manifest(
     fields: &mut Fields,
     launch_spec: &LaunchSpec<'_>,
@@ -292,8 +292,8 @@ fn put_manifest(
     put_program(fields, launch_spec, &manifest.argv, &program)
 }
 
-/// The program, its content where an agent may write it or where it is a script, and the content of files
-/// that are passed to an interpreter.
+/// Adds the program, its content where an agent may write it or where it is a script, and the content of
+/// files that are passed to an interpreter.
 fn put_program(
     fields: &mut Fields,
     launch_spec: &LaunchSpec<'_>,
@@ -324,8 +324,8 @@ fn put_program(
     Ok(())
 }
 
-/// SHA-256 over a file, if it is wanted or the file is a script. A program that may be run but not read is no
-/// script.
+/// Returns SHA-256 over a file, if it is wanted or the file is a script. A program that may be run but not
+/// read is no script.
 fn content(path: &Path, is_wanted: bool) -> io::Result<Option<String>> {
     // Non-blocking: a pipe in place of the file must not make us wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -364,7 +364,7 @@ fn missing(word: &str) -> Failure {
         .hint("give the program's full path, or declare PATH")
 }
 
-/// The whole command for a person, a line each for what else matters.
+/// Returns the whole command for a person, a line each for what else matters.
 fn lines(launch_spec: &LaunchSpec<'_>, program: Option<&Program>) -> Vec<String> {
     let mut lines = vec![quote_words(launch_spec.argv)];
     lines.extend(launch_spec.manifest.into_iter().flat_map(manifest_lines));
@@ -394,7 +394,7 @@ fn lines(launch_spec: &LaunchSpec<'_>, program: Option<&Program>) -> Vec<String>
     lines
 }
 
-/// What a person reads of a manifest: its command, and its files, whole where they are not too long.
+/// Returns what a person reads of a manifest: its command, and its files, whole where they are not too long.
 fn manifest_lines(manifest: &ForeignManifest) -> Vec<String> {
     let mut lines = vec![format!("runs: {}", quote_words(&manifest.argv))];
     for (origin, text) in manifest.files() {
@@ -412,8 +412,8 @@ pub(crate) fn quote_words(words: &[String]) -> String {
     words.iter().map(|word| visible(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A text with nothing hidden: in quotes, with every character beyond plain ASCII as its number, unless all
-/// its characters are harmless.
+/// Returns a text with nothing hidden: in quotes, with every character beyond plain ASCII as its number,
+/// unless all its characters are harmless.
 fn visible(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -16,7 +16,7 @@ const LONGEST: usize = 2048;
 static ADDRESS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?i-u)\bhttps?://[a-z0-9\[][!#-;=?-\[\]_a-z~]*"#).ok());
 
-/// The lines that may hold one, newest first: of the screen, then of its history.
+/// Returns the lines that may hold one, newest first: of the screen, then of its history.
 pub(crate) fn candidate_lines(screen: &Screen) -> Vec<String> {
     let visible = if screen.is_alternate() { screen.text(Wraps::Join) } else { String::new() };
     let history = screen.lines(screen.written(), Wraps::Join);
@@ -25,7 +25,7 @@ pub(crate) fn candidate_lines(screen: &Screen) -> Vec<String> {
     all.filter(|line| line.contains("://")).collect()
 }
 
-/// The addresses in these lines, each once, in the order of the lines.
+/// Returns the addresses in these lines, each once, in the order of the lines.
 pub(crate) fn addresses(lines: &[String]) -> Vec<String> {
     let Some(regex) = ADDRESS.as_ref() else { return Vec::new() };
     let mut seen = HashSet::new();

@@ -51,8 +51,8 @@ impl<'a> Cursor<'a> {
         self.take(usize::try_from(length).map_err(|_| WireError::Truncated)?)
     }
 
-    /// A number of elements, each of at least `least` bytes: an impossible count is refused before anything
-    /// is allocated for it.
+    /// Returns a number of elements, each of at least `least` bytes: an impossible count is refused before
+    /// anything is allocated for it.
     pub(crate) fn count(&mut self, least: usize) -> Result<usize, WireError> {
         let count = usize::try_from(self.u32()?).map_err(|_| WireError::Truncated)?;
         if count.saturating_mul(least) > self.rest.len() {
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         Ok(count)
     }
 
-    /// Everything that is left.
+    /// Returns everything that is left.
     pub(crate) fn remainder(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

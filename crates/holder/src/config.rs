@@ -50,7 +50,7 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// A configuration with an empty environment, 80×24, and the default ring and stall limit.
+    /// Creates a configuration with an empty environment, 80×24, and the default ring and stall limit.
     pub fn new(argv: Vec<OsString>, cwd: PathBuf, socket: PathBuf) -> Self {
         RunConfig {
             argv,
@@ -66,7 +66,7 @@ impl RunConfig {
         }
     }
 
-    /// The bytes that [`RunConfig::decode`] reads.
+    /// Returns the bytes that [`RunConfig::decode`] reads.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_count(&mut out, self.argv.len());
@@ -115,7 +115,7 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// The ring size that is really used.
+    /// Returns the ring size that is really used.
     pub(crate) fn ring_capacity(&self) -> u32 {
         self.ring_bytes.clamp(MIN_RING_BYTES, MAX_RING_BYTES).next_power_of_two()
     }

@@ -105,7 +105,7 @@ impl Ending {
         }
     }
 
-    /// When [`Ending::advance`] must be called although nothing has happened; `None` once it is over.
+    /// Returns when [`Ending::advance`] must be called although nothing has happened; `None` once it is over.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.over.is_none().then(|| self.next.min(self.bound))
     }

@@ -85,7 +85,7 @@ impl ExitWatch {
         Some(exit)
     }
 
-    /// When [`ExitWatch::announce`] must be called again although nothing has happened.
+    /// Returns when [`ExitWatch::announce`] must be called again although nothing has happened.
     pub(crate) fn deadline(&self, now: Instant, held_back: bool) -> Option<Instant> {
         match self {
             // A limit that has passed without effect waits for bytes or silence, not for time.
@@ -107,7 +107,7 @@ impl ExitWatch {
         matches!(self, ExitWatch::Running)
     }
 
-    /// The exit, once announced.
+    /// Returns the exit, once announced.
     pub(crate) fn announced(&self) -> Option<RunExit> {
         match self {
             ExitWatch::Announced(exit) => Some(*exit),

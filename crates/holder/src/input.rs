@@ -42,7 +42,7 @@ pub(crate) struct InputQueue {
 }
 
 impl InputQueue {
-    /// Highest id accepted so far.
+    /// Returns the highest id accepted so far.
     pub(crate) fn last_id(&self) -> u64 {
         self.last_id
     }

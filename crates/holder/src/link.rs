@@ -103,7 +103,7 @@ impl PendingHello {
         check_listener(&listener, hello.holder_pid, &self.holders())
     }
 
-    /// The directory in which the holder listens.
+    /// Returns the directory in which the holder listens.
     fn holders(&self) -> PathBuf {
         let address = rustix::net::getpeername(&self.stream).ok().flatten();
         let address = address.and_then(|address| SocketAddrUnix::try_from(address).ok());
@@ -195,7 +195,7 @@ impl Link {
         Link { socket, incoming, outgoing: Vec::new(), sent: 0, greeting: None, displaced_by: None }
     }
 
-    /// The process that has taken over, if the holder reported it.
+    /// Returns the process that has taken over, if the holder reported it.
     pub fn displaced_by(&self) -> Option<i32> {
         self.displaced_by
     }
@@ -235,8 +235,8 @@ impl Link {
         Ok(())
     }
 
-    /// The next message; `None` when there is none now. `UnexpectedEof` means that the holder is gone,
-    /// `ConnectionAborted` that another daemon has taken over and the run lives on.
+    /// Returns the next message; `None` when there is none now. `UnexpectedEof` means that the holder is
+    /// gone, `ConnectionAborted` that another daemon has taken over and the run lives on.
     pub fn receive(&mut self) -> io::Result<Option<FromHolder>> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let mut buf = [0u8; 4096];

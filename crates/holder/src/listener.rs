@@ -65,12 +65,12 @@ impl Listener {
         identity(&self.path).is_ok_and(|file| file == self.file)
     }
 
-    /// The listening socket, unless accepting is paused.
+    /// Returns the listening socket, unless accepting is paused.
     pub(crate) fn listener(&self) -> Option<BorrowedFd<'_>> {
         self.closed_until.is_none_or(|until| Instant::now() >= until).then(|| self.listener.as_fd())
     }
 
-    /// When accepting continues.
+    /// Returns when accepting continues.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.closed_until.filter(|until| *until > Instant::now())
     }

@@ -55,7 +55,7 @@ pub enum Above<T> {
 }
 
 impl Pinned {
-    /// The process that connected `socket`, or that listens where `socket` was connected to.
+    /// Returns the process that connected `socket`, or that listens where `socket` was connected to.
     ///
     /// Before Linux 6.5 there is no pidfd of a peer. Then the pid is pinned at this moment: a program that
     /// delays the accepting process until the pid was recycled may pass for its next owner.
@@ -80,17 +80,17 @@ impl Pinned {
         Pinned::of(peer.pid.as_raw_pid())
     }
 
-    /// The process that has this pid now.
+    /// Returns the process that has this pid now.
     pub(crate) fn of(pid: i32) -> Option<Pinned> {
         Pinned::from_pidfd(tree::open(pid)?)
     }
 
-    /// Its pid. It may be gone.
+    /// Returns its pid. It may be gone.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Its identity in this boot.
+    /// Returns its identity in this boot.
     pub fn identity(&self) -> (i32, u64) {
         (self.pid, self.start_time)
     }
@@ -168,7 +168,7 @@ fn read_link(pid: i32) -> Option<Link> {
     tree::stat(pid).map(|stat| Link { pid, start_time: stat.start_time, parent: stat.parent })
 }
 
-/// The pid behind a pidfd, in our own namespace; `None` when the process is gone or outside of it.
+/// Returns the pid behind a pidfd, in our own namespace; `None` when the process is gone or outside of it.
 fn pid_of(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
     let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
@@ -213,8 +213,8 @@ pub fn is_holder_in(pid: i32, holders: &std::path::Path) -> bool {
     })
 }
 
-/// The inode in a line of `/proc/net/unix` whose socket lies below this directory. The path is the rest of the line, and
-/// may have spaces in it.
+/// Returns the inode in a line of `/proc/net/unix` whose socket lies below this directory. The path is the
+/// rest of the line, and may have spaces in it.
 fn inode_below<'a>(line: &'a str, directory: &str) -> Option<&'a str> {
     let path = line.get(line.find('/')?..)?;
     let inode = line.split_ascii_whitespace().nth(6)?;

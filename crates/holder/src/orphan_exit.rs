@@ -34,7 +34,7 @@ impl OrphanExit {
         !is_reachable()
     }
 
-    /// When to check again.
+    /// Returns when to check again.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.look_at
     }

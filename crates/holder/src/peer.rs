@@ -67,7 +67,7 @@ impl Peer {
         self.flush();
     }
 
-    /// The pid of the process that connected; 0 when it cannot be read.
+    /// Returns the pid of the process that connected; 0 when it cannot be read.
     pub(crate) fn pid(&self) -> i32 {
         rustix::net::sockopt::socket_peercred(&self.socket).map_or(0, |peer| peer.pid.as_raw_pid())
     }
@@ -108,7 +108,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The next complete message; unknown ones are skipped. An error means that the link is over.
+    /// Returns the next complete message; unknown ones are skipped. An error means that the link is over.
     pub(crate) fn next_message(&mut self) -> io::Result<Option<ToHolder>> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         while let Some((kind, body)) = self.incoming.next_frame().map_err(invalid)? {

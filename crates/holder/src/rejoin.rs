@@ -43,7 +43,7 @@ impl Link {
         self.greeting.is_some()
     }
 
-    /// The holder's answer to [`Link::rejoin`]; `None` while it is incomplete.
+    /// Returns the holder's answer to [`Link::rejoin`]; `None` while it is incomplete.
     pub fn take_hello(&mut self) -> Result<Option<HolderHello>, LinkError> {
         let mut buf = [0u8; 16 << 10];
         while let Some(fds) = self.greeting.as_mut() {

@@ -87,7 +87,7 @@ fn is_holder(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == HOLDER)
 }
 
-/// How far a process could raise the limit; unlimited is the largest number.
+/// Returns how far a process could raise the limit; unlimited is the largest number.
 fn ceiling(pid: impl std::fmt::Display) -> Option<u64> {
     parse_ceiling(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
 }

@@ -26,7 +26,7 @@ pub fn give_back_text() -> io::Result<usize> {
     Ok(total)
 }
 
-/// Start and length of a mapping that holds program text of a file.
+/// Returns start and length of a mapping that holds program text of a file.
 fn text_of_a_file(line: &str) -> Option<(usize, usize)> {
     let mut words = line.split_ascii_whitespace();
     let (range, rights) = (words.next()?, words.next()?);

@@ -33,12 +33,14 @@ pub fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// When a process started (field 22 of its stat file): with the pid, its identity until the next boot.
+/// Returns when a process started (field 22 of its stat file): with the pid, its identity until the next
+/// boot.
 pub fn start_time(pid: i32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_time)
 }
 
-/// The kernel's identity of this boot: pids and start times recorded under another one are meaningless.
+/// Returns the kernel's identity of this boot: pids and start times recorded under another one are
+/// meaningless.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
@@ -57,8 +59,8 @@ pub fn is_descendant_of(pid: i32, ancestor: i32) -> bool {
     false
 }
 
-/// Every descendant of `root`, parents before children, at one moment: processes may fork meanwhile, so a
-/// caller that must reach all of them repeats it until nothing new is found.
+/// Returns every descendant of `root`, parents before children, at one moment: processes may fork meanwhile,
+/// so a caller that must reach all of them repeats it until nothing new is found.
 pub fn descendants(root: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([root]);
@@ -97,7 +99,7 @@ pub(crate) fn open(pid: i32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Every process there is.
+/// Returns every process there is.
 pub(crate) fn all_processes() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

@@ -245,7 +245,7 @@ impl fmt::Debug for ToHolder {
 }
 
 impl ToHolder {
-    /// The whole frame.
+    /// Returns the whole frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             ToHolder::Hello { version } => frame(kind::HELLO, &[&version.to_le_bytes()]),
@@ -306,7 +306,7 @@ impl ToHolder {
 }
 
 impl FromHolder {
-    /// The whole frame.
+    /// Returns the whole frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             FromHolder::InputDone { id, written, of } => {

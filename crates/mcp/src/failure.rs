@@ -28,7 +28,7 @@ impl ToolFailure {
         Self { code: code.to_owned(), message, hint: None, field: None, more: Vec::new() }
     }
 
-    /// A wrong argument.
+    /// Creates the error for a wrong argument.
     pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
         Self::new("invalid_args", format!("{field}: {why}")).of_field(field)
     }
@@ -67,14 +67,15 @@ impl ToolFailure {
         }
     }
 
-    /// The daemon went away, so it is unknown whether the call had an effect.
+    /// Creates the error for a call during which the daemon went away: it is unknown whether the call had an
+    /// effect.
     pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
         let message = "the daemon went away before it answered; this may or may not have happened";
         let told = Self::new("retry_unknown_outcome", message).hint(hint);
         Self { more: vec![("request_id", json!(request_id))], ..told }
     }
 
-    /// The whole error as JSON.
+    /// Returns the whole error as JSON.
     pub(crate) fn to_json(&self) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
         for (name, value) in [("hint", &self.hint), ("field", &self.field)] {
@@ -94,7 +95,8 @@ fn begins_with_field(message: &str, field: &str) -> bool {
     message.split_once(':').is_some_and(|(head, _)| head.rsplit('.').any(|part| part == field))
 }
 
-/// The tool's field to blame for a code whose message names none; `None` when no argument is to blame.
+/// Returns the tool's field to blame for a code whose message names none; `None` when no argument is to
+/// blame.
 fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
     let theirs = match code {
         ErrorCode::NotFound
@@ -114,7 +116,7 @@ fn blamed<'a>(code: ErrorCode, fields: &[(&str, &'a str)]) -> Option<&'a str> {
     own.or(fields.first()).map(|(_, ours)| *ours)
 }
 
-/// The next step, in terms of tools.
+/// Returns the next step, in terms of tools.
 fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
     Some(match (failure.code, field) {
         (ErrorCode::NotFound, field) => missing(field),
@@ -161,7 +163,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
     })
 }
 
-/// How to find the name of something that was not found.
+/// Returns how to find the name of something that was not found.
 fn missing(field: Option<&str>) -> &'static str {
     match field {
         Some("agent" | "preset") => "get_project_status lists what there is",
@@ -176,7 +178,7 @@ fn missing(field: Option<&str>) -> &'static str {
     }
 }
 
-/// What to do about a conflict.
+/// Returns what to do about a conflict.
 fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
     match field {
         _ if failure.revision.is_some() => {

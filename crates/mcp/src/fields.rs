@@ -45,12 +45,12 @@ pub(crate) struct Field {
     pub(crate) says: &'static str,
 }
 
-/// A field that must be there.
+/// Returns a field that must be there.
 pub(crate) const fn must(name: &'static str, shape: Shape, says: &'static str) -> Field {
     Field { name, shape, is_required: true, says }
 }
 
-/// A field that may be there.
+/// Returns a field that may be there.
 pub(crate) const fn may(name: &'static str, shape: Shape, says: &'static str) -> Field {
     Field { name, shape, is_required: false, says }
 }
@@ -58,7 +58,7 @@ pub(crate) const fn may(name: &'static str, shape: Shape, says: &'static str) ->
 /// The process of a call; nearly every tool has it.
 pub(crate) const PROCESS: Field = must("process", Shape::Text(64), "Id or name.");
 
-/// The JSON Schema of a tool's arguments.
+/// Returns the JSON Schema of a tool's arguments.
 pub(crate) fn schema(fields: &[Field]) -> Map<String, Value> {
     let properties: Map<String, Value> =
         fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
@@ -131,7 +131,7 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// A text that the table requires; the check has made sure of it.
+    /// Returns a text that the table requires; the check has made sure of it.
     pub(crate) fn required(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
@@ -140,7 +140,7 @@ impl Arguments {
         whole(self.0.get(name)?)
     }
 
-    /// An integer that the table limits to zero or above.
+    /// Returns an integer that the table limits to zero or above.
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
         u64::try_from(self.integer(name)?).ok()
     }
@@ -149,7 +149,7 @@ impl Arguments {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// A length of time in milliseconds.
+    /// Returns a length of time in milliseconds.
     pub(crate) fn millis(&self, name: &str) -> Option<u64> {
         let seconds = self.0.get(name)?.as_f64()?;
         let duration = std::time::Duration::try_from_secs_f64(seconds).ok()?;
@@ -234,7 +234,7 @@ fn pairs_fit(value: &Value, most: usize) -> Result<(), String> {
     })
 }
 
-/// A whole number, also when it is written as 5.0.
+/// Returns a whole number, also when it is written as 5.0.
 fn whole(value: &Value) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,

@@ -57,7 +57,8 @@ impl Fault {
         self
     }
 
-    /// A valid request that is refused now: its id is in use, or too many are unanswered.
+    /// Creates the error for a valid request that is refused now: its id is in use, or too many are
+    /// unanswered.
     pub(crate) fn refused(id: &Value, why: impl Into<String>) -> Self {
         Self::invalid(why).about(id)
     }
@@ -67,7 +68,7 @@ impl Fault {
         self.code == METHOD_NOT_FOUND
     }
 
-    /// The answer, as JSON.
+    /// Returns the answer, as JSON.
     pub(crate) fn answer(&self) -> Value {
         json!({"jsonrpc": "2.0", "id": self.id, "error": {"code": self.code, "message": self.message}})
     }
@@ -180,8 +181,8 @@ fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
     }
 }
 
-/// The method, if the version of the request no longer has it. An `initialize` that names a version belongs
-/// to the older protocol, even if a library adds the newer version field to all its requests.
+/// Returns the method, if the version of the request no longer has it. An `initialize` that names a version
+/// belongs to the older protocol, even if a library adds the newer version field to all its requests.
 fn removed(message: &Value) -> Option<&'static str> {
     let is_stateless = message.pointer(VERSION_FIELD).and_then(Value::as_str) == Some(STATELESS);
     if !is_stateless || message.pointer("/params/protocolVersion").is_some() {

@@ -72,7 +72,7 @@ pub enum HttpError {
 pub struct Token(Arc<str>);
 
 impl Token {
-    /// A token from the environment or another place only its owner sees.
+    /// Creates a token from the environment or another place only its owner sees.
     pub fn new(text: &str) -> Result<Self, HttpError> {
         let text = text.trim();
         if text.len() < MIN_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -98,7 +98,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// The error of a tool; `fields` as in [`ToolFailure::refusal`].
+    /// Returns the error of a tool; `fields` as in [`ToolFailure::refusal`].
     pub(crate) fn to_failure(&self, fields: &[(&str, &str)]) -> ToolFailure {
         match self {
             Self::Refused(failure) => ToolFailure::refusal(failure, fields),
@@ -116,7 +116,7 @@ impl CallError {
     }
 }
 
-/// An id for one call, to find it again in the daemon's log and the client's transcript.
+/// Returns an id for one call, to find it again in the daemon's log and the client's transcript.
 fn request_id() -> String {
     let mut random = [0; 8];
     // It is only a label: without entropy it is constant.
@@ -124,8 +124,8 @@ fn request_id() -> String {
     format!("r_{:016x}", u64::from_le_bytes(random))
 }
 
-/// A unique idempotency key for one call. Without entropy this fails, because a call without a key could have
-/// its effect twice.
+/// Returns a unique idempotency key for one call. Without entropy this fails, because a call without a key
+/// could have its effect twice.
 pub(crate) fn fresh_key() -> Result<String, ToolFailure> {
     let mut random = [0; 16];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
@@ -195,7 +195,7 @@ impl Drop for CancelOnDrop {
 }
 
 impl Link {
-    /// The daemon of `places`; starts `exe` as a daemon when none listens.
+    /// Creates a link to the daemon of `places`; starts `exe` as a daemon when none listens.
     pub(crate) fn new(places: Dirs, exe: PathBuf) -> Self {
         let way = DaemonAddress::without_start(places.clone());
         let address = Mutex::new(DaemonAddress::new(places, exe));
@@ -320,8 +320,8 @@ impl Inner {
         answer
     }
 
-    /// A pooled connection that still works. One whose daemon went away is readable: it has the end of the
-    /// stream.
+    /// Returns a pooled connection that still works. One whose daemon went away is readable: it has the end
+    /// of the stream.
     fn pooled(&self, cancel: &CancelHandle) -> Option<Connection> {
         loop {
             let mut connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;

@@ -20,8 +20,8 @@ pub(crate) const CURSOR: Field = may("cursor", Shape::Text(64), "next_cursor of 
 pub(crate) const SINCE_BYTE: Field =
     may("since", Shape::Integer(0, i64::MAX), "Byte of the text to continue from.");
 
-/// The rows after the one that `cursor` names, as many as fit, under `name`; each row comes with its own
-/// name.
+/// Returns the rows after the one that `cursor` names, as many as fit, under `name`; each row comes with its
+/// own name.
 pub(crate) fn list(
     name: &str,
     rows: impl Iterator<Item = (String, Map<String, Value>)>,
@@ -49,7 +49,7 @@ pub(crate) fn list(
     Ok(answer)
 }
 
-/// `base` with as much of `text` from this byte on, under `name`, as fits a result; with `truncated` and the
+/// Returns `base` with as much of `text` from this byte on, under `name`, as fits a result; with `truncated` and the
 /// `offset` of the next part when that is not all.
 pub(crate) fn piece(base: &Map<String, Value>, name: &str, text: &str, since: usize) -> Map<String, Value> {
     let rest = text.get(since..).unwrap_or_default();
@@ -71,7 +71,7 @@ pub(crate) fn piece(base: &Map<String, Value>, name: &str, text: &str, since: us
     }
 }
 
-/// The byte from which a text continues, checked.
+/// Returns the byte from which a text continues, checked.
 pub(crate) fn start(since: Option<u64>, text: &str) -> Result<usize, ToolFailure> {
     let since = since.and_then(|since| usize::try_from(since).ok()).unwrap_or(0);
     if since <= text.len() && text.is_char_boundary(since) {
@@ -81,7 +81,7 @@ pub(crate) fn start(since: Option<u64>, text: &str) -> Result<usize, ToolFailure
         .hint("use the offset of the answer before"))
 }
 
-/// The longest prefix of at most this many bytes that ends between characters.
+/// Returns the longest prefix of at most this many bytes that ends between characters.
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.get(..end).unwrap_or_default()

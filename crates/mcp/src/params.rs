@@ -39,7 +39,7 @@ const METHODS: &[(&str, &[(&str, Want)])] = &[
     ("ping", &[]),
 ];
 
-/// The error for a request that no type of the protocol could parse.
+/// Returns the error for a request that no type of the protocol could parse.
 pub(crate) fn fault(method: &str, params: Option<&Value>) -> ErrorData {
     let Some((_, wants)) = METHODS.iter().find(|(known, _)| *known == method) else {
         let shown = views::shortened(method, 100);

@@ -13,7 +13,7 @@ use crate::views;
 /// Longest argument of a prompt.
 const MAX_ARGUMENT: usize = 16 << 10; // 16 KiB
 
-/// What there is.
+/// Returns all prompts.
 pub(crate) fn list() -> Vec<Prompt> {
     let argument = |name: &str, says: &str, is_required: bool| {
         PromptArgument::new(name).with_description(says).with_required(is_required)
@@ -37,7 +37,7 @@ pub(crate) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// The text of one.
+/// Returns the text of one prompt.
 pub(crate) fn get(name: &str, arguments: Option<&Map<String, Value>>) -> Result<GetPromptResult, ErrorData> {
     let argument = |name: &str| -> Result<Option<String>, ErrorData> {
         match arguments.and_then(|arguments| arguments.get(name)) {

@@ -28,7 +28,7 @@ After five wrong tokens the server refuses new connections for 1 s, then for lon
 right token goes on. A request has 10 s for its head and for its body; there are 64 connections and 64 sessions at most.
 ";
 
-/// docs/mcp.md.
+/// Returns the text of docs/mcp.md.
 #[must_use]
 pub fn reference() -> String {
     let mut page = String::from(HEAD);
@@ -53,7 +53,7 @@ pub fn reference() -> String {
     page
 }
 
-/// The skill's file in every directory where agents look for skills, from a project's root.
+/// Returns the skill's file in every directory where agents look for skills, from a project's root.
 #[must_use]
 pub fn skill_files() -> Vec<(PathBuf, String)> {
     let place = |directory: &String| PathBuf::from(directory).join("quarterdeck").join("SKILL.md");

@@ -47,7 +47,7 @@ impl Address {
         }
     }
 
-    /// The address as clients write it.
+    /// Returns the address as clients write it.
     pub(crate) fn uri(&self) -> String {
         match self {
             Self::Processes => "qd://processes".to_owned(),
@@ -58,7 +58,7 @@ impl Address {
         }
     }
 
-    /// The process whose output it is.
+    /// Returns the process whose output it is.
     pub(crate) fn process(&self) -> Option<&str> {
         match self {
             Self::Processes | Self::Pad(_) | Self::Timers => None,
@@ -82,8 +82,8 @@ impl Address {
     }
 }
 
-/// The resources that can be read now. Without a daemon there are still the lists; reading them reports that
-/// it is missing.
+/// Returns the resources that can be read now. Without a daemon there are still the lists; reading them
+/// reports that it is missing.
 pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
     let work = |connection: &mut Connection| Ok((connection.list()?, pads(connection)?));
     let (all, pads) = context.link.ask(CallPolicy::OPTIONAL, work).await.unwrap_or_default();
@@ -100,7 +100,7 @@ pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
     lists.into_iter().chain(screens).chain(pads).collect()
 }
 
-/// The pads of the caller's own project; empty for a caller without one.
+/// Returns the pads of the caller's own project; empty for a caller without one.
 fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
     match connection.pad(Pad { project: None, act: PadAct::List(Empty {}) }) {
         Ok(PadOutcome::Listed(entries)) => Ok(entries),
@@ -109,7 +109,7 @@ fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
     }
 }
 
-/// The address templates.
+/// Returns the address templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, says: &str| {
         ResourceTemplate::new(uri, name).with_description(says).with_mime_type("text/plain")
@@ -122,7 +122,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The error for an unknown resource.
+/// Returns the error for an unknown resource.
 pub(crate) fn unknown(uri: &str) -> ErrorData {
     let shown = views::shortened(uri, 100);
     let data = Some(json!({ "uri": views::shortened(uri, 4096) }));

@@ -67,7 +67,7 @@ impl Server {
         Self { context, tasks, subscriptions, gone }
     }
 
-    /// The same server for another client, with its own subscriptions.
+    /// Returns the same server for another client, with its own subscriptions.
     pub(crate) fn for_another(&self) -> Self {
         Self { subscriptions: Subscriptions::default(), ..self.clone() }
     }
@@ -158,7 +158,7 @@ fn cancelled() -> ToolFailure {
     ToolFailure::new("cancelled", "nobody waits for this any more")
 }
 
-/// A result whose text and structure are the same: some clients show a model only one of them.
+/// Returns a result whose text and structure are the same: some clients show a model only one of them.
 fn to_result(answer: Result<Value, ToolFailure>) -> CallToolResult {
     match answer {
         Ok(value) => {

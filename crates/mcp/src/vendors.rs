@@ -17,12 +17,12 @@ fn vendors() -> &'static Vendors {
     VENDORS.get_or_init(|| serde_json::from_str(include_str!("vendors.json")).unwrap_or_default())
 }
 
-/// The key that marks a tool to be loaded at once.
+/// Returns the key that marks a tool to be loaded at once.
 pub(crate) fn always_load() -> &'static str {
     &vendors().always_load
 }
 
-/// Where agents look for skills, from a project's root.
+/// Returns where agents look for skills, from a project's root.
 pub(crate) fn skill_directories() -> &'static [String] {
     &vendors().skill_directories
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Longest command in a list, in characters.
 const COMMAND: usize = 24;
 
-/// One row of a list.
+/// Returns one row of a list.
 pub(crate) fn row(view: &ProcessView) -> Map<String, Value> {
     let mut row = Map::new();
     put(&mut row, "id", json!(view.id));
@@ -21,7 +21,7 @@ pub(crate) fn row(view: &ProcessView) -> Map<String, Value> {
     row
 }
 
-/// Everything about one process that helps to decide what to do with it.
+/// Returns everything about one process that helps to decide what to do with it.
 pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<String, Value> {
     let mut all = row(view);
     put(&mut all, "command", json!(shortened(&view.argv.join(" "), 400)));
@@ -46,7 +46,7 @@ pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<Strin
     all
 }
 
-/// The agent's part: its state and the evidence for it.
+/// Returns the agent's part: its state and the evidence for it.
 pub(crate) fn agent_details(agent: &AgentView) -> Map<String, Value> {
     let mut all = Map::new();
     put(&mut all, "manifest", json!(agent.manifest));
@@ -69,7 +69,7 @@ pub(crate) fn agent_details(agent: &AgentView) -> Map<String, Value> {
     all
 }
 
-/// A source's opinion.
+/// Returns a source's opinion.
 pub(crate) fn opinion(opinion: &Opinion) -> Value {
     let mut told = Map::new();
     put(&mut told, "source", json!(opinion.evidence.source));
@@ -81,7 +81,7 @@ pub(crate) fn opinion(opinion: &Opinion) -> Value {
     Value::Object(told)
 }
 
-/// A dialog that waits for an answer.
+/// Returns a dialog that waits for an answer.
 pub(crate) fn dialog(item: &InboxItem) -> Value {
     let options: Vec<Value> = item
         .options
@@ -97,13 +97,13 @@ pub(crate) fn dialog(item: &InboxItem) -> Value {
     Value::Object(told)
 }
 
-/// The word that chooses an option: its meaning, or else its number.
+/// Returns the word that chooses an option: its meaning, or else its number.
 fn choice(option: &DialogOption) -> &str {
     let is_word = |name: &&String| name.parse::<u64>().is_err();
     option.names.iter().find(is_word).or(option.names.first()).map_or(option.label.as_str(), String::as_str)
 }
 
-/// How a run ended, in two words.
+/// Returns how a run ended, in two words.
 pub(crate) fn ended(exit: &Exit) -> String {
     match (exit.code, exit.signal) {
         (Some(code), _) => format!("code {code}"),

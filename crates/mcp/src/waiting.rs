@@ -175,8 +175,8 @@ impl Waiting {
         self.is_over_when_blocked && waited.satisfied.first().is_some_and(is_blocked)
     }
 
-    /// The result when the daemon returns an error. A question that is no longer open is not a failure: a
-    /// person has answered it, and the answer comes as a message.
+    /// Returns the result when the daemon returns an error. A question that is no longer open is not a
+    /// failure: a person has answered it, and the answer comes as a message.
     fn without(&self, trouble: &CallError) -> Result<Value, ToolFailure> {
         if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, trouble) {
             open.forget(*item);
@@ -190,7 +190,7 @@ impl Waiting {
         Err(trouble.to_failure(self.fields))
     }
 
-    /// The result when it did not happen in time.
+    /// Returns the result when it did not happen in time.
     pub(crate) fn still_running(&self) -> Value {
         if let Some(meanwhile) = &self.meanwhile {
             return meanwhile.clone();
@@ -215,12 +215,12 @@ impl Waiting {
     }
 }
 
-/// The text that a wait for one process returned.
+/// Returns the text that a wait for one process returned.
 fn text_of(waited: &Waited) -> &str {
     waited.satisfied.first().and_then(|satisfied| satisfied.text.as_deref()).unwrap_or_default()
 }
 
-/// The result with the delivered text under its name.
+/// Returns the result with the delivered text under its name.
 fn given(base: &Map<String, Value>, (status, name): (&str, &str), text: &str) -> Value {
     // The text is made printable, as all text of others, and cut to fit one result.
     let text = views::shortened(text, usize::MAX);

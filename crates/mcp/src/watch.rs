@@ -129,7 +129,7 @@ async fn printed(link: &Link, process: &str, offset: Option<u64>) -> Option<u64>
     }
 }
 
-/// A value that changes with every event about `address`, as long as the handle is held.
+/// Returns a value that changes with every event about `address`, as long as the handle is held.
 fn listen(link: &Link, address: Address) -> (CancelOnDrop, watch::Receiver<u64>) {
     let (sender, receiver) = watch::channel(0);
     let cancel = Arc::new(CancelHandle::default());

@@ -49,7 +49,7 @@ impl AgentState {
         matches!(self, Self::Working | Self::Thinking | Self::Blocked)
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence for a state, with nothing else known.
+    /// Creates evidence for a state, with nothing else known.
     #[must_use]
     pub fn new(source: Source, rule: impl Into<String>, state: Option<AgentState>) -> Self {
         Self {
@@ -285,7 +285,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// How full, from 0 to 100.
+    /// Returns how full, from 0 to 100.
     #[must_use]
     pub fn percent(&self) -> Option<u8> {
         let window = self.window.filter(|window| *window > 0)?;
@@ -332,7 +332,7 @@ pub enum Composer {
 }
 
 impl Composer {
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

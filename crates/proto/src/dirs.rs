@@ -52,7 +52,7 @@ impl Dirs {
         places.checked()
     }
 
-    /// All directories below one root, for private daemons and tests.
+    /// Returns all directories below one root, for private daemons and tests.
     #[must_use]
     pub fn below(root: &Path) -> Self {
         Self { runtime: root.join("run"), data: root.join("data"), config: root.join("config") }
@@ -70,58 +70,59 @@ impl Dirs {
         Ok(self)
     }
 
-    /// The socket that clients try first.
+    /// Returns the socket that clients try first.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("qd.sock")
     }
 
-    /// The lock that keeps other daemons out of this runtime directory.
+    /// Returns the lock that keeps other daemons out of this runtime directory.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.runtime.join("qd.lock")
     }
 
-    /// The same daemon's second socket, for clients that use another runtime directory or whose own has
-    /// vanished. `None` when the data directory's path is too long for a socket.
+    /// Returns the same daemon's second socket, for clients that use another runtime directory or whose own
+    /// has vanished. `None` when the data directory's path is too long for a socket.
     #[must_use]
     pub fn data_socket(&self) -> Option<PathBuf> {
         fits(&self.data).then(|| self.data.join("qd.sock"))
     }
 
-    /// The lock that keeps other daemons away from this database. It contains the daemon's [`Address`].
+    /// Returns the lock that keeps other daemons away from this database. It contains the daemon's
+    /// [`Address`].
     #[must_use]
     pub fn data_lock(&self) -> PathBuf {
         self.data.join("qd.lock")
     }
 
-    /// The daemon's own log.
+    /// Returns the daemon's own log.
     #[must_use]
     pub fn daemon_log(&self) -> PathBuf {
         self.data.join("qd.log")
     }
 
-    /// The directory of the holders' sockets: beside the database, because a logout may clean the runtime
-    /// directory. Only when the data directory's path is too long for sockets, they are in the runtime
-    /// directory.
+    /// Returns the directory of the holders' sockets: beside the database, because a logout may clean the
+    /// runtime directory. Only when the data directory's path is too long for sockets, they are in the
+    /// runtime directory.
     #[must_use]
     pub fn holders(&self) -> PathBuf {
         if fits(&self.data) { self.data.join("h") } else { holders_in(&self.runtime) }
     }
 
-    /// The directory of the files that agents' launches have written.
+    /// Returns the directory of the files that agents' launches have written.
     #[must_use]
     pub fn launches(&self) -> PathBuf {
         self.data.join("launch")
     }
 
-    /// The directory of the output of earlier runs.
+    /// Returns the directory of the output of earlier runs.
     #[must_use]
     pub fn kept_runs(&self) -> PathBuf {
         self.data.join("runs")
     }
 
-    /// The database.
+    /// Returns the database.
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.data.join("state.db")
@@ -133,8 +134,8 @@ fn fits(dir: &Path) -> bool {
     dir.as_os_str().len() + LONGEST_BELOW <= MAX_SOCKET_PATH
 }
 
-/// The directory of holders' sockets in a runtime directory: those of earlier versions, and those of a data
-/// directory whose path is too long.
+/// Returns the directory of holders' sockets in a runtime directory: those of earlier versions, and those of
+/// a data directory whose path is too long.
 #[must_use]
 pub fn holders_in(runtime: &Path) -> PathBuf {
     runtime.join("h")
@@ -154,7 +155,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The content of the lock file.
+    /// Returns the content of the lock file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let sockets = self.sockets.iter().map(|socket| format!("socket {}\n", socket.display()));

@@ -107,7 +107,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with no hint yet.
+    /// Creates a failure with no hint yet.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, cause: None, revision: None, item: None }
@@ -141,7 +141,7 @@ impl Failure {
         self
     }
 
-    /// A wrong field.
+    /// Creates the failure for a wrong field.
     #[must_use]
     pub fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
         Self::new(ErrorCode::InvalidArgs, format!("{field}: {why}"))

@@ -78,7 +78,7 @@ pub enum FrameError {
     BadHeader,
 }
 
-/// The header of a binary frame; the payload of `length` bytes follows it on the wire.
+/// Returns the header of a binary frame; the payload of `length` bytes follows it on the wire.
 #[must_use]
 pub fn data_header(kind: DataKind, stream: u32, offset: u64, length: u32) -> [u8; HEADER] {
     let mut header = [0; HEADER];
@@ -102,8 +102,8 @@ pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, 
     }
 }
 
-/// A checksum of one byte over the rest of the header, so that garbage is recognised before its "length"
-/// swallows what follows.
+/// Returns a checksum of one byte over the rest of the header, so that garbage is recognised before its
+/// "length" swallows what follows.
 fn check(header: &[u8; HEADER]) -> u8 {
     let sum = header.iter().enumerate().filter(|(index, _)| *index != 3);
     sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)

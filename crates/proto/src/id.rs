@@ -18,7 +18,7 @@ const DIGITS: usize = 8;
 pub struct ProcessId([u8; DIGITS]);
 
 impl ProcessId {
-    /// The id from the low 40 bits of `entropy`.
+    /// Returns the id from the low 40 bits of `entropy`.
     #[must_use]
     pub fn from_entropy(entropy: u64) -> Self {
         let mut digits = [0; DIGITS];
@@ -85,7 +85,7 @@ pub fn split_host(target: &str) -> Option<(&str, &str)> {
 pub struct RunNumber(pub u32);
 
 impl RunNumber {
-    /// The run after this one.
+    /// Returns the run after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Printable<'a>(pub &'a str);
 
 impl<'a> Printable<'a> {
-    /// The safe text; borrowed when nothing had to change.
+    /// Returns the safe text; borrowed when nothing had to change.
     #[must_use]
     pub fn to_text(&self) -> Cow<'a, str> {
         if self.0.chars().any(must_be_shown) { Cow::Owned(self.to_string()) } else { Cow::Borrowed(self.0) }

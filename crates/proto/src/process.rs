@@ -140,7 +140,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// The exit status a shell would show: the code, or 128 + signal.
+    /// Returns the exit status a shell would show: the code, or 128 + signal.
     #[must_use]
     pub fn shell_code(&self) -> u8 {
         let code = self.code.or(self.signal.map(|signal| 128 + signal)).unwrap_or(1);
@@ -161,7 +161,8 @@ impl Size {
     /// The size of a process when the request names none.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
 
-    /// The nearest size an emulator can hold: 2..=1000 columns (a wide character needs two), 1..=1000 rows.
+    /// Returns the nearest size an emulator can hold: 2..=1000 columns (a wide character needs two), 1..=1000
+    /// rows.
     #[must_use]
     pub fn clamped(self) -> Self {
         Self { cols: self.cols.clamp(2, 1000), rows: self.rows.clamp(1, 1000) }

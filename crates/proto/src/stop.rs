@@ -87,7 +87,7 @@ impl Stop {
     }
 }
 
-/// The number of a signal by its name, with or without `SIG`, or by its number.
+/// Returns the number of a signal by its name, with or without `SIG`, or by its number.
 #[must_use]
 pub fn signal_number(text: &str) -> Option<i32> {
     let upper = text.to_ascii_uppercase();
@@ -96,7 +96,7 @@ pub fn signal_number(text: &str) -> Option<i32> {
     known.or_else(|| text.parse().ok().filter(|number| NUMBERS.contains(number)))
 }
 
-/// `SIGTERM` for 15, `signal 40` for one without a name.
+/// Returns `SIGTERM` for 15, `signal 40` for one without a name.
 #[must_use]
 pub fn signal_name(number: i32) -> String {
     let known = NAMES.iter().find(|(_, known)| *known == number);

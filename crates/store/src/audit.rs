@@ -89,7 +89,7 @@ fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<i64
         .insert(params![row.at_ms, row.caller, row.verb, row.target, row.decision, row.detail, hash])
 }
 
-/// The newest rows from `since` on, oldest first, up to [`MAX_ROWS`] bytes.
+/// Returns the newest rows from `since` on, oldest first, up to [`MAX_ROWS`] bytes.
 pub(crate) fn rows(connection: &Connection, since: i64, limit: usize) -> rusqlite::Result<Vec<AuditRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, at_ms, caller, verb, target, decision, detail, hash FROM audit

@@ -54,7 +54,7 @@ impl Durability {
         if batch.iter().any(is_entrusted) { Self::PowerCut } else { Self::ProcessDeath }
     }
 
-    /// SQLite's name for it in write-ahead mode.
+    /// Returns SQLite's name for it in write-ahead mode.
     fn pragma(self) -> &'static str {
         match self {
             Self::ProcessDeath => "NORMAL",
@@ -100,7 +100,7 @@ impl Store {
         Store { connection, path, recovered: None, damaged_log: None, promise, bound }
     }
 
-    /// A store that lives and dies with the process: for `--ephemeral` and tests.
+    /// Returns a store that lives and dies with the process: for `--ephemeral` and tests.
     pub fn in_memory() -> Result<Store, StoreError> {
         let path = PathBuf::from(":memory:");
         let fail = |error| StoreError::sqlite(&path, error);
@@ -115,13 +115,14 @@ impl Store {
         Store { bound, ..self }
     }
 
-    /// Where the previous file was moved when it was found corrupt. The daemon must report it to the user.
+    /// Returns where the previous file was moved when it was found corrupt. The daemon must report it to the
+    /// user.
     pub fn recovered(&self) -> Option<PathBuf> {
         self.recovered.clone()
     }
 
-    /// Where the copy of a write-ahead log is that was damaged before its end: the newest changes are lost,
-    /// all others are there. The daemon must report it to the user.
+    /// Returns where the copy of a write-ahead log is that was damaged before its end: the newest changes are
+    /// lost, all others are there. The daemon must report it to the user.
     pub fn damaged_log(&self) -> Option<PathBuf> {
         self.damaged_log.clone()
     }
@@ -147,7 +148,7 @@ impl Store {
         let _always_set = self.connection.busy_timeout(patience);
     }
 
-    /// Everything but the audit log, as one consistent view.
+    /// Returns everything but the audit log, as one consistent view.
     pub fn load(&self) -> Result<Contents, StoreError> {
         records::load(&self.connection, &self.path, schema::KNOWN)
     }
@@ -159,7 +160,8 @@ impl Store {
         appended.map_err(|error| StoreError::sqlite(&self.path, error))
     }
 
-    /// The newest audit rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of them at most.
+    /// Returns the newest audit rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of
+    /// them at most.
     pub fn audit_rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
         audit::rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }
@@ -183,7 +185,8 @@ impl Store {
     }
 }
 
-/// The real directory plus the file's own name: links are fine on the way to the directory, never as the file.
+/// Returns the real directory plus the file's own name: links are fine on the way to the directory, never as
+/// the file.
 fn resolve_directory(path: &Path) -> Result<PathBuf, StoreError> {
     let Some(name) = path.file_name() else {
         return Err(StoreError::refused(path, "it does not name a file"));

@@ -103,12 +103,12 @@ impl StoreError {
         }
     }
 
-    /// Shorthand for a corrupt file.
+    /// Creates the error for a corrupt file.
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> StoreError {
         StoreError::Corrupt { path: path.to_path_buf(), reason: reason.into() }
     }
 
-    /// Shorthand for a file that is not ours.
+    /// Creates the error for a file that is not ours.
     pub(crate) fn refused(path: &Path, reason: impl Into<String>) -> StoreError {
         StoreError::Refused { path: path.to_path_buf(), reason: reason.into() }
     }

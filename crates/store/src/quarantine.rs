@@ -14,7 +14,7 @@ use crate::{StoreError, atomic};
 /// How many corrupt files are kept; the oldest goes first.
 const KEEP: usize = 5;
 
-/// `path` with something appended to its name.
+/// Returns `path` with something appended to its name.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
@@ -59,8 +59,8 @@ pub(crate) fn keep_log(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(kept)
 }
 
-/// A name later than every one used before: two corruptions within one second keep both files, and a clock
-/// that was set back does not make the newest file look like the oldest.
+/// Returns a name later than every one used before: two corruptions within one second keep both files, and a
+/// clock that was set back does not make the newest file look like the oldest.
 fn fresh_name(path: &Path) -> Result<PathBuf, StoreError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let newest = stamps(path).map_err(|source| StoreError::io(path, source))?.last().copied();
@@ -103,7 +103,7 @@ fn drop_oldest(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The times in the names of earlier quarantined files, oldest first.
+/// Returns the times in the names of earlier quarantined files, oldest first.
 fn stamps(path: &Path) -> io::Result<BTreeSet<u64>> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(BTreeSet::new());

@@ -48,7 +48,7 @@ impl RunFiles {
         Ok(())
     }
 
-    /// The runs that are kept, oldest first.
+    /// Returns the runs that are kept, oldest first.
     #[must_use]
     pub fn runs(&self, process: &str) -> Vec<u32> {
         let mut runs: Vec<u32> =

@@ -174,8 +174,8 @@ fn is_stub(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| (1..512).contains(&found.len()))
 }
 
-/// Name and SQL of every table and trigger in the file. White space does not count; otherwise indenting a
-/// step differently would make every existing file corrupt.
+/// Returns name and SQL of every table and trigger in the file. White space does not count; otherwise
+/// indenting a step differently would make every existing file corrupt.
 fn entries(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement =
         connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;
@@ -186,7 +186,7 @@ fn entries(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     found.collect()
 }
 
-/// What `entries` finds in a healthy file of schema `version`.
+/// Returns what `entries` finds in a healthy file of schema `version`.
 fn expected(version: i64) -> rusqlite::Result<Vec<(String, String)>> {
     let reference = Connection::open_in_memory()?;
     for step in STEPS.iter().take(usize::try_from(version).unwrap_or(0)) {

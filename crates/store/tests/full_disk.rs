@@ -40,7 +40,7 @@ fn facts(output: &Output) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The writer's output on a disk of its own, or `None` where the machine does not allow mounts.
+/// Returns the writer's output on a disk of its own, or `None` where the machine does not allow mounts.
 fn small_disk(scenario: &str) -> Option<Output> {
     let output = run(&["unshare", "-rm", "sh"], ON_A_SMALL_DISK, scenario)?;
     // `unshare` exits with 1 when namespaces are forbidden, before the writer has printed anything.

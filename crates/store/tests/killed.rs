@@ -62,12 +62,12 @@ impl Writer {
     }
 }
 
-/// How many kills; a longer run multiplies them.
+/// Returns how many kills; a longer run multiplies them.
 fn kills() -> u64 {
     u64::try_from(testkit::scaled(25)).expect("a count")
 }
 
-/// A small unpredictable number; enough to choose the moment of a kill.
+/// Returns a small unpredictable number; enough to choose the moment of a kill.
 fn chance(below: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is after 1970").as_nanos();
     let mixed =
@@ -106,8 +106,8 @@ fn assert_whole(store: &Store, last: u64) {
     assert_eq!(turns, expected);
 }
 
-/// The numbers that the writer put into the audit log, as far as it is kept, without the rows that record
-/// deletions.
+/// Returns the numbers that the writer put into the audit log, as far as it is kept, without the rows that
+/// record deletions.
 fn audited_numbers(store: &Store) -> Vec<u64> {
     let rows = store.audit_rows(0, usize::MAX).expect("the audit log loads");
     rows.iter().filter(|row| row.verb.is_empty()).map(|row| number_of(&row.detail)).collect()

@@ -102,7 +102,7 @@ pub enum Scheme {
 pub struct ColorTable(Vec<(u16, Rgb)>);
 
 impl ColorTable {
-    /// The colour with this index, if it is known.
+    /// Returns the colour with this index, if it is known.
     pub fn get(&self, index: u16) -> Option<Rgb> {
         self.0.binary_search_by_key(&index, |(known, _)| *known).ok().map(|at| self.0[at].1)
     }
@@ -116,12 +116,12 @@ impl ColorTable {
         }
     }
 
-    /// Whether no colour is known.
+    /// Returns true if no colour is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Every colour with its index, lowest first.
+    /// Returns every colour with its index, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = (u16, Rgb)> + '_ {
         self.0.iter().copied()
     }

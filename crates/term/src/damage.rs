@@ -28,7 +28,7 @@ impl Tracker {
         Tracker { version, everything_at: version, rows: vec![version; usize::from(rows)] }
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }

@@ -139,7 +139,7 @@ impl FactLog {
     }
 }
 
-/// `text` without control, bidirectional and zero-width characters and at most `max` bytes long.
+/// Returns `text` without control, bidirectional and zero-width characters and at most `max` bytes long.
 pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut clean = String::with_capacity(text.len().min(max));
     for character in text.chars().filter(|&character| is_printable(character)) {
@@ -156,7 +156,7 @@ pub(crate) fn is_printable(character: char) -> bool {
     !character.is_control() && !is_invisible(character)
 }
 
-/// Bidirectional and zero-width controls, which make a text look different from what it is.
+/// Returns true for bidirectional and zero-width controls, which make a text look different from what it is.
 pub(crate) fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -108,7 +108,7 @@ pub enum Keypad {
 }
 
 impl Keypad {
-    /// Its offset from the number of the keypad's 0.
+    /// Returns its offset from the number of the keypad's 0.
     fn place(self) -> u32 {
         match self {
             Self::Digit(digit) => u32::from(digit.min(9)),
@@ -134,7 +134,7 @@ impl Keypad {
         }
     }
 
-    /// The character that it types, and the letter that it sends after SS3 in application mode.
+    /// Returns the character that it types, and the letter that it sends after SS3 in application mode.
     fn character(self) -> Option<(char, u8)> {
         Some(match self {
             Self::Digit(digit) => (char::from(b'0' + digit.min(9)), b'p' + digit.min(9)),
@@ -149,7 +149,7 @@ impl Keypad {
         })
     }
 
-    /// The key elsewhere on the keyboard with the same meaning.
+    /// Returns the key elsewhere on the keyboard with the same meaning.
     fn twin(self) -> Option<KeyCode> {
         Some(match self {
             Self::Enter => KeyCode::Enter,
@@ -187,7 +187,7 @@ pub struct Modifiers {
 }
 
 impl Modifiers {
-    /// The number in sequences: one plus a bit per modifier.
+    /// Returns the number in sequences: one plus a bit per modifier.
     fn number(self) -> u8 {
         let bits = [self.shift, self.alt, self.ctrl, self.super_key, self.hyper, self.meta];
         1 + bits.iter().enumerate().map(|(place, is_held)| u8::from(*is_held) << place).sum::<u8>()
@@ -203,7 +203,7 @@ impl Modifiers {
         self.super_key || self.hyper
     }
 
-    /// The modifiers for legacy bytes, which use Alt for Meta.
+    /// Returns the modifiers for legacy bytes, which use Alt for Meta.
     fn legacy(self) -> Self {
         Self { alt: self.alt || self.meta, meta: false, ..self }
     }
@@ -235,14 +235,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// A press of a key.
+    /// Returns a press of a key.
     #[must_use]
     pub fn press(code: KeyCode, modifiers: Modifiers) -> Key {
         Key { code, modifiers, event: KeyEvent::Press, text: None }
     }
 
-    /// The bytes for a child in these modes. Empty where the child gets nothing: releases, Super and Hyper
-    /// before it asked for them.
+    /// Returns the bytes for a child in these modes. Empty where the child gets nothing: releases, Super and
+    /// Hyper before it asked for them.
     pub fn encode(&self, modes: &Modes) -> Vec<u8> {
         let flags = modes.keyboard_flags;
         match self.event {
@@ -308,7 +308,7 @@ impl Key {
         (number != 1 || !event.is_empty()).then(|| format!("{number}{event}"))
     }
 
-    /// `CSI key:shifted ; modifiers:event ; text u`.
+    /// Returns `CSI key:shifted ; modifiers:event ; text u`.
     fn kitty(&self, code: u32, shifted: Option<u32>, flags: u8) -> Vec<u8> {
         let mut sequence = format!("\x1b[{code}");
         if let Some(shifted) = shifted.filter(|_| flags & ALTERNATES != 0) {
@@ -326,7 +326,7 @@ impl Key {
         sequence.into_bytes()
     }
 
-    /// The character it types, if it types one.
+    /// Returns the character it types, if it types one.
     fn typed(&self) -> Option<char> {
         if self.event == KeyEvent::Release || self.modifiers.is_command() {
             return None;
@@ -446,12 +446,12 @@ fn is_kitty(flags: u8) -> bool {
     flags & (DISAMBIGUATE | ALL_KEYS) != 0
 }
 
-/// The character with Shift.
+/// Returns the character with Shift.
 fn upper(character: char) -> char {
     character.to_uppercase().next().unwrap_or(character)
 }
 
-/// The byte for a character with Control.
+/// Returns the byte for a character with Control.
 fn control_byte(character: char) -> Option<u8> {
     match character {
         'a'..='z' | 'A'..='Z' | '@' | '[' | '\\' | ']' | '^' | '_' => Some(character as u8 & 0x1f),

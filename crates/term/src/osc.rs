@@ -44,7 +44,7 @@ pub(crate) fn dispatch(engine: &mut Engine, payload: &[u8], terminator: &'static
     }
 }
 
-/// The part before the first `separator` and the part after it.
+/// Returns the part before the first `separator` and the part after it.
 fn split(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
     match memchr::memchr(separator, bytes) {
         Some(at) => (&bytes[..at], &bytes[at + 1..]),

@@ -21,8 +21,8 @@ pub struct LinePage {
 }
 
 impl Screen {
-    /// The lines with content: from the oldest to the last row of the main screen with text. Blank rows below
-    /// it do not count: text may still be written there.
+    /// Returns the lines with content: from the oldest to the last row of the main screen with text. Blank
+    /// rows below it do not count: text may still be written there.
     pub fn written(&self) -> Range<LineId> {
         let main = self.engine().main();
         let rows = (0..main.rows()).rev();
@@ -31,8 +31,8 @@ impl Screen {
         first..LineId(first.0 + (main.history() + main.rows() - said) as u64)
     }
 
-    /// The line that the next character of the main screen goes to. It and the lines after it may still
-    /// change.
+    /// Returns the line that the next character of the main screen goes to. It and the lines after it may
+    /// still change.
     pub fn line_being_written(&self, wraps: Wraps) -> LineId {
         let main = self.engine().main();
         let mut index = main.history() + usize::from(main.pen().row);
@@ -71,7 +71,7 @@ impl Screen {
         page
     }
 
-    /// The newest lines of a range that fit `limit` bytes.
+    /// Returns the newest lines of a range that fit `limit` bytes.
     pub fn last_page(&self, range: Range<LineId>, wraps: Wraps, limit: usize) -> LinePage {
         let rows = Rows { grid: self.engine().main(), first: self.first_line().0, wraps };
         let mut page = LinePage { text: String::new(), first: range.end, next: range.end, cut: 0 };
@@ -123,8 +123,8 @@ impl Rows<'_> {
         LineId(self.first + index as u64)
     }
 
-    /// A row with its line feed. When lines are joined and this one continues, the row keeps its trailing
-    /// blanks and gets no line feed.
+    /// Returns a row with its line feed. When lines are joined and this one continues, the row keeps its
+    /// trailing blanks and gets no line feed.
     fn text(&self, index: usize) -> String {
         let mut text = String::new();
         let Some(row) = self.grid.row(index) else { return text };

@@ -23,12 +23,12 @@ pub struct PastePiece {
 }
 
 impl PastePiece {
-    /// A text in one piece.
+    /// Returns a text in one piece.
     pub fn whole(text: &str) -> Self {
         PasteEncoder::default().last(text.as_bytes())
     }
 
-    /// The piece that ends a paste after which nothing more comes.
+    /// Returns the piece that ends a paste after which nothing more comes.
     pub fn ending() -> Self {
         Self { body: Vec::new(), is_first: false, is_last: true }
     }
@@ -48,19 +48,19 @@ impl PastePiece {
         self.body.len()
     }
 
-    /// The same piece as the start of a new paste, after the paste was closed for other input that could not
-    /// wait.
+    /// Returns the same piece as the start of a new paste, after the paste was closed for other input that
+    /// could not wait.
     pub fn beginning_again(&self) -> Self {
         Self { body: self.body.clone(), is_first: true, is_last: self.is_last }
     }
 
-    /// The most bytes that it can become.
+    /// Returns the most bytes that it can become.
     pub fn most(&self) -> usize {
         self.body.len() + BEGIN.len() + END.len()
     }
 
-    /// The bytes for the child. `bracketed` is the mode 2004 that the child had when the first piece of the
-    /// paste was encoded.
+    /// Returns the bytes for the child. `bracketed` is the mode 2004 that the child had when the first piece
+    /// of the paste was encoded.
     pub fn encode(&self, bracketed: bool) -> Vec<u8> {
         let opening = if bracketed && self.is_first { BEGIN } else { "" };
         let closing = if bracketed && self.is_last { END } else { "" };

@@ -98,7 +98,7 @@ impl Screen {
 }
 
 impl Screen {
-    /// The number of rows down to the last one with content.
+    /// Returns the number of rows down to the last one with content.
     pub fn shown_rows(&self) -> u16 {
         let text = self.text(Wraps::Keep);
         let rows = text.lines().collect::<Vec<_>>();
@@ -122,7 +122,7 @@ impl Screen {
     }
 }
 
-/// The first column and row of a window: the least move that shows the cursor.
+/// Returns the first column and row of a window: the least move that shows the cursor.
 fn pan(registers: &Registers, screen: GridSize, window: GridSize) -> (usize, usize) {
     let shift = |position: u16, window: u16, screen: u16| match window < screen {
         true => (usize::from(position) + 1).saturating_sub(usize::from(window)),
@@ -416,7 +416,7 @@ fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
     })
 }
 
-/// The number of cells up to the last one that differs from a cleared cell.
+/// Returns the number of cells up to the last one that differs from a cleared cell.
 fn used_length(row: RowView<'_>) -> usize {
     let is_plain = |col: usize| {
         row.shown(col).is_none_or(|cell| {

@@ -64,7 +64,7 @@ impl ReplyQueue {
     }
 }
 
-/// The report of a terminal with this colour scheme.
+/// Returns the report of a terminal with this colour scheme.
 pub(crate) fn scheme_report(scheme: Scheme) -> &'static [u8] {
     match scheme {
         Scheme::Dark => SCHEME_DARK,
@@ -72,7 +72,7 @@ pub(crate) fn scheme_report(scheme: Scheme) -> &'static [u8] {
     }
 }
 
-/// Answer to DECRQM: 0 unknown, 1 set, 2 reset.
+/// Returns the answer to DECRQM: 0 unknown, 1 set, 2 reset.
 pub(crate) fn mode_report(private: bool, mode: u16, state: Option<bool>) -> String {
     let mark = if private { "?" } else { "" };
     let state = match state {

@@ -194,7 +194,8 @@ impl Scanner {
         }
     }
 
-    /// The unfinished tail, for a checkpoint: the bytes to feed first, and what the scanner is dropping.
+    /// Returns the unfinished tail, for a checkpoint: the bytes to feed first, and what the scanner is
+    /// dropping.
     pub(crate) fn unfinished(&self) -> (&[u8], Dropping) {
         let dropping = match self.state {
             State::ControlOverflow => Dropping::Control,

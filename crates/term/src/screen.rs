@@ -67,7 +67,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A blank screen.
+    /// Creates a blank screen.
     pub fn new(size: GridSize, limits: Limits) -> Screen {
         let size = size.sane();
         Screen::assemble(Engine::new(size, limits.history()), Scanner::default(), 1)
@@ -98,7 +98,7 @@ impl Screen {
         taken
     }
 
-    /// The cost of everything so far, in units of about one byte of ordinary text.
+    /// Returns the cost of everything so far, in units of about one byte of ordinary text.
     pub fn work(&self) -> u64 {
         self.body.engine.work()
     }
@@ -145,7 +145,7 @@ impl Screen {
         }
     }
 
-    /// What the terminal of the last viewer shows, and whether it says that it is light or dark.
+    /// Returns what the terminal of the last viewer shows, and whether it says that it is light or dark.
     pub fn viewer_colors(&self) -> (&ColorTable, Option<Scheme>) {
         let colors = &self.body.engine.outbox_ref().colors;
         (&colors.shown, colors.scheme)
@@ -157,8 +157,8 @@ impl Screen {
         self.body.engine.outbox().facts.take()
     }
 
-    /// A number that grows whenever visible content, cursor, modes or size change. While the child holds
-    /// updates back (mode 2026) it does not change, at most for a mebibyte of output or until
+    /// Returns a number that grows whenever visible content, cursor, modes or size change. While the child
+    /// holds updates back (mode 2026) it does not change, at most for a mebibyte of output or until
     /// [`Screen::release_sync`].
     pub fn version(&self) -> u64 {
         self.tracker.version()
@@ -181,18 +181,18 @@ impl Screen {
         self.publish(0);
     }
 
-    /// The number of bytes fed last that belong to an unfinished sequence or character and are not on the
-    /// screen yet. Live bytes after a repaint begin with them.
+    /// Returns the number of bytes fed last that belong to an unfinished sequence or character and are not on
+    /// the screen yet. Live bytes after a repaint begin with them.
     pub fn unfinished_bytes(&self) -> usize {
         self.scanner.unfinished().0.len()
     }
 
-    /// The size in cells.
+    /// Returns the size in cells.
     pub fn size(&self) -> GridSize {
         self.body.engine.size()
     }
 
-    /// The cursor of the visible grid.
+    /// Returns the cursor of the visible grid.
     pub fn cursor(&self) -> Cursor {
         self.body.engine.cursor()
     }
@@ -202,17 +202,17 @@ impl Screen {
         self.body.engine.is_alternate()
     }
 
-    /// The title, free of control characters; empty when none was set.
+    /// Returns the title, free of control characters; empty when none was set.
     pub fn title(&self) -> &str {
         &self.body.engine.outbox_ref().title
     }
 
-    /// All modes.
+    /// Returns all modes.
     pub fn modes(&self) -> Modes {
         self.body.engine.modes()
     }
 
-    /// The last status report of every program in the terminal, least recently updated first.
+    /// Returns the last status report of every program in the terminal, least recently updated first.
     pub fn program_status(&self) -> &[StatusReport] {
         self.body.engine.outbox_ref().status.records()
     }
@@ -222,17 +222,17 @@ impl Screen {
         self.body.engine.outbox().status.keep_final();
     }
 
-    /// The cells of a visible row, one per column; empty when there is no such row.
+    /// Returns the cells of a visible row, one per column; empty when there is no such row.
     pub fn row_cells(&self, row: u16) -> Vec<Cell> {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()
     }
 
-    /// A visible row; `None` when there is no such row.
+    /// Returns a visible row; `None` when there is no such row.
     pub fn visible_row(&self, row: u16) -> Option<CellRow> {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_row)
     }
 
-    /// The row of history or main screen with this id; `None` when it is gone or does not exist yet.
+    /// Returns the row of history or main screen with this id; `None` when it is gone or does not exist yet.
     pub fn line_row(&self, id: LineId) -> Option<CellRow> {
         let index = usize::try_from(id.0.checked_sub(self.first_line().0)?).ok()?;
         self.body.engine.main().row(index).map(styled_row)

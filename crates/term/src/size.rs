@@ -29,12 +29,12 @@ impl GridSize {
         }
     }
 
-    /// This size, clamped.
+    /// Returns this size, clamped.
     pub(crate) fn sane(self) -> GridSize {
         GridSize::clamped(u32::from(self.cols), u32::from(self.rows))
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub(crate) fn cells(self) -> usize {
         usize::from(self.cols) * usize::from(self.rows)
     }

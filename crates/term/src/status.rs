@@ -169,7 +169,7 @@ impl StatusTable {
         self.records.clear();
     }
 
-    /// All records.
+    /// Returns all records.
     pub(crate) fn records(&self) -> &[StatusReport] {
         &self.records
     }

@@ -27,7 +27,7 @@ pub struct TextStream {
 }
 
 impl TextStream {
-    /// A stream at its start.
+    /// Creates a stream at its start.
     pub fn new() -> TextStream {
         TextStream::default()
     }
@@ -38,18 +38,18 @@ impl TextStream {
         std::mem::take(&mut self.line.ended)
     }
 
-    /// The line that has not ended yet, such as a prompt.
+    /// Returns the line that has not ended yet, such as a prompt.
     pub fn partial(&self) -> String {
         self.line.text()
     }
 
-    /// The unfinished line with every blank in it, for a caller that continues with the next bytes.
+    /// Returns the unfinished line with every blank in it, for a caller that continues with the next bytes.
     pub fn open_line(&self) -> String {
         self.line.characters.iter().collect()
     }
 
-    /// The number of bytes fed last that belong to an unfinished sequence or character; they produced no text
-    /// yet.
+    /// Returns the number of bytes fed last that belong to an unfinished sequence or character; they produced
+    /// no text yet.
     pub fn unfinished_bytes(&self) -> usize {
         self.scanner.unfinished().0.len()
     }
@@ -228,7 +228,7 @@ impl Sink for LineBuffer {
     fn string(&mut self, _: StringKind, _: &[u8], _: &'static str) {}
 }
 
-/// The length of the whole sequence at the start of a run.
+/// Returns the length of the whole sequence at the start of a run.
 fn sequence_length(bytes: &[u8]) -> usize {
     let (start, is_inside): (usize, fn(&u8) -> bool) = match bytes.get(1) {
         Some(b'[') => (2, |byte| matches!(byte, 0x20..=0x3f)),

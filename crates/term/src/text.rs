@@ -55,8 +55,8 @@ impl TextMatch {
     /// Most of a line that a match carries, in bytes.
     pub const LINE_MAX: usize = 512;
 
-    /// A match with the part of its line that fits: all of it, or some text before the match and then as much
-    /// as fits.
+    /// Returns a match with the part of its line that fits: all of it, or some text before the match and then
+    /// as much as fits.
     fn in_line(id: LineId, line: &str, found: &regex::Match<'_>) -> TextMatch {
         let room = TextMatch::LINE_MAX.saturating_sub(found.len());
         let lead = if line.len() <= TextMatch::LINE_MAX { found.start() } else { room / 2 };
@@ -70,7 +70,7 @@ impl TextMatch {
     }
 }
 
-/// The next character boundary that is not before this byte.
+/// Returns the next character boundary that is not before this byte.
 fn ceiling(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
@@ -78,7 +78,7 @@ fn ceiling(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The last character boundary that is not after this byte.
+/// Returns the last character boundary that is not after this byte.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -116,7 +116,7 @@ impl Found {
 }
 
 impl Screen {
-    /// The visible grid as text: trailing blanks and trailing empty lines are cut.
+    /// Returns the visible grid as text: trailing blanks and trailing empty lines are cut.
     pub fn text(&self, wraps: Wraps) -> String {
         let grid = self.engine().visible();
         let first = grid.history();
@@ -131,7 +131,7 @@ impl Screen {
         text
     }
 
-    /// The id of the oldest line still there.
+    /// Returns the id of the oldest line still there.
     ///
     /// Ids count the rows of the main grid, history first, and stay with their row while it scrolls.
     /// Rows that leave the history take their ids with them; clearing the history does the same to all
@@ -144,7 +144,7 @@ impl Screen {
         LineId(self.line_base().wrapping_add(self.engine().main().evicted()))
     }
 
-    /// The id after the last row of the main screen.
+    /// Returns the id after the last row of the main screen.
     pub fn next_line(&self) -> LineId {
         let main = self.engine().main();
         LineId(self.first_line().0 + (main.history() + main.rows()) as u64)
@@ -159,7 +159,7 @@ impl Screen {
             .collect()
     }
 
-    /// The rows of the main grid, counted from the oldest, that a range of ids means.
+    /// Returns the rows of the main grid, counted from the oldest, that a range of ids means.
     pub(crate) fn indexes(&self, range: &Range<LineId>) -> Range<usize> {
         let (first, next) = (self.first_line().0, self.next_line().0);
         let index = |id: LineId| (id.0.clamp(first, next) - first) as usize;

@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// How many bytes are left.
+    /// Returns how many bytes are left.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Err(Malformed)
     }
 
-    /// A number that fits the wanted type.
+    /// Returns a number that fits the wanted type.
     pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Malformed> {
         T::try_from(self.number()?).map_err(|_| Malformed)
     }

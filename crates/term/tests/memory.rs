@@ -11,7 +11,7 @@ use term::{GridSize, Limits, Screen};
 /// The most memory that a mebibyte of any stream may cost one screen.
 const ALLOWED: u64 = 16 << 20; // 16 MiB
 
-/// Resident memory of this program in bytes.
+/// Returns the resident memory of this program in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();

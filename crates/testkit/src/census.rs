@@ -17,8 +17,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The variable that carries a mark.
 const VARIABLE: &str = "QUARTERDECK_TEST_MARK";
 
-/// How many times longer than by default tests loop: `QD_TEST_SCALE`, a whole number from 1; 1 when it is not
-/// set. Only this function reads it, so that it means the same everywhere.
+/// Returns how many times longer than by default tests loop: `QD_TEST_SCALE`, a whole number from 1; 1 when
+/// it is not set. Only this function reads it, so that it means the same everywhere.
 #[must_use]
 pub fn scale() -> usize {
     let text = std::env::var("QD_TEST_SCALE").unwrap_or_default();
@@ -66,20 +66,20 @@ impl Default for Mark {
 }
 
 impl Mark {
-    /// The variable and its value.
+    /// Returns the variable and its value.
     #[must_use]
     pub fn variable(&self) -> (&'static str, &str) {
         (VARIABLE, &self.value)
     }
 
-    /// A command with this name that carries the mark.
+    /// Returns a command with this name that carries the mark.
     #[must_use]
     pub fn spawn(&self, name: &str, argv: Vec<String>) -> Spawn {
         let env = BTreeMap::from([(VARIABLE.to_owned(), self.value.clone())]);
         Spawn { name: Some(name.to_owned()), argv, env, ..Spawn::default() }
     }
 
-    /// Every living process that carries it.
+    /// Returns every living process that carries it.
     #[must_use]
     pub fn living(&self) -> Vec<i32> {
         let entry = format!("{VARIABLE}={}", self.value).into_bytes();
@@ -129,7 +129,7 @@ pub struct Vitals {
     pub cpu: Duration,
 }
 
-/// What a process uses now.
+/// Returns what a process uses now.
 #[must_use]
 pub fn vitals(pid: i32) -> Vitals {
     let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
@@ -139,7 +139,7 @@ pub fn vitals(pid: i32) -> Vitals {
     Vitals { fds: count("fd"), threads: count("task"), rss_kib, cpu: processor_time(pid) }
 }
 
-/// Processor time of a process so far; a zombie still has it.
+/// Returns the processor time of a process so far; a zombie still has it.
 #[must_use]
 pub fn processor_time(pid: i32) -> Duration {
     let ticks: u64 =
@@ -148,7 +148,7 @@ pub fn processor_time(pid: i32) -> Duration {
     Duration::from_millis(ticks * 1000 / per_second.max(1))
 }
 
-/// What a process has open, by descriptor.
+/// Returns what a process has open, by descriptor.
 #[must_use]
 pub fn descriptors(pid: i32) -> BTreeMap<i32, PathBuf> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -159,7 +159,7 @@ pub fn descriptors(pid: i32) -> BTreeMap<i32, PathBuf> {
     entries.filter_map(pair).collect()
 }
 
-/// A process's parent.
+/// Returns a process's parent.
 #[must_use]
 pub fn parent(pid: i32) -> i32 {
     stat(pid).and_then(|fields| fields[1].parse().ok()).unwrap_or(0)
@@ -177,21 +177,21 @@ pub fn is_zombie(pid: i32) -> bool {
     stat(pid).is_some_and(|fields| fields[0] == "Z")
 }
 
-/// Every process's pid.
+/// Returns every process's pid.
 #[must_use]
 pub fn everybody() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The command line of a process.
+/// Returns the command line of a process.
 #[must_use]
 pub fn command_line(pid: i32) -> String {
     let raw = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&raw).replace('\0', " ")
 }
 
-/// A descriptor that becomes readable when the process has ended, even if its pid is used again.
+/// Returns a descriptor that becomes readable when the process has ended, even if its pid is used again.
 #[must_use]
 pub fn pin(pid: i32) -> OwnedFd {
     let pid = Pid::from_raw(pid).expect("a pid is positive");
@@ -205,14 +205,14 @@ pub fn wait_gone(pinned: &OwnedFd) -> Duration {
     began.elapsed()
 }
 
-/// The fields of `/proc/PID/stat` after the name: state, parent, and so on.
+/// Returns the fields of `/proc/PID/stat` after the name: state, parent, and so on.
 fn stat(pid: i32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Every file and directory below `root`, links not followed.
+/// Returns every file and directory below `root`, links not followed.
 #[must_use]
 pub fn files(root: &std::path::Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

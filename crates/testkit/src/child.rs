@@ -42,7 +42,7 @@ pub fn ignore_signals() -> Vec<String> {
     shell("trap '' HUP INT TERM QUIT; echo ready; while :; do sleep 1000; done")
 }
 
-/// Never reads its terminal.
+/// Returns a command that never reads its terminal.
 #[must_use]
 pub fn never_read() -> Vec<String> {
     shell("stty raw -echo; echo ready; exec sleep 1000000")

@@ -42,7 +42,7 @@ impl TestDaemon {
         daemon
     }
 
-    /// The same directories without a running daemon.
+    /// Returns the same directories without a running daemon.
     #[must_use]
     pub fn without_start(exe: impl Into<PathBuf>) -> Self {
         Self::placed_below(exe, &std::env::temp_dir())
@@ -56,26 +56,26 @@ impl TestDaemon {
         Self { root, exe, door }
     }
 
-    /// A directory of this test, outside the daemon's own.
+    /// Returns a directory of this test, outside the daemon's own.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Its directories.
+    /// Returns its directories.
     #[must_use]
     pub fn places(&self) -> Dirs {
         Dirs::below(self.root.path())
     }
 
-    /// A new connection; starts the daemon again when it was killed.
+    /// Returns a new connection; starts the daemon again when it was killed.
     #[must_use]
     pub fn client(&self) -> Connection {
         let mut door = self.door.lock().expect("no test panics while it connects");
         door.connect().unwrap_or_else(|error| self.fail(&format!("no connection: {error}")))
     }
 
-    /// The daemon's pid.
+    /// Returns the daemon's pid.
     #[must_use]
     pub fn pid(&self) -> i32 {
         let door = DaemonAddress::without_start(self.places());
@@ -92,7 +92,7 @@ impl TestDaemon {
         assert!(readable(&[pidfd.as_fd()], Instant::now() + DEADLINE)[0], "the daemon did not die");
     }
 
-    /// A `qd` command for this daemon, not started yet.
+    /// Returns a `qd` command for this daemon, not started yet.
     #[must_use]
     pub fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = Command::new(&self.exe);
@@ -103,7 +103,7 @@ impl TestDaemon {
         command
     }
 
-    /// The variables that make a `qd` use this daemon.
+    /// Returns the variables that make a `qd` use this daemon.
     #[must_use]
     pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let places = self.places();
@@ -137,14 +137,14 @@ impl TestDaemon {
         self.client().spawn(spawn).unwrap_or_else(|error| self.fail(&format!("no spawn: {error}")))
     }
 
-    /// This process's view; fails when there is none.
+    /// Returns this process's view; fails when there is none.
     #[must_use]
     pub fn process(&self, name: &str) -> ProcessView {
         let found = self.list().into_iter().find(|process| process.name.as_str() == name);
         found.unwrap_or_else(|| self.fail(&format!("there is no {name}")))
     }
 
-    /// All processes.
+    /// Returns all processes.
     #[must_use]
     pub fn list(&self) -> Vec<ProcessView> {
         self.client().list().unwrap_or_else(|error| self.fail(&format!("no list: {error}")))
@@ -169,13 +169,13 @@ impl TestDaemon {
         })
     }
 
-    /// The text of a process's screen.
+    /// Returns the text of a process's screen.
     #[must_use]
     pub fn screen(&self, name: &str) -> String {
         self.read(name, ReadMode::Screen).text
     }
 
-    /// The reply to `read` in this mode.
+    /// Returns the reply to `read` in this mode.
     #[must_use]
     pub fn read(&self, name: &str, mode: ReadMode) -> Text {
         let read = Read { target: name.into(), mode, ..Read::default() };

@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 /// How long anything may take before the test fails.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Which of `fds` are readable (or at their end) before `until`; all false when the time is over.
+/// Returns which of `fds` are readable (or at their end) before `until`; all false when the time is over.
 pub(crate) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Vec<bool> {
     let mut waiting: Vec<_> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     loop {

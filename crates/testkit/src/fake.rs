@@ -61,13 +61,13 @@ impl FakeDaemon {
         Self { listener, places }
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     #[must_use]
     pub fn places(&self) -> &Dirs {
         &self.places
     }
 
-    /// The next client.
+    /// Returns the next client.
     #[must_use]
     pub fn accept(&self) -> Peer {
         assert!(readable(&[self.listener.as_fd()], Instant::now() + DEADLINE)[0], "no client came");
@@ -110,7 +110,7 @@ impl FakeDaemon {
 }
 
 impl Peer {
-    /// The next thing the client sends.
+    /// Returns the next thing the client sends.
     pub fn receive(&mut self) -> FromClient {
         let until = Instant::now() + DEADLINE;
         let mut buffer = vec![0; 1 << 16];
@@ -134,7 +134,7 @@ impl Peer {
         }
     }
 
-    /// The next thing, which must be a call.
+    /// Returns the next thing, which must be a call.
     pub fn call(&mut self) -> Call {
         match self.receive() {
             FromClient::Call(call) => *call,

@@ -44,7 +44,7 @@ impl FakeAgents {
         }
     }
 
-    /// The spawn request of an agent.
+    /// Returns the spawn request of an agent.
     #[must_use]
     pub fn agent_spec(&self, manifest: &str, name: &str, words: &[&str]) -> Spawn {
         let log = self.log_path(name).display().to_string();
@@ -108,7 +108,7 @@ impl FakeAgents {
         }
     }
 
-    /// The agent's view.
+    /// Returns the agent's view.
     #[must_use]
     pub fn agent(&self, name: &str) -> AgentView {
         *self.process(name).agent.unwrap_or_else(|| self.fail(&format!("{name} is no agent")))
@@ -147,7 +147,7 @@ impl FakeAgents {
         }
     }
 
-    /// A finished turn.
+    /// Returns a finished turn.
     pub fn result(&self, name: &str, turn: u64) -> Turn {
         self.wait_until(name, Until::Turn(turn));
         match self.ask(Request::Result(AskResult { target: name.into(), turn: Some(turn) })) {
@@ -156,7 +156,7 @@ impl FakeAgents {
         }
     }
 
-    /// The inbox.
+    /// Returns the inbox.
     pub fn inbox(&self) -> Vec<InboxItem> {
         match self.ask(Request::Inbox(Empty {})) {
             Reply::Inbox(items) => items,
@@ -192,7 +192,7 @@ impl FakeAgents {
         }
     }
 
-    /// All evidence about the agent.
+    /// Returns all evidence about the agent.
     pub fn explain(&self, name: &str) -> Explanation {
         match self.ask(Request::Explain(Explain { target: name.into() })) {
             Reply::Explanation(explanation) => *explanation,
@@ -204,21 +204,21 @@ impl FakeAgents {
         serde_json::to_string_pretty(&self.explain(name)).unwrap_or_default()
     }
 
-    /// The log of the agent's program, one value per line.
+    /// Returns the log of the agent's program, one value per line.
     #[must_use]
     pub fn log(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.log_path(name)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The prompts that it accepted, in order.
+    /// Returns the prompts that it accepted, in order.
     #[must_use]
     pub fn prompts(&self, name: &str) -> Vec<String> {
         let text = |line: &Value| line["prompt"].as_str().map(str::to_owned);
         self.log(name).iter().filter_map(text).collect()
     }
 
-    /// The answers it got, in order.
+    /// Returns the answers it got, in order.
     #[must_use]
     pub fn answers(&self, name: &str) -> Vec<String> {
         let text = |line: &Value| line["answer"].as_str().map(str::to_owned);
@@ -253,7 +253,7 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).expect("a file can be written");
 }
 
-/// A manifest of the fake agent's program.
+/// Returns a manifest of the fake agent's program.
 fn fake(program: &Path, more: &str) -> String {
     let program = program.display();
     let confirm = match more {

@@ -38,13 +38,13 @@ impl MarkedDaemon {
         Self { daemon: Some(daemon), mark }
     }
 
-    /// The mark as `K=V`, for `qd spawn --env`.
+    /// Returns the mark as `K=V`, for `qd spawn --env`.
     #[must_use]
     pub fn mark(&self) -> String {
         format!("{MARK}={}", self.mark)
     }
 
-    /// A spawn of a marked command.
+    /// Returns a spawn of a marked command.
     #[must_use]
     pub fn spec(&self, name: &str, argv: Vec<String>) -> Spawn {
         let env = [(MARK.to_owned(), self.mark.clone())].into();
@@ -96,7 +96,7 @@ impl MarkedDaemon {
         }
     }
 
-    /// Marked processes that live.
+    /// Returns the marked processes that live.
     #[must_use]
     pub fn survivors(&self) -> Vec<i32> {
         survivors(&self.mark())
@@ -110,7 +110,7 @@ impl MarkedDaemon {
         }
     }
 
-    /// A connection that receives every event from now on.
+    /// Returns a connection that receives every event from now on.
     #[must_use]
     pub fn subscriber(&self) -> Connection {
         let mut connection = self.client();
@@ -206,7 +206,7 @@ fn told(pids: &[i32]) -> String {
     pids.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 
-/// A count of rounds, multiplied by `QD_TEST_SCALE`.
+/// Returns a count of rounds, multiplied by `QD_TEST_SCALE`.
 #[must_use]
 pub fn scaled(count: usize) -> usize {
     count * crate::census::scale()
@@ -216,7 +216,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A target by name.
+/// Returns a target by name.
 #[must_use]
 pub fn target(name: &str) -> Target {
     name.into()

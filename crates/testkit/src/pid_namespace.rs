@@ -40,7 +40,7 @@ pub fn with_few_pids(test: &str, inside: impl FnOnce(), instead: impl FnOnce()) 
     }
 }
 
-/// The unique name of this namespace: a process in it may have a pid that another has outside.
+/// Returns the unique name of this namespace: a process in it may have a pid that another has outside.
 #[must_use]
 pub fn name() -> Option<String> {
     std::env::var(INSIDE).ok()

@@ -28,7 +28,7 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// A terminal of this size without a program.
+    /// Returns a terminal of this size without a program.
     #[must_use]
     pub fn open(size: Size) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -44,7 +44,7 @@ impl Pty {
         pty
     }
 
-    /// The terminal's side that a program has.
+    /// Returns the terminal's side that a program has.
     #[must_use]
     pub fn slave(&self) -> OwnedFd {
         self.slave.try_clone().expect("a descriptor can be cloned")
@@ -112,7 +112,7 @@ impl Pty {
         std::mem::take(&mut self.seen)
     }
 
-    /// All output that no expectation has consumed.
+    /// Returns all output that no expectation has consumed.
     #[must_use]
     pub fn seen(&self) -> &[u8] {
         &self.seen
@@ -145,7 +145,7 @@ impl Pty {
         kill_process(pid, signal).expect("our own child can be signalled");
     }
 
-    /// The terminal's settings.
+    /// Returns the terminal's settings.
     #[must_use]
     pub fn settings(&self) -> Termios {
         tcgetattr(&self.slave).expect("a terminal has settings")

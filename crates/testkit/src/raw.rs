@@ -80,7 +80,7 @@ impl RawClient {
         self.answer_to(id)
     }
 
-    /// The answer with this id.
+    /// Returns the answer with this id.
     pub fn answer_to(&mut self, id: u64) -> Value {
         loop {
             let line = self.line();
@@ -90,7 +90,7 @@ impl RawClient {
         }
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub fn line(&mut self) -> Value {
         let until = Instant::now() + DEADLINE;
         let mut buffer = vec![0; 1 << 16];

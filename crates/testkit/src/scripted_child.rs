@@ -33,7 +33,8 @@ impl ScriptedChild {
         Self { directory, orders, next: 0, produced: 0 }
     }
 
-    /// What the child runs. It never reads its terminal, which is raw: bytes come out as they went in.
+    /// Returns what the child runs. It never reads its terminal, which is raw: bytes come out as they went
+    /// in.
     #[must_use]
     pub fn argv(&self) -> Vec<String> {
         let directory = self.directory.display();

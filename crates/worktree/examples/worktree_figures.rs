@@ -48,7 +48,7 @@ impl Bench {
         assert!(command.args(arguments).output().unwrap().status.success(), "git {arguments:?}");
     }
 
-    /// A repository with `files` files, a hundred in each directory.
+    /// Returns a repository with `files` files, a hundred in each directory.
     fn repository(&self, name: &str, files: usize) -> PathBuf {
         let path = self.root.join(name);
         for number in 0..files {

@@ -91,7 +91,7 @@ impl Beneath {
     }
 }
 
-/// The same name each time, so that what a killed process left is found again.
+/// Returns the same name each time, so that what a killed process left is found again.
 fn temporary_name(name: &std::ffi::OsStr) -> String {
     format!(".qd-{}", crate::layout::key_of(Path::new(name)))
 }

@@ -73,7 +73,7 @@ impl Repository {
         Ok(comparison)
     }
 
-    /// The newest common ancestor; none for unrelated histories.
+    /// Returns the newest common ancestor; none for unrelated histories.
     ///
     /// # Errors
     /// git cannot be run.
@@ -109,14 +109,14 @@ impl Repository {
         Oid::parse(&self.read("rev-parse").arg("--verify").names([wanted]).text()?)
     }
 
-    /// True if each commit of the branch has an equal patch in the base.
+    /// Returns true if each commit of the branch has an equal patch in the base.
     fn has_every_patch(&self, base: &Oid, head: &Oid) -> Result<bool> {
         let range = format!("{base}...{head}");
         let call = self.read("rev-list").args(["--cherry-pick", "--right-only", "--count"]);
         Ok(call.names([range]).text()?.trim() == "0")
     }
 
-    /// True if a merge of the branch would leave the base as it is.
+    /// Returns true if a merge of the branch would leave the base as it is.
     fn merging_changes_nothing(&self, base: &Oid, head: &Oid) -> Result<bool> {
         let directory = TemporaryDirectory::new()?;
         let call = self.read("merge-tree").args(["--write-tree", "--no-messages"]).names([base, head]);
@@ -125,7 +125,8 @@ impl Repository {
         Ok(code == 0 && tree == Some(self.tree(base)?))
     }
 
-    /// True if one commit of the base is the whole branch: the same patch, wherever it stands in the file now.
+    /// Returns true if one commit of the base is the whole branch: the same patch, wherever it stands in the
+    /// file now.
     fn has_squashed(&self, base: &Oid, head: &Oid, merge_base: &Oid) -> Result<bool> {
         let whole =
             self.read("diff-tree").args(["-p", "--no-ext-diff", "--no-textconv"]).names([merge_base, head]);
@@ -152,7 +153,7 @@ impl Repository {
     }
 }
 
-/// ` 2 files changed, 3 insertions(+), 1 deletion(-)`.
+/// Parses ` 2 files changed, 3 insertions(+), 1 deletion(-)`.
 pub(crate) fn parse_shortstat(text: &str) -> LineCounts {
     let count = |word: &str| {
         let part = text.split(',').find(|part| part.contains(word));

@@ -101,8 +101,8 @@ impl Repository {
         }
     }
 
-    /// `<root>/<repository>--<name>`, or with a part of the project's key behind it if another repository of the same name
-    /// has that directory.
+    /// Returns `<root>/<repository>--<name>`, or with a part of the project's key behind it if another
+    /// repository of the same name has that directory.
     fn free_path(&self, root: &Path, name: &BranchName) -> Result<PathBuf> {
         fs::create_dir_all(root).map_err(|error| GitError::io(root, error))?;
         let root = root.canonicalize().map_err(|error| GitError::io(root, error))?;

@@ -53,7 +53,7 @@ pub struct RawDiff {
 }
 
 impl RawDiff {
-    /// The files of the diff. The last one may be incomplete if the text was cut.
+    /// Returns the files of the diff. The last one may be incomplete if the text was cut.
     #[must_use]
     pub fn files(&self) -> Vec<FileDiff> {
         parse_patch(&self.text)
@@ -71,7 +71,7 @@ pub struct FileStat {
     pub lines: Option<(u64, u64)>,
 }
 
-/// The changes since `base` in the worktree at `path`, as text of at most `limit` bytes.
+/// Returns the changes since `base` in the worktree at `path`, as text of at most `limit` bytes.
 ///
 /// # Errors
 /// git cannot be run, or `base` is gone.
@@ -81,7 +81,7 @@ pub fn raw_diff(git: &Git, path: &Path, base: &Oid, target: &DiffTarget, limit: 
     Ok(RawDiff { text, is_truncated })
 }
 
-/// The same as numbers for each file.
+/// Returns the changed lines of each file as numbers.
 ///
 /// # Errors
 /// git cannot be run, or `base` is gone.

@@ -23,7 +23,7 @@ pub struct ProjectSearch {
 }
 
 impl ProjectSearch {
-    /// A search below `roots` with the usual depth and list.
+    /// Returns a search below `roots` with the usual depth and list.
     #[must_use]
     pub fn below(roots: Vec<PathBuf>) -> Self {
         let ignored = IGNORED_DIRECTORIES.iter().map(|name| (*name).to_owned()).collect();
@@ -46,8 +46,8 @@ pub struct DiscoveredProject {
     pub worktrees: Vec<PathBuf>,
 }
 
-/// All projects below the roots, sorted by name. Links are not followed and repositories are not searched for others inside;
-/// what cannot be read is passed over.
+/// Returns all projects below the roots, sorted by name. Links are not followed and repositories are not
+/// searched for others inside; what cannot be read is passed over.
 #[must_use]
 pub fn discover(search: &ProjectSearch) -> Vec<DiscoveredProject> {
     let mut found: BTreeMap<PathBuf, Option<PathBuf>> = BTreeMap::new();
@@ -101,7 +101,7 @@ fn main_checkout(layout: &Layout) -> Option<PathBuf> {
     parent.filter(|_| layout.common_dir.file_name() == Some(".git".as_ref()))
 }
 
-/// The directories that `worktrees/*/gitdir` name, if they are there.
+/// Returns the directories that `worktrees/*/gitdir` name, if they are there.
 fn linked_worktrees(common_dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries

@@ -173,7 +173,7 @@ impl GitError {
         Self::Exists { what: what.into() }
     }
 
-    /// The error that git's message means. git runs with `LC_ALL=C`, so its messages are in English.
+    /// Returns the error that git's message means. git runs with `LC_ALL=C`, so its messages are in English.
     pub(crate) fn from_message(directory: &Path, command: &str, code: Option<i32>, message: &str) -> Self {
         let has = |part: &str| message.contains(part);
         let path = directory.to_owned();
@@ -200,7 +200,7 @@ impl GitError {
     }
 }
 
-/// The first text between single quotes.
+/// Returns the first text between single quotes.
 fn quoted(message: &str) -> Option<&str> {
     message.split('\'').nth(1)
 }

@@ -16,7 +16,7 @@ pub struct FetchProgress {
 }
 
 impl Repository {
-    /// The names of the remotes.
+    /// Returns the names of the remotes.
     ///
     /// # Errors
     /// git cannot be run.

@@ -67,7 +67,7 @@ impl Fingerprint {
         (!sum.is_within_tick(now)).then(|| Self { sum: sum.finish(), extra })
     }
 
-    /// True if everything that is covered is as it was.
+    /// Returns true if everything that is covered is as it was.
     #[must_use]
     pub fn is_current(&self, layout: &Layout) -> bool {
         let Some(directory) = layout.top.as_deref().and_then(open_directory) else { return false };
@@ -81,7 +81,8 @@ impl Fingerprint {
     }
 }
 
-/// The state of a repository's references: of everything in `refs`, of the packed ones and of the stash.
+/// Returns the state of a repository's references: of everything in `refs`, of the packed ones and of the
+/// stash.
 ///
 /// None while they change faster than the clock ticks.
 #[must_use]
@@ -100,7 +101,7 @@ fn open_directory(path: &Path) -> Option<OwnedFd> {
     rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
-/// 32 in a repository with SHA-256, else 20.
+/// Returns 32 in a repository with SHA-256, else 20.
 pub(crate) fn hash_length(common_dir: &Path) -> usize {
     let config = fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
     let is_sha256 =
@@ -207,8 +208,8 @@ impl Sum {
     }
 }
 
-/// The lengths of the directories on the way to `path` that are not on the way to the directory before it. The index is
-/// sorted, so each directory is new once.
+/// Returns the lengths of the directories on the way to `path` that are not on the way to the directory
+/// before it. The index is sorted, so each directory is new once.
 fn new_directories<'a>(last: &'a [u8], path: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     let is_known =
@@ -216,7 +217,8 @@ fn new_directories<'a>(last: &'a [u8], path: &'a [u8]) -> impl Iterator<Item = u
     slashes.filter(move |at| !is_known(*at))
 }
 
-/// Untracked directories below tracked ones, and ignore files anywhere among them. None if there are too many.
+/// Returns untracked directories below tracked ones, and ignore files anywhere among them. None if there are
+/// too many.
 fn extra_paths(top: &Path, tracked: &HashSet<Vec<u8>>) -> Option<Vec<PathBuf>> {
     let mut extra = Vec::new();
     let mut sorted: Vec<&Vec<u8>> = tracked.iter().collect();

@@ -31,13 +31,13 @@ pub struct ForecastCache {
 }
 
 impl ForecastCache {
-    /// How many pairs are known.
+    /// Returns how many pairs are known.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// True if no pair is known.
+    /// Returns true if no pair is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()

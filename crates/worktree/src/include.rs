@@ -44,7 +44,7 @@ pub fn copy_included(git: &Git, from: &Path, to: &Path, patterns: &[String]) -> 
     Ok(copied)
 }
 
-/// The untracked files, ignored ones too, that match one of the patterns.
+/// Returns the untracked files, ignored ones too, that match one of the patterns.
 pub(crate) fn included_files(git: &Git, checkout: &Path, patterns: &[String]) -> Result<Vec<PathBuf>> {
     let excludes = patterns.iter().map(|pattern| format!("--exclude={pattern}"));
     let call = git.read(checkout, "ls-files").args(["--others", "--ignored", "-z"]).args(excludes);

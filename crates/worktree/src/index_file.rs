@@ -92,7 +92,7 @@ fn length_to_nul(index: &[u8], at: usize) -> Result<usize, UnreadableIndex> {
     index.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == 0)).ok_or(UnreadableIndex)
 }
 
-/// The encoding of offsets in packs: seven bits at a time, each continuation adds one.
+/// Reads the encoding of offsets in packs: seven bits at a time, each continuation adds one.
 fn variable_number(index: &[u8], mut at: usize) -> Result<(usize, usize), UnreadableIndex> {
     let mut byte = *index.get(at).ok_or(UnreadableIndex)?;
     let mut value = usize::from(byte & 0x7f);

@@ -117,7 +117,7 @@ fn unknown(key: &str) -> String {
     }
 }
 
-/// The line on which a key of the top table is written.
+/// Returns the line on which a key of the top table is written.
 fn line_of_key(text: &str, key: &str) -> usize {
     let is_key = |line: &str| {
         let rest = line.trim_start().trim_start_matches(['[', '"', '\'']);
@@ -142,7 +142,7 @@ fn commands(value: Value) -> Option<Vec<InitCommand>> {
         .collect()
 }
 
-/// The number of letters that must be added, removed or changed to turn one word into the other.
+/// Returns the number of letters that must be added, removed or changed to turn one word into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -221,7 +221,8 @@ impl Landing {
             .find(|path| path.exists()))
     }
 
-    /// True if the checkout has no change of its own, and no untracked file where the new commit has one.
+    /// Returns true if the checkout has no change of its own, and no untracked file where the new commit has
+    /// one.
     fn is_clean(&self, git: &Git, path: &Path, result: &Oid) -> Result<bool> {
         if checkout_status(git, path)?.is_dirty() {
             return Ok(false);
@@ -273,8 +274,8 @@ impl Landing {
         Ok(TargetCheckout::Updated(path))
     }
 
-    /// True if only files that the landing itself changes differ: an unfinished checkout, not a person's
-    /// work.
+    /// Returns true if only files that the landing itself changes differ: an unfinished checkout, not a
+    /// person's work.
     fn is_ours(&self, repository: &Repository, path: &Path, result: &Oid) -> Result<bool> {
         let call = repository.read("diff-tree").args(["-r", "-z", "--name-only", "--no-renames"]);
         let printed = call.names([&self.target.1, result]).run()?;
@@ -311,7 +312,7 @@ fn remove_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// The files in conflict, if that is why git stopped.
+/// Returns the files in conflict, if that is why git stopped.
 fn conflict(git: &Git, scratch: &Path) -> Result<Option<GitError>> {
     let porcelain = read_porcelain(git, scratch, &["--untracked-files=no"])?;
     let files: Vec<String> = porcelain

@@ -26,14 +26,14 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The repository that `directory` belongs to.
+    /// Returns the repository that `directory` belongs to.
     #[must_use]
     pub fn find(directory: &Path) -> Option<Self> {
         let real = directory.canonicalize().ok()?;
         real.ancestors().find_map(Self::at)
     }
 
-    /// The repository whose top, or whose bare directory, is exactly `directory`.
+    /// Returns the repository whose top, or whose bare directory, is exactly `directory`.
     #[must_use]
     pub fn at(directory: &Path) -> Option<Self> {
         if let Some(git_dir) = git_dir_of(directory) {
@@ -44,15 +44,16 @@ impl Layout {
         is_bare.then(|| Self { top: None, git_dir: directory.to_owned(), common_dir: directory.to_owned() })
     }
 
-    /// True for a linked worktree, false for a main checkout, a submodule or a bare repository.
+    /// Returns true for a linked worktree, false for a main checkout, a submodule or a bare repository.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir
     }
 }
 
-/// The key of the project that `directory` belongs to: the first 16 hexadecimal digits of SHA-256 over the real path of
-/// the common git directory, so that all worktrees of a repository are one project. Without git, over the directory's own.
+/// Returns the key of the project that `directory` belongs to: the first 16 hexadecimal digits of SHA-256
+/// over the real path of the common git directory, so that all worktrees of a repository are one project.
+/// Without git, over the directory's own.
 ///
 /// # Errors
 /// The directory cannot be resolved.
@@ -64,7 +65,7 @@ pub fn project_key(directory: &Path) -> std::io::Result<String> {
     Ok(key_of(&path))
 }
 
-/// The key of a project by its resolved path.
+/// Returns the key of a project by its resolved path.
 pub(crate) fn key_of(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_bytes());
     digest.iter().take(8).fold(String::with_capacity(16), |mut key, byte| {
@@ -73,7 +74,7 @@ pub(crate) fn key_of(path: &Path) -> String {
     })
 }
 
-/// What `.git` in `directory` leads to.
+/// Returns what `.git` in `directory` leads to.
 pub(crate) fn git_dir_of(directory: &Path) -> Option<PathBuf> {
     let dot_git = directory.join(".git");
     if dot_git.is_dir() {
@@ -90,7 +91,7 @@ fn is_git_dir(path: &Path) -> bool {
     path.join("HEAD").symlink_metadata().is_ok() && (has_store || path.join("commondir").is_file())
 }
 
-/// The common directory that a git directory names in its `commondir` file, or itself.
+/// Returns the common directory that a git directory names in its `commondir` file, or itself.
 fn common_dir(git_dir: &Path) -> Option<PathBuf> {
     match fs::read(git_dir.join("commondir")) {
         Ok(text) => git_dir.join(std::ffi::OsStr::from_bytes(text.trim_ascii_end())).canonicalize().ok(),

@@ -27,7 +27,7 @@ pub struct ListedWorktree {
 }
 
 impl Repository {
-    /// All worktrees, the main checkout first.
+    /// Returns all worktrees, the main checkout first.
     ///
     /// # Errors
     /// git cannot be run, or its output cannot be read.
@@ -39,13 +39,13 @@ impl Repository {
         })
     }
 
-    /// The worktree at `path`, which need not exist any more.
+    /// Returns the worktree at `path`, which need not exist any more.
     pub(crate) fn worktree_at(&self, path: &Path) -> Result<Option<ListedWorktree>> {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Ok(self.worktrees()?.into_iter().find(|one| one.path == path || one.path == real))
     }
 
-    /// The directory in `worktrees/` that belongs to the worktree at `path`.
+    /// Returns the directory in `worktrees/` that belongs to the worktree at `path`.
     pub(crate) fn worktree_admin_dir(&self, path: &Path) -> Option<PathBuf> {
         let dot_git = path.join(".git");
         let entries =

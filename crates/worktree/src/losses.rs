@@ -39,7 +39,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// True if nothing would be lost.
+    /// Returns true if nothing would be lost.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -76,7 +76,7 @@ pub(crate) struct LossQuery<'a> {
 }
 
 impl Repository {
-    /// Everything that removing a worktree would lose.
+    /// Returns everything that removing a worktree would lose.
     pub(crate) fn losses(&self, query: &LossQuery<'_>, porcelain: &Porcelain) -> Result<Losses> {
         let mut losses = Losses::default();
         for entry in &porcelain.entries {
@@ -141,7 +141,7 @@ fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The processes whose current directory is in `path`, as far as this user may see them.
+/// Returns the processes whose current directory is in `path`, as far as this user may see them.
 fn occupants(path: &Path) -> Vec<Occupant> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_inside =

@@ -28,19 +28,19 @@ impl BranchName {
         }
     }
 
-    /// The name, without `refs/heads/`.
+    /// Returns the name, without `refs/heads/`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// `refs/heads/NAME`.
+    /// Returns `refs/heads/NAME`.
     #[must_use]
     pub fn reference(&self) -> String {
         format!("refs/heads/{}", self.0)
     }
 
-    /// The name as one part of a path: `/` becomes `-`.
+    /// Returns the name as one part of a path: `/` becomes `-`.
     #[must_use]
     pub fn file_name(&self) -> String {
         self.0.replace('/', "-")
@@ -67,7 +67,7 @@ impl From<BranchName> for String {
     }
 }
 
-/// The first rule of git's reference names, or of ours, that `name` breaks.
+/// Returns the first rule of git's reference names, or of ours, that `name` breaks.
 fn broken_rule(name: &str) -> Option<&'static str> {
     let is_forbidden = |character: char| character.is_ascii_control() || " ~^:?*[\\".contains(character);
     let rules: [(bool, &'static str); 10] = [

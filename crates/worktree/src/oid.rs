@@ -26,13 +26,13 @@ impl Oid {
         }
     }
 
-    /// The hexadecimal digits.
+    /// Returns the hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// True for the name that git writes for "nothing".
+    /// Returns true for the name that git writes for "nothing".
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'0')

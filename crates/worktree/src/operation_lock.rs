@@ -65,7 +65,7 @@ impl OperationLock {
         }
     }
 
-    /// The lock as git's standard input.
+    /// Returns the lock as git's standard input.
     pub(crate) fn input(&self) -> Input<'_> {
         Input::Lock(&self.file)
     }

@@ -146,7 +146,7 @@ impl Reader {
     }
 }
 
-/// `@@ -1,2 +3,4 @@ heading`, with the numbers of lines before and after.
+/// Parses `@@ -1,2 +3,4 @@ heading`, with the numbers of lines before and after.
 fn hunk_header(line: &[u8]) -> Option<(Hunk, (u32, u32))> {
     let rest = line.strip_prefix(b"@@ -")?;
     let end = rest.windows(3).position(|window| window == b" @@")?;
@@ -185,14 +185,14 @@ fn extended_header(file: &mut FileDiff, line: &[u8]) {
     }
 }
 
-/// A path that may be quoted.
+/// Parses a path that may be quoted.
 fn path(name: &[u8]) -> PathBuf {
     let bytes = c_unquote(name).map_or_else(|| name.to_vec(), |(bytes, _)| bytes);
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// `a/old b/new`. Without quotes both are the same path (a renamed file has lines of its own that name it), so the text is
-/// cut in the middle.
+/// Parses `a/old b/new`. Without quotes both are the same path (a renamed file has lines of its own that name
+/// it), so the text is cut in the middle.
 fn header_paths(names: &[u8]) -> (PathBuf, PathBuf) {
     let without_prefix =
         |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.get(2..).unwrap_or_default().to_vec()));

@@ -98,7 +98,7 @@ fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// `XY sub mH mI mW hH hI [Xscore] path`, with `fields` words before the path.
+/// Parses `XY sub mH mI mW hH hI [Xscore] path`, with `fields` words before the path.
 fn changed(record: &[u8], fields: usize, original: Option<PathBuf>) -> Option<Entry> {
     let (words, name) = split(record, fields)?;
     let [staged, unstaged] = *words.first()?.as_bytes() else { return None };
@@ -112,7 +112,7 @@ fn changed(record: &[u8], fields: usize, original: Option<PathBuf>) -> Option<En
     }))
 }
 
-/// `XY sub m1 m2 m3 mW h1 h2 h3 path`.
+/// Parses `XY sub m1 m2 m3 mW h1 h2 h3 path`.
 fn unmerged(record: &[u8]) -> Option<Entry> {
     let (words, name) = split(record, 9)?;
     let stage = |index: usize| version(words.get(1 + index)?, words.get(5 + index)?);
@@ -123,7 +123,7 @@ fn version(mode: &str, oid: &str) -> Option<FileVersion> {
     Some(FileVersion { mode: u32::from_str_radix(mode, 8).ok()?, oid: Oid::parse(oid).ok()? })
 }
 
-/// The first words of a record, and the path that follows them.
+/// Returns the first words of a record, and the path that follows them.
 fn split(record: &[u8], fields: usize) -> Option<(Vec<&str>, PathBuf)> {
     let mut parts = record.splitn(fields + 1, |byte| *byte == b' ');
     let words: Option<Vec<&str>> =

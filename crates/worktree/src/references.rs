@@ -63,13 +63,13 @@ impl References {
         Ok(references)
     }
 
-    /// The commit of a local branch.
+    /// Returns the commit of a local branch.
     #[must_use]
     pub fn branch(&self, name: &str) -> Option<&Oid> {
         self.local.get(name).map(|branch| &branch.commit)
     }
 
-    /// The commit of a branch, local before remote, or of the full name of a reference.
+    /// Returns the commit of a branch, local before remote, or of the full name of a reference.
     #[must_use]
     pub fn resolve(&self, name: &str) -> Option<&Oid> {
         if let Some(short) = name.strip_prefix("refs/heads/") {
@@ -79,7 +79,8 @@ impl References {
         self.branch(name).or_else(|| self.remote.get(remote))
     }
 
-    /// An existing branch with which git, or a file system that ignores case, could not also have `name`.
+    /// Returns an existing branch with which git, or a file system that ignores case, could not also have
+    /// `name`.
     pub(crate) fn in_the_way_of(&self, name: &BranchName) -> Option<&str> {
         let wanted = name.as_str().to_lowercase();
         let is_in_the_way = |other: &&String| {
@@ -103,7 +104,7 @@ impl References {
     }
 }
 
-/// The branch that `HEAD` of the main checkout names; empty if it is detached.
+/// Returns the branch that `HEAD` of the main checkout names; empty if it is detached.
 fn head_branch(common_dir: &Path) -> String {
     let text = std::fs::read_to_string(common_dir.join("HEAD")).unwrap_or_default();
     text.trim().strip_prefix("ref: refs/heads/").unwrap_or_default().to_owned()

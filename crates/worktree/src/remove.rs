@@ -57,7 +57,7 @@ pub struct Removal {
 }
 
 impl Repository {
-    /// Everything that removing the worktree would lose.
+    /// Returns everything that removing the worktree would lose.
     ///
     /// # Errors
     /// [`GitError::Missing`] if git knows no such worktree, [`GitError::Blocked`] and [`GitError::Locked`] for what makes a
@@ -179,14 +179,15 @@ impl Removal {
         Err(changed())
     }
 
-    /// Where the directory waits for its deletion: beside its old place, so that moving it is one step.
+    /// Returns where the directory waits for its deletion: beside its old place, so that moving it is one
+    /// step.
     fn aside(&self) -> PathBuf {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         self.path.with_file_name(format!(".{name}.removed-{}", self.time))
     }
 }
 
-/// A sum over names, sizes, times and modes of everything in a directory, links not followed.
+/// Returns a sum over names, sizes, times and modes of everything in a directory, links not followed.
 fn directory_sum(directory: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     add_directory(directory, &mut hasher);

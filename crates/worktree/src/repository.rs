@@ -17,7 +17,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that `directory` belongs to.
+    /// Returns the repository that `directory` belongs to.
     ///
     /// # Errors
     /// [`GitError::NotARepository`], or [`GitError::NotTrusted`] if git refuses to work there.
@@ -26,19 +26,19 @@ impl Repository {
         Ok(Self { git: git.clone(), layout: Layout::find(directory).ok_or_else(missing)? })
     }
 
-    /// Where its directories are.
+    /// Returns where its directories are.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The key of its project.
+    /// Returns the key of its project.
     #[must_use]
     pub fn key(&self) -> String {
         key_of(&self.layout.common_dir)
     }
 
-    /// Its short name: that of the directory it was cloned into, without `.git`.
+    /// Returns its short name: that of the directory it was cloned into, without `.git`.
     #[must_use]
     pub fn name(&self) -> String {
         let common = &self.layout.common_dir;
@@ -48,7 +48,7 @@ impl Repository {
         name.strip_suffix(".git").filter(|short| !short.is_empty()).map(str::to_owned).unwrap_or(name)
     }
 
-    /// The main checkout: beside a `.git` directory, or none in a bare repository.
+    /// Returns the main checkout: beside a `.git` directory, or none in a bare repository.
     #[must_use]
     pub fn main_checkout(&self) -> Option<PathBuf> {
         let common = &self.layout.common_dir;
@@ -58,7 +58,7 @@ impl Repository {
         (common.file_name() == Some(".git".as_ref())).then(|| common.parent().map(Path::to_owned)).flatten()
     }
 
-    /// Where commands about the whole repository run.
+    /// Returns where commands about the whole repository run.
     pub(crate) fn directory(&self) -> &Path {
         &self.layout.common_dir
     }
@@ -71,7 +71,7 @@ impl Repository {
         self.git.write(self.directory(), command)
     }
 
-    /// The commit that `name` means: a branch, a tag, an object name, anything that git can read.
+    /// Returns the commit that `name` means: a branch, a tag, an object name, anything that git can read.
     ///
     /// # Errors
     /// [`GitError::UnknownRevision`].
@@ -92,12 +92,12 @@ impl Repository {
         }
     }
 
-    /// The commit that is checked out in a directory.
+    /// Returns the commit that is checked out in a directory.
     pub(crate) fn head(&self, directory: &Path) -> Result<Oid> {
         Oid::parse(&self.git.read(directory, "rev-parse").args(["--verify", "HEAD"]).text()?)
     }
 
-    /// The commit of a local branch; none if there is no such branch.
+    /// Returns the commit of a local branch; none if there is no such branch.
     ///
     /// # Errors
     /// git cannot be run.
@@ -105,7 +105,7 @@ impl Repository {
         self.find_commit(&name.reference())
     }
 
-    /// All references below `prefix` with their object names.
+    /// Returns all references below `prefix` with their object names.
     pub(crate) fn references(&self, prefix: &str) -> Result<Vec<(String, Oid)>> {
         let format = "--format=%(objectname) %(refname)";
         let printed = self.read("for-each-ref").arg(format).names([prefix]).text()?;
@@ -116,8 +116,9 @@ impl Repository {
         printed.lines().map(parse).collect()
     }
 
-    /// The branch that work starts from and lands on: what `origin/HEAD` names, else one with a usual name, else the branch
-    /// of the main checkout. A branch that exists only at the remote is named with its remote.
+    /// Returns the branch that work starts from and lands on: what `origin/HEAD` names, else one with a usual
+    /// name, else the branch of the main checkout. A branch that exists only at the remote is named with its
+    /// remote.
     ///
     /// # Errors
     /// [`GitError::NoCommits`] if there is no branch at all.

@@ -76,7 +76,7 @@ impl Restoration {
         self.restore_index(&repository)
     }
 
-    /// The worktree with the files of its commit, on its branch.
+    /// Checks out the worktree with the files of its commit, on its branch.
     fn check_out(&self, repository: &Repository, meta: &TrashMeta, lock: &OperationLock) -> Result<()> {
         if let Some(branch) = meta.branch.as_ref()
             && repository.branch(branch)?.is_none()
@@ -182,7 +182,7 @@ fn clear_conflicts(staged: &[u8]) -> Vec<u8> {
     input
 }
 
-/// `mode oid stage TAB path` for what is there; a deletion has no stage.
+/// Returns `mode oid stage TAB path` for what is there; a deletion has no stage.
 fn remove_deletions_stage(staged: &[u8]) -> Vec<u8> {
     let mut input = Vec::new();
     for record in staged.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {

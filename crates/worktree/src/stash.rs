@@ -13,7 +13,7 @@ pub struct Stash {
 }
 
 impl Repository {
-    /// All stashes, newest first.
+    /// Returns all stashes, newest first.
     ///
     /// # Errors
     /// git cannot be run.
@@ -26,7 +26,7 @@ impl Repository {
     }
 }
 
-/// `WIP on main: 1a2b3c4 subject` or `On main: words`.
+/// Parses `WIP on main: 1a2b3c4 subject` or `On main: words`.
 fn parse_stash(line: &str) -> Stash {
     let rest = line.strip_prefix("WIP on ").or_else(|| line.strip_prefix("On "));
     match rest.and_then(|rest| rest.split_once(": ")) {

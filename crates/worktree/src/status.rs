@@ -56,7 +56,7 @@ pub struct CheckoutStatus {
 }
 
 impl CheckoutStatus {
-    /// True if tracked files differ from the commit.
+    /// Returns true if tracked files differ from the commit.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         self.staged + self.unstaged + self.conflicted > 0
@@ -104,7 +104,8 @@ struct CachedCheckout {
 }
 
 impl StatusCache {
-    /// The status of one worktree. A directory or branch that is gone is part of the answer, not an error.
+    /// Returns the status of one worktree. A directory or branch that is gone is part of the answer, not an
+    /// error.
     ///
     /// # Errors
     /// git cannot be run or refuses the repository.
@@ -136,7 +137,7 @@ impl StatusCache {
         Ok(status)
     }
 
-    /// The references, read again only if they have changed.
+    /// Returns the references, read again only if they have changed.
     fn reading(&mut self, repository: &Repository) -> Result<Arc<RepositoryReading>> {
         let common_dir = &repository.layout().common_dir;
         let fingerprint = references_fingerprint(common_dir);
@@ -153,7 +154,7 @@ impl StatusCache {
         Ok(reading)
     }
 
-    /// The checkout's status, read again only if its files or its commit have changed.
+    /// Returns the checkout's status, read again only if its files or its commit have changed.
     fn checkout(&mut self, git: &Git, layout: &Layout, references: &References) -> Result<CheckoutStatus> {
         let Some(top) = layout.top.as_deref() else { return Ok(CheckoutStatus::default()) };
         if let Some(known) = self.checkouts.get(top) {
@@ -217,7 +218,7 @@ impl StatusCache {
     }
 }
 
-/// The base by its name: a branch that was just read, or any other revision.
+/// Returns the base by its name: a branch that was just read, or any other revision.
 fn base_commit(repository: &Repository, references: &References, name: Option<&str>) -> Result<Option<Oid>> {
     match name {
         None => Ok(references.default.as_ref().map(|(_, oid)| oid.clone())),

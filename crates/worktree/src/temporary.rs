@@ -32,7 +32,7 @@ impl TemporaryDirectory {
         &self.path
     }
 
-    /// The call with its new objects written here instead of into the repository.
+    /// Returns the call with its new objects written here instead of into the repository.
     pub(crate) fn quarantine<'a>(&self, call: Call<'a>, common_dir: &Path) -> Call<'a> {
         call.env("GIT_OBJECT_DIRECTORY", self.path.as_os_str())
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&common_dir.join("objects")))

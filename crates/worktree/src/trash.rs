@@ -35,8 +35,8 @@ use crate::status::read_porcelain;
 /// All saved worktrees are below this.
 pub const TRASH: &str = "refs/quarterdeck/trash/";
 
-/// The reference of a worktree saved at `time`: `refs/quarterdeck/trash/<task>/<seconds since 1970>`. A slash in the task's
-/// name is written `%2F`, so that no task's references are in the way of another's.
+/// Returns the reference of a worktree saved at `time`: `refs/quarterdeck/trash/<task>/<seconds since 1970>`.
+/// A slash in the task's name is written `%2F`, so that no task's references are in the way of another's.
 #[must_use]
 pub fn trash_reference(task: &BranchName, time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -68,7 +68,7 @@ pub(crate) struct TrashMeta {
 }
 
 impl TrashMeta {
-    /// One line for each: neither a commit nor a reference has a line feed in it.
+    /// Returns one line for each: neither a commit nor a reference has a line feed in it.
     fn write(&self) -> String {
         let branch = self.branch.as_ref().map(|name| format!("branch {name}\n")).unwrap_or_default();
         let upstream = self.upstream.as_ref().map(|name| format!("upstream {name}\n")).unwrap_or_default();
@@ -86,7 +86,7 @@ impl TrashMeta {
 }
 
 impl Repository {
-    /// All saved worktrees, oldest first for each task.
+    /// Returns all saved worktrees, oldest first for each task.
     ///
     /// # Errors
     /// git cannot be run.
@@ -301,7 +301,7 @@ fn write_head(
     Ok(())
 }
 
-/// One file with the bytes that it has on disk.
+/// Writes one file with the bytes that it has on disk.
 fn write_file(out: &mut dyn Write, top: &Path, path: &Path) -> io::Result<()> {
     let full = top.join(path);
     let found = fs::symlink_metadata(&full)?;

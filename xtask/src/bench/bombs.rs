@@ -18,7 +18,7 @@ mod list;
 /// Bytes of one file, printed over and over.
 const FILE: usize = 1 << 20;
 
-/// The worst key and the slowest end over all kinds, at two sizes.
+/// Measures the worst key and the slowest end over all kinds, at two sizes.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     let keys = lab.sized(30, 10);
     for (size, label) in [(Size(200, 60), "200x60"), (Size(1000, 1000), "1000x1000")] {
@@ -60,7 +60,7 @@ impl Worst {
     }
 }
 
-/// The slowest key beside two bombs of this kind, and the slower of their ends.
+/// Returns the slowest key beside two bombs of this kind, and the slower of their ends.
 fn beside(
     lab: &Lab,
     contender: &Contender,

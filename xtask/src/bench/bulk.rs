@@ -23,7 +23,7 @@ const QUIET: Duration = Duration::from_millis(250);
 const BYTES: usize = 100_000_000;
 const QUICK_BYTES: usize = 20_000_000;
 
-/// Plain, colour and repaint streams, attached and detached.
+/// Measures plain, colour and repaint streams, attached and detached.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     for kind in Kind::ALL {
@@ -70,7 +70,7 @@ fn bare(lab: &Lab, file: &Path) -> Result<f64, String> {
     time_until_marker(&subprocess, &client, file)
 }
 
-/// The child itself on a bare terminal.
+/// Returns the child itself on a bare terminal.
 pub(crate) fn bare_command(lab: &Lab, subprocess: &Subprocess) -> std::process::Command {
     let mut command = lab.bare.command();
     command.args(&subprocess.argv()[1..]);
@@ -131,7 +131,7 @@ fn rate(file: &Path, took: Duration) -> Result<f64, String> {
 /// How many children are busy at once.
 const BUSY: usize = 4;
 
-/// Four children at once, unwatched, against four bare readers.
+/// Measures four children at once, unwatched, against four bare readers.
 pub(crate) fn run_four(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     let file = stream::write(&lab.directory, Kind::Plain, lab.sized(40_000_000, 10_000_000))?;

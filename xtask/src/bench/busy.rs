@@ -44,7 +44,7 @@ impl Busy {
         Ok(all)
     }
 
-    /// How many seconds' worth of bytes it has written.
+    /// Returns how many seconds' worth of bytes it has written.
     pub(crate) fn seconds(&self) -> f64 {
         stalled::rounds(&self.count)
     }

@@ -15,34 +15,35 @@ pub(crate) struct Effort {
     pub(crate) wakeups: u64,
 }
 
-/// The contender's own processes: those whose program file lies under `root`. The children under test are not.
+/// Returns the contender's own processes: those whose program file lies under `root`. The children under test
+/// are not.
 pub(crate) fn servers(root: &Path) -> Vec<u32> {
     all().into_iter().filter(|pid| link(*pid, "exe").is_some_and(|exe| exe.starts_with(root))).collect()
 }
 
-/// Proportional memory in bytes; what processes share is counted once.
+/// Returns the proportional memory in bytes; what processes share is counted once.
 pub(crate) fn pss(pids: &[u32]) -> u64 {
     let of = |pid: &u32| number_after(&read(*pid, "smaps_rollup"), "Pss:").unwrap_or(0) * 1024;
     pids.iter().map(of).sum()
 }
 
-/// Resident memory in bytes, with what is shared.
+/// Returns the resident memory in bytes, with what is shared.
 pub(crate) fn resident(pid: u32) -> u64 {
     number_after(&read(pid, "status"), "\nVmRSS:").unwrap_or(0) * 1024
 }
 
-/// Open descriptors.
+/// Returns the number of open descriptors.
 pub(crate) fn descriptors(pid: u32) -> usize {
     numbers_in(&PathBuf::from(format!("/proc/{pid}/fd"))).len()
 }
 
-/// Who started it.
+/// Returns the process that started it.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     let parent = number_after(&read(pid, "status"), "\nPPid:")?;
     u32::try_from(parent).ok()
 }
 
-/// Effort of all threads of these processes.
+/// Returns the effort of all threads of these processes.
 pub(crate) fn effort(pids: &[u32]) -> Effort {
     let mut total = Effort::default();
     for pid in pids {

@@ -15,13 +15,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The command lines of one program. `session` is a short name of letters and digits.
 pub(crate) trait Dialect {
-    /// Its name in the table and on PATH.
+    /// Returns its name in the table and on PATH.
     fn name(&self) -> &'static str;
     /// Starts a process without a viewer.
     fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String>;
     /// Shows a process in the terminal it is started in.
     fn attach(&self, place: &Place, session: &str) -> Command;
-    /// What must run before the first `create`; most start by themselves.
+    /// Starts what must run before the first `create`; most start by themselves.
     fn prepare(&self, _place: &Place) -> Result<(), String> {
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Place {
         Ok(())
     }
 
-    /// The program with an environment of its own.
+    /// Returns the program with an environment of its own.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         self.furnish(&mut command);
@@ -120,7 +120,7 @@ impl Place {
         }
     }
 
-    /// The contender's own processes that run now.
+    /// Returns the contender's own processes that run now.
     pub(crate) fn servers(&self) -> Vec<u32> {
         census::servers(&self.root)
     }

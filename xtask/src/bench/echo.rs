@@ -20,7 +20,8 @@ const WINDOW: Duration = Duration::from_secs(6);
 /// The load beside the measured process.
 const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
 
-/// Idle echo of the bare terminal and of each contender, then echo during a flood and beside four that are busy.
+/// Measures idle echo of the bare terminal and of each contender, then echo during a flood and beside four
+/// that are busy.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     let (rounds, keys) = lab.sized((5, 100), (3, 50));

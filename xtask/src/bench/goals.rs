@@ -133,7 +133,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// The one line for people and scripts.
+    /// Returns the one line for people and scripts.
     pub(crate) fn tell(&self) -> String {
         let outcome = if self.is_met { "pass" } else { "fail" };
         format!("goal={} value={} limit={} {outcome}  {}", self.name, self.value, self.limit, self.row)
@@ -144,7 +144,7 @@ impl Verdict {
     }
 }
 
-/// All goals of these families.
+/// Returns all goals of these families.
 pub(crate) fn judge(report: &Report, families: &[&str]) -> Vec<Verdict> {
     let asked = GOALS.iter().filter(|(family, _)| families.contains(family));
     asked.flat_map(|(_, lines)| lines.iter()).filter_map(|line| verdict(report, *line)).collect()

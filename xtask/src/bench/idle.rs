@@ -15,7 +15,7 @@ const CREATION_LIMIT: Duration = Duration::from_secs(60);
 /// Start-up work of shells and servers is over after this.
 const SETTLED: Duration = Duration::from_millis(1500);
 
-/// Memory at each count, effort at 100 and at 200 with one viewer.
+/// Measures memory at each count, effort at 100 and at 200 with one viewer.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     for contender in &lab.contenders {
         if let Err(error) = rest(lab, report, contender) {
@@ -75,8 +75,8 @@ fn effort(
     Ok(())
 }
 
-/// Memory of one process at 200×50 after more than 10,000 lines, above that of the same contender with one
-/// process that printed nothing.
+/// Measures memory of one process at 200×50 after more than 10,000 lines, above that of the same contender
+/// with one process that printed nothing.
 pub(crate) fn run_busy(lab: &Lab, report: &mut Report) -> Result<(), String> {
     // Six megabytes: more than the history keeps and more than the ring holds.
     let file = stream::write(&lab.directory, stream::Kind::Plain, 6_000_000)?;

@@ -49,7 +49,7 @@ const PATHS: &[HotPath] = &[
 ];
 
 impl HotPath {
-    /// Its name in the table and in the committed file.
+    /// Returns its name in the table and in the committed file.
     fn name(&self) -> String {
         format!("{} {}, per {}", self.package, self.case, self.unit)
     }
@@ -139,7 +139,7 @@ fn count_all() -> Result<Vec<(String, f64)>, String> {
     Ok(counts)
 }
 
-/// Built as the product is.
+/// Builds it as the product is.
 fn build(package: &str, example: &str) -> Result<PathBuf, String> {
     let mut command =
         step::cargo(&["build", "--release", "--quiet", "--package", package, "--example", example]);

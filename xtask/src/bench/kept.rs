@@ -18,7 +18,8 @@ pub(crate) fn lost(contender: &Contender, session: &str, file: &Path) -> Result<
     Ok(missing(&as_printed(&text), &log) as f64)
 }
 
-/// As it leaves the terminal driver, which writes each line feed as two bytes, with what the child prints last.
+/// Returns the text as it leaves the terminal driver, which writes each line feed as two bytes, with what the
+/// child prints last.
 fn as_printed(text: &[u8]) -> Vec<u8> {
     let mut printed = Vec::with_capacity(text.len() + text.len() / 16);
     for piece in [text, PRINTED_END].concat().split_inclusive(|byte| *byte == b'\n') {

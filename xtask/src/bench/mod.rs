@@ -121,7 +121,7 @@ fn outcome(options: &Options, verdicts: &[Verdict]) -> Result<(), String> {
     Err(format!("{failed} of {} goals not reached", verdicts.len()))
 }
 
-/// `qd` beside the others, through their command lines.
+/// Compares `qd` with the others through their command lines.
 fn compare(options: &Options, chosen: &[&str], report: &mut Report) -> Result<Vec<Verdict>, String> {
     let binary = build_qd();
     let lab = Lab::new(options, binary.as_ref().ok())?;
@@ -195,7 +195,7 @@ impl Lab {
             .collect()
     }
 
-    /// `full`, or `quick` when speed matters more than quiet figures.
+    /// Returns `full`, or `quick` when speed matters more than quiet figures.
     fn sized<T>(&self, full: T, quick: T) -> T {
         if self.is_quick { quick } else { full }
     }
@@ -209,7 +209,7 @@ impl Lab {
         }
     }
 
-    /// A name that was not used before.
+    /// Returns a name that was not used before.
     fn fresh_name(&self) -> String {
         self.counter.set(self.counter.get() + 1);
         format!("s{}", self.counter.get())

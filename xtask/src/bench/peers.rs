@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::contender::{Dialect, PATIENCE, Place};
 use super::pty::{Size, pass};
 
-/// All peers in the order of the table.
+/// Returns all peers in the order of the table.
 pub(crate) fn all() -> Vec<Box<dyn Dialect>> {
     vec![
         Box::new(Tmux),
@@ -248,7 +248,7 @@ impl Dialect for Shpool {
 struct Tam;
 
 impl Tam {
-    /// One request over a new connection; the answer must name what was spawned.
+    /// Sends one request over a new connection; the answer must name what was spawned.
     fn ask(place: &Place, request: &Value) -> Result<(), String> {
         let told = |error: std::io::Error| format!("tam socket: {error}");
         let mut stream = UnixStream::connect(place.root.join("run/tam/sock")).map_err(told)?;

@@ -191,7 +191,7 @@ pub(crate) fn run_within(mut command: Command, patience: Duration) -> Result<(),
     }
 }
 
-/// The program's name and arguments, without its environment, which is always ours.
+/// Returns the program's name and arguments, without its environment, which is always ours.
 fn show(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
     let words =

@@ -65,7 +65,7 @@ fn verb(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// The daemon's pid.
+/// Returns the daemon's pid.
 pub(crate) fn daemon_pid(place: &Place) -> Result<u32, String> {
     let said = place.run(verb(place, &["status", "--json"]))?;
     let status: Value = serde_json::from_str(&said).map_err(|error| format!("qd status: {error}: {said}"))?;
@@ -73,7 +73,7 @@ pub(crate) fn daemon_pid(place: &Place) -> Result<u32, String> {
     pid.ok_or_else(|| format!("qd status names no pid: {said}"))
 }
 
-/// All processes.
+/// Returns all processes.
 pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
     let said = place.run(verb(place, &["ps", "--json"]))?;
     let rows: Vec<Value> = serde_json::from_str(&said).map_err(|error| format!("qd ps: {error}: {said}"))?;
@@ -86,7 +86,7 @@ pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
     Ok(rows.iter().map(listed).collect())
 }
 
-/// What the log of a process shows, oldest first; gaps and sizes are left out.
+/// Returns what the log of a process shows, oldest first; gaps and sizes are left out.
 pub(crate) fn log(place: &Place, session: &str) -> Result<Vec<Stretch>, String> {
     let said = place.run(verb(place, &["logs", session, "--raw", "--json"]))?;
     let mut stretches = Vec::new();

@@ -32,7 +32,7 @@ pub(crate) struct Report {
     notes: Vec<String>,
 }
 
-/// The value below which `part` of the samples lie.
+/// Returns the value below which `part` of the samples lie.
 pub(crate) fn percentile(samples: &[f64], part: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -66,13 +66,13 @@ impl Report {
         }
     }
 
-    /// The median of a cell.
+    /// Returns the median of a cell.
     pub(crate) fn value(&self, row: &str, who: &str) -> Option<f64> {
         self.cell(row, who).map(|cell| percentile(&cell.samples, 0.5))
     }
 
-    /// A cell over another one of the same row. Rounds are interleaved, so ratios are taken round by round where
-    /// both have all rounds: what slows one minute slows both sides of it.
+    /// Returns a cell over another one of the same row. Rounds are interleaved, so ratios are taken round by
+    /// round where both have all rounds: what slows one minute slows both sides of it.
     pub(crate) fn ratio(&self, row: &str, who: &str, base: &str) -> Option<f64> {
         let (above, below) = (self.cell(row, who)?, self.cell(row, base)?);
         if above.samples.len() == below.samples.len() {
@@ -83,7 +83,7 @@ impl Report {
             .filter(|ratio| ratio.is_finite())
     }
 
-    /// Whether this contender was in the run.
+    /// Returns true if this contender was in the run.
     pub(crate) fn has(&self, who: &str) -> bool {
         self.columns.contains(&who)
     }
@@ -106,7 +106,7 @@ impl Report {
         rows
     }
 
-    /// The table, then the notes.
+    /// Returns the table, then the notes.
     pub(crate) fn table(&self) -> String {
         let mut lines =
             vec![std::iter::once("row").chain(self.columns.iter().copied()).map(str::to_owned).collect()];
@@ -147,7 +147,7 @@ impl Report {
         line
     }
 
-    /// Everything, for machines: medians with the number of samples, notes and verdicts.
+    /// Returns everything for machines: medians with the number of samples, notes and verdicts.
     pub(crate) fn json(&self, verdicts: &[Verdict]) -> String {
         let cell = |cell: &Cell| -> Value {
             json!({"row": cell.row, "contender": cell.who, "unit": format!("{:?}", cell.unit).to_lowercase(),
@@ -159,7 +159,7 @@ impl Report {
     }
 }
 
-/// A figure in the unit that a person would choose.
+/// Returns a figure in the unit that a person would choose.
 pub(crate) fn show(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Rate => format!("{:.1} MB/s", value / 1e6),

@@ -18,7 +18,7 @@ const ALONE: Duration = Duration::from_secs(8);
 /// Those that let several clients watch one process and keep a screen.
 const CAPABLE: [&str; 2] = ["qd", "tmux"];
 
-/// `qd` for the time the goal names, tmux for comparison.
+/// Measures `qd` for the time the goal names, tmux for comparison.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     let file = stream::write(&lab.directory, stream::Kind::Plain, PIECE)?;
     for contender in lab.contenders.iter().filter(|contender| CAPABLE.contains(&contender.name())) {
@@ -86,7 +86,7 @@ pub(crate) fn until_counted(count: &Path, least: f64, patience: Duration) -> Res
     Ok(())
 }
 
-/// How far a child has counted.
+/// Returns how far a child has counted.
 pub(crate) fn rounds(count: &Path) -> f64 {
     let text = std::fs::read_to_string(count).unwrap_or_default();
     text.trim().parse().unwrap_or(0.0)

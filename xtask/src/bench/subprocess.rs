@@ -126,7 +126,7 @@ impl Subprocess {
         Ok(Self { script, start, done, hold })
     }
 
-    /// What to run.
+    /// Returns what to run.
     pub(crate) fn argv(&self) -> Vec<String> {
         vec!["sh".to_owned(), self.script.display().to_string()]
     }

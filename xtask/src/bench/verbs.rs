@@ -11,7 +11,7 @@ use super::{Lab, census};
 
 const BESIDES: usize = 10;
 
-/// Listing and reading with ten processes there.
+/// Measures listing and reading with ten processes there.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     for contender in lab.contenders.iter().filter(|one| one.dialect.list(&one.place).is_some()) {
         if let Err(error) = list_and_read(lab, report, contender) {
@@ -49,7 +49,8 @@ fn list_and_read(lab: &Lab, report: &mut Report, contender: &Contender) -> Resul
     Ok(())
 }
 
-/// From no server and empty directories to the child's first word. The program file is warm.
+/// Measures the time from no server and empty directories to the child's first word. The program file is
+/// warm.
 pub(crate) fn run_cold(lab: &Lab, report: &mut Report) -> Result<(), String> {
     for _ in 0..lab.sized(9, 5) {
         for contender in &lab.contenders {

@@ -28,7 +28,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// One line of the example: row, who, value.
+/// Parses one line of the example: row, who, value.
 fn figure(line: &str) -> Option<(&str, &'static str, f64)> {
     let mut parts = line.split('\t');
     let (row, who) = (parts.next()?, parts.next()?);

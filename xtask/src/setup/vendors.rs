@@ -28,12 +28,12 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    /// The directory that has all of it.
+    /// Returns the directory that has all of it.
     fn place(&self, vendors: &Path) -> PathBuf {
         vendors.join(format!("{}@{}", self.package, self.version))
     }
 
-    /// The program, when all of it is in this directory.
+    /// Returns the program, when all of it is in this directory.
     fn program(&self, place: &Path) -> PathBuf {
         let modules = place.join("node_modules");
         match &self.program {
@@ -61,12 +61,12 @@ pub(crate) fn install_pin(pin: &Pin) -> Result<(), String> {
     put_in_place(pin, runtime.as_deref(), &vendors, &place)
 }
 
-/// The directory of one program in one version.
+/// Returns the directory of one program in one version.
 pub(crate) fn place_of(pin: &Pin) -> Result<PathBuf, String> {
     Ok(pin.place(&vendors_dir()?))
 }
 
-/// The pinned program of this name.
+/// Returns the pinned program of this name.
 pub(crate) fn pin_of(name: &str) -> Result<Pin, String> {
     let pin = all_pins()?.into_iter().find(|pin| pin.name == name);
     pin.ok_or_else(|| format!("no program called {name} is pinned"))
@@ -87,7 +87,7 @@ fn pins(text: &str) -> Result<Vec<Pin>, String> {
     list.iter().map(pin).collect::<Option<_>>().ok_or_else(|| "a field is missing".to_owned())
 }
 
-/// The directory with the program that runs this one; `None` when the system's suffices.
+/// Returns the directory with the program that runs this one; `None` when the system's suffices.
 fn runtime(pin: &Pin, all: &[Pin], vendors: &Path) -> Result<Option<PathBuf>, String> {
     let Some(name) = &pin.runtime else { return Ok(None) };
     let found = all.iter().find(|other| other.name == *name);
@@ -153,7 +153,7 @@ fn fill(pin: &Pin, runtime: Option<&Path>, draft: &Path) -> Result<(), String> {
     Err(format!("{} {} was installed, but calls itself `{}`", pin.name, pin.version, told.trim()))
 }
 
-/// The directory in which the tests look.
+/// Returns the directory in which the tests look.
 fn vendors_dir() -> Result<PathBuf, String> {
     let set =
         |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);

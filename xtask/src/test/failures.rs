@@ -26,7 +26,7 @@ pub(super) fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{} tests failed:\n  {}", failed.len(), failed.join("\n  ")))
 }
 
-/// The name in a line `test NAME ... FAILED`.
+/// Returns the name in a line `test NAME ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }

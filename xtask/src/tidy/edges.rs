@@ -24,7 +24,7 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
 
 const FREE: &[&str] = &["testkit"];
 
-/// Every manifest of a crate in `crates/`.
+/// Checks every manifest of a crate in `crates/`.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     tree.files
         .iter()
@@ -72,7 +72,8 @@ fn is_ours(name: &str) -> bool {
     name == "xtask" || FREE.contains(&name) || TABLE.iter().any(|(row, _)| *row == name)
 }
 
-/// Line numbers and package names under `[dependencies]`, `[build-dependencies]` and their per-target forms.
+/// Returns line numbers and package names under `[dependencies]`, `[build-dependencies]` and their per-target
+/// forms.
 pub(crate) fn normal_dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut in_section = false;
@@ -95,7 +96,7 @@ fn is_normal(section: &str) -> bool {
     matches!(last, "dependencies" | "build-dependencies")
 }
 
-/// The package a dependency line names, with `package = "…"` winning over the key.
+/// Returns the package a dependency line names, with `package = "…"` winning over the key.
 fn dependency(line: &str) -> Option<String> {
     if let Some((_, after)) = line.split_once("package") {
         let renamed = after.split('"').nth(1).filter(|_| after.trim_start().starts_with('='));

@@ -32,7 +32,7 @@ fn stands_for(code: &str, row: &str) -> bool {
     code == row || row.trim_end_matches(|character: char| character.is_ascii_lowercase()) == code
 }
 
-/// The codes of the table with their line numbers.
+/// Returns the codes of the table with their line numbers.
 fn rows(text: &str) -> BTreeMap<String, usize> {
     let cell = |line: &str| line.strip_prefix("| ")?.split_once(" |").map(|(code, _)| code.to_owned());
     let is_code = |code: &String| {
@@ -43,7 +43,7 @@ fn rows(text: &str) -> BTreeMap<String, usize> {
     numbered.filter_map(|(index, line)| Some((cell(line).filter(is_code)?, index + 1))).collect()
 }
 
-/// Digits, then at most one letter.
+/// Returns true for digits, then at most one letter.
 fn is_number(text: &str) -> bool {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_lowercase());
     text.len() - digits.len() <= 1
@@ -51,7 +51,7 @@ fn is_number(text: &str) -> bool {
         && digits.chars().all(|character| character.is_ascii_digit())
 }
 
-/// Every code that the name of a test carries, with the first place where it does.
+/// Returns every code that the name of a test carries, with the first place where it does.
 fn codes_of_tests(tree: &Tree) -> BTreeMap<String, (String, usize)> {
     let mut codes = BTreeMap::new();
     for source in tree.sources().filter(|source| source.path.starts_with("crates/")) {
@@ -64,7 +64,7 @@ fn codes_of_tests(tree: &Tree) -> BTreeMap<String, (String, usize)> {
     codes
 }
 
-/// The codes at the beginning of a test's name: `t9_t15_nobody_survives` carries T9 and T15.
+/// Returns the codes at the beginning of a test's name: `t9_t15_nobody_survives` carries T9 and T15.
 fn codes_of(source: &Source, number: usize, line: &str) -> Vec<String> {
     let Some((_, rest)) = line.split_once("fn ") else { return Vec::new() };
     let is_test = source.code[..number - 1]

@@ -87,7 +87,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// All rules over one tree, sorted by place.
+/// Checks all rules over one tree and returns the findings sorted by place.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &tree.files {
@@ -112,7 +112,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 impl Tree {
-    /// Tracked files and new ones that are not ignored; deleted and non-text files are skipped.
+    /// Reads tracked files and new ones that are not ignored; deleted and non-text files are skipped.
     fn read(root: &Path) -> Result<Self, String> {
         let listed = step::output(step::command("git").current_dir(root).args([
             "ls-files",

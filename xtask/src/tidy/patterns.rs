@@ -66,7 +66,7 @@ const FORBIDDEN: &[Forbidden] = &[
 /// A test may sleep only under a lint expectation with a reason, written at most this many lines above.
 const REASON_REACH: usize = 12;
 
-/// All per-file rules over Rust text.
+/// Checks all per-file rules over Rust text.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(first_line(source));

@@ -10,7 +10,7 @@ const PAGE: &str = "docs/protocol.md";
 const LABEL: &str = "proto-hash:";
 const WORDS: &str = "crates/proto/src/";
 
-/// The page exists, names a hash, and the hash is today's.
+/// Checks that the page exists, names a hash, and that the hash is today's.
 pub(crate) fn check(tree: &Tree) -> Option<Finding> {
     let Some(page) = tree.find(PAGE) else {
         return Some(Finding::error(PAGE, 1, "protocol", "write the page that describes the protocol"));
@@ -33,7 +33,7 @@ pub(crate) fn bless(root: &Path, tree: &Tree) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The page with `hash` in its hash line; a page without one gets it at the end.
+/// Returns the page with `hash` in its hash line; a page without one gets it at the end.
 pub(crate) fn blessed(page: &str, hash: &str) -> String {
     match written_hash(page) {
         Some((_, old)) if !old.is_empty() => {
@@ -52,7 +52,8 @@ fn written_hash(page: &str) -> Option<(usize, &str)> {
     Some((index, &after[..end]))
 }
 
-/// FNV-1a, 64 bits, over path and text of every file that ships; order is the tree's, which is sorted.
+/// Returns FNV-1a, 64 bits, over path and text of every file that ships; order is the tree's, which is
+/// sorted.
 pub(crate) fn hash(tree: &Tree) -> String {
     let words = tree.files.iter().filter(|file| file.path.starts_with(WORDS) && !is_test_path(&file.path));
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

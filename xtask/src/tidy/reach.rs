@@ -26,7 +26,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     lost.map(|source| Finding::error(&source.path, 1, "unreached", advice)).collect()
 }
 
-/// The path inside its crate: `src/…`, `tests/…`; none for files outside crates and xtask.
+/// Returns the path inside its crate: `src/…`, `tests/…`; none for files outside crates and xtask.
 fn home(path: &str) -> Option<&str> {
     let inside = match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once('/')?.1,
@@ -61,7 +61,7 @@ fn declared_roots(tree: &Tree) -> BTreeSet<String> {
     roots
 }
 
-/// The files that the `mod name;` lines of this file may mean.
+/// Returns the files that the `mod name;` lines of this file may mean.
 fn named_files(source: &Source, is_start: bool) -> BTreeSet<String> {
     let (directory, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let stem = file.trim_end_matches(".rs");
@@ -87,7 +87,7 @@ fn attribute_path(line: &str) -> Option<&str> {
     after.split('"').nth(1)
 }
 
-/// The name in `mod name;`, with any visibility before it.
+/// Returns the name in `mod name;`, with any visibility before it.
 fn declared_module(line: &str) -> Option<&str> {
     let declaration = line.trim().strip_suffix(';')?;
     let (before, name) = declaration.rsplit_once("mod ")?;

@@ -40,13 +40,14 @@ impl Source {
         }
     }
 
-    /// Line numbers (from 1) and code of every line.
+    /// Returns line numbers (from 1) and code of every line.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.iter().enumerate().map(|(index, line)| (index + 1, line.as_str()))
     }
 }
 
-/// Whole files that never ship: test, example, bench and fuzz directories, and `tests.rs` beside its module.
+/// Returns true for whole files that never ship: test, example, bench and fuzz directories, and `tests.rs`
+/// beside its module.
 pub(crate) fn is_test_path(path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').collect();
     let file = parts.pop().unwrap_or_default();
@@ -75,7 +76,7 @@ fn classify(text: &[char]) -> Vec<Kind> {
     kinds
 }
 
-/// The kind and length of what begins here. Quotes count as text.
+/// Returns the kind and length of what begins here. Quotes count as text.
 fn next_piece(rest: &[char], follows_word: bool) -> (Kind, usize) {
     match rest {
         ['/', '/', ..] => (Kind::Comment, find(rest, '\n').unwrap_or(rest.len())),
@@ -133,7 +134,7 @@ fn char_or_lifetime(rest: &[char]) -> (Kind, usize) {
     }
 }
 
-/// The length of a raw string whose hashes or quote begin at `prefix`, if there is one.
+/// Returns the length of a raw string whose hashes or quote begin at `prefix`, if there is one.
 fn raw_string(rest: &[char], prefix: usize) -> Option<usize> {
     let hashes = rest[prefix..].iter().take_while(|character| **character == '#').count();
     let body = prefix + hashes + 1;
@@ -171,7 +172,7 @@ fn test_lines(path: &str, code: &[String]) -> Vec<bool> {
     marks
 }
 
-/// The line on which the item that begins at `start` ends.
+/// Returns the line on which the item that begins at `start` ends.
 pub(crate) fn end_of_item(code: &[String], start: usize) -> usize {
     let mut depth = 0usize;
     for (index, line) in code.iter().enumerate().skip(start) {

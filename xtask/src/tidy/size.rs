@@ -14,14 +14,14 @@ pub(crate) const FUNCTION_WALL: usize = 80;
 /// Files over the wall with their recorded length. Entries leave this list; none joins it.
 pub(crate) const EXCEPTIONS: &[(&str, usize)] = &[];
 
-/// Both walls for one file.
+/// Checks both walls for one file.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = long_functions(source);
     findings.extend(long_file(source, EXCEPTIONS));
     findings
 }
 
-/// The number of lines that ship: everything outside tests except blank lines at the end.
+/// Returns the number of lines that ship: everything outside tests except blank lines at the end.
 pub(crate) fn production_lines(source: &Source) -> usize {
     let is_blank =
         |index: usize| source.literal[index].trim().is_empty() && source.comment[index].trim().is_empty();

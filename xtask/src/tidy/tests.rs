@@ -7,14 +7,14 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     Tree { files: files.iter().map(|(path, text)| File::new(path, text)).collect() }
 }
 
-/// The rules that fire on one file placed at `path`, without those that concern the whole tree.
+/// Returns the rules that fire on one file placed at `path`, without those that concern the whole tree.
 fn rules_at(path: &str, text: &str) -> Vec<&'static str> {
     let tree = tree(&[(path, text)]);
     let whole_tree = ["protocol", "unreached", "methods", "fields", "shared-name"];
     check(&tree).into_iter().map(|finding| finding.rule).filter(|rule| !whole_tree.contains(rule)).collect()
 }
 
-/// The rules that fire on a shipped file of the engine with this body.
+/// Returns the rules that fire on a shipped file of the engine with this body.
 fn rules(body: &str) -> Vec<&'static str> {
     rules_at("crates/engine/src/waits.rs", &format!("//! Owns waits.\n{body}"))
 }
@@ -258,7 +258,7 @@ fn the_repository_is_tidy() {
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
-/// The findings of one rule that concerns the whole tree.
+/// Returns the findings of one rule that concerns the whole tree.
 fn findings_of(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
     let found = check(&tree(files));
     found.into_iter().filter(|finding| finding.rule == rule).map(|finding| finding.advice).collect()

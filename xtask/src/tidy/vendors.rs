@@ -26,7 +26,7 @@ const ALLOWED: &[&str] = &[
 /// Lists of other people's packages, written by tools.
 const GENERATED: &[&str] = &["Cargo.lock", "package-lock.json"];
 
-/// Every line of a text file outside the allowed places.
+/// Checks every line of a text file outside the allowed places.
 pub(crate) fn check(file: &super::File) -> Vec<Finding> {
     let path = file.path.as_str();
     let is_generated = GENERATED.iter().any(|name| path.ends_with(name));

@@ -38,7 +38,7 @@ impl Row {
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
-    /// The table that a document has.
+    /// Returns the table that a document has.
     pub(super) fn in_text(text: &str) -> Result<Self, String> {
         let (_, table, _) = parts(text)?;
         let mut lines = table.lines().filter(|line| line.starts_with('|'));
@@ -53,7 +53,7 @@ impl Table {
         Ok(Self(rows.collect()))
     }
 
-    /// The same with these rows in place of those of the same versions.
+    /// Returns the same with these rows in place of those of the same versions.
     pub(super) fn with(mut self, rows: Vec<Row>) -> Self {
         for row in rows {
             self.0.retain(|known| (&known.name, &known.version) != (&row.name, &row.version));
@@ -63,7 +63,7 @@ impl Table {
         self
     }
 
-    /// The table in Markdown.
+    /// Returns the table in Markdown.
     pub(super) fn text(&self) -> String {
         let mut heads: Vec<&str> = Vec::new();
         for (scenario, _) in self.0.iter().flat_map(|row| &row.scenarios) {
@@ -85,14 +85,14 @@ impl Table {
         text
     }
 
-    /// The document with this table.
+    /// Returns the document with this table.
     pub(super) fn put_into(&self, text: &str) -> Result<String, String> {
         let (before, _, after) = parts(text)?;
         Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", self.text()))
     }
 }
 
-/// What stands before the table, the table, and what stands behind it.
+/// Returns what stands before the table, the table, and what stands behind it.
 fn parts(text: &str) -> Result<(&str, &str, &str), String> {
     let (before, rest) = text.split_once(BEGIN).ok_or("the mark at the table's begin is missing")?;
     let (table, after) = rest.split_once(END).ok_or("the mark at the table's end is missing")?;

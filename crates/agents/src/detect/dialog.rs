@@ -58,7 +58,7 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     Some(evidence(spec, dialog))
 }
 
-/// The text of the dialog. If its first row has left the screen, the rest is marked as cut.
+/// Returns the text of the dialog. If its first row has left the screen, the rest is marked as cut.
 fn body(spec: &DialogSpec, head: &str, rest: Option<&str>) -> String {
     let Some(pattern) = &spec.body else { return String::new() };
     let found = pattern.captures(head);
@@ -124,7 +124,7 @@ struct LineReader<'a> {
     all: &'a [String],
 }
 
-/// The lowest block of option rows.
+/// Returns the lowest block of option rows.
 fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option<Choice> {
     let mut block: Vec<OptionLine> = Vec::new();
     for row in region.clone().rev() {
@@ -151,7 +151,7 @@ fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option
     Some(Choice { rows, options })
 }
 
-/// All options of a list whose labels are known, when the screen shows only a part of them.
+/// Returns all options of a list whose labels are known, when the screen shows only a part of them.
 fn whole_list(all: &[String], block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     let start = all.iter().position(|label| block.first().is_some_and(|first| first.label == *label))?;
     let is_part = block.iter().zip(all.get(start..)?).all(|(line, label)| line.label == *label);
@@ -199,7 +199,7 @@ fn continues(row: &str, column: usize) -> bool {
     row.chars().position(|character| !is_frame(character)).is_some_and(|first| first >= column)
 }
 
-/// The options with the keys that choose them; `None` when the screen does not show which keys do.
+/// Returns the options with the keys that choose them; `None` when the screen does not show which keys do.
 fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     let pointer = block.iter().position(|option| option.is_pointed_at);
     let keys = |index: usize, option: &OptionLine| -> Option<Vec<String>> {
@@ -217,7 +217,7 @@ fn pressed(press: Press, block: &[OptionLine]) -> Option<Vec<DialogOption>> {
     block.iter().enumerate().map(named).collect()
 }
 
-/// The keys that move a pointer to an option, then enter.
+/// Returns the keys that move a pointer to an option, then enter.
 fn moves(from: usize, to: usize, [back, forth]: [&str; 2]) -> Vec<String> {
     let key = if to < from { back } else { forth };
     let mut keys = vec![key.to_owned(); from.abs_diff(to)];
@@ -267,7 +267,7 @@ fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: 
     below <= usize::from(spec.below) && (spec.keeps_composer || !is_above_composer)
 }
 
-/// The dialog's first row, if the manifest describes it and it is on the screen.
+/// Returns the dialog's first row, if the manifest describes it and it is on the screen.
 fn begin(spec: &DialogSpec, rows: &Rows, mut head: Range<usize>) -> Option<usize> {
     let begin = spec.begin.as_ref()?;
     head.rfind(|row| begin.is_in(rows.row(*row)))
@@ -282,7 +282,7 @@ fn one_line(text: &str) -> String {
     shortened(&words.join(" "), LABEL_MAX)
 }
 
-/// The rows of a text without frames and without the rows to skip.
+/// Returns the rows of a text without frames and without the rows to skip.
 fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
     let says = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
     let rows = text.lines().filter(says).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());

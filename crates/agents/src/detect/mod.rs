@@ -211,13 +211,13 @@ impl std::fmt::Debug for Detector {
     }
 }
 
-/// A screen's text without the program's chrome.
+/// Returns a screen's text without the program's chrome.
 #[must_use]
 pub fn trim(manifest: &Manifest, text: &str) -> String {
     manifest.trim.apply(text)
 }
 
-/// Every contradiction in a manifest's tables about its screen.
+/// Returns every contradiction in a manifest's tables about its screen.
 #[must_use]
 pub fn spec_faults(manifest: &Manifest) -> Vec<DetectError> {
     let rules = manifest.rule.iter().filter_map(RuleSpec::fault);
@@ -238,7 +238,7 @@ impl RuleSpec {
         self.pattern.is_in(text) && !self.not.as_ref().is_some_and(|not| not.is_in(text))
     }
 
-    /// What it says.
+    /// Returns the evidence of a rule that matches.
     fn evidence(&self, source: Source, text: &str) -> Evidence {
         let mut evidence = Evidence::new(source, self.id.clone(), self.verdict.state());
         evidence.kind = self.kind.map(Into::into);
@@ -258,7 +258,7 @@ impl RuleSpec {
 }
 
 impl BackgroundSpec {
-    /// How many of them run, by the text of their region.
+    /// Returns how many of them run, by the text of their region.
     fn count(&self, text: &str) -> u32 {
         self.pattern
             .last_captures(text)

@@ -36,12 +36,12 @@ impl Pattern {
             .map_err(|error| PatternError { pattern: source.to_owned(), reason: reason_of(&error) })
     }
 
-    /// The compiled pattern. Compiling cannot fail here: [`Pattern::new`] has done it once.
+    /// Returns the compiled pattern. Compiling cannot fail here: [`Pattern::new`] has done it once.
     fn regex(&self) -> Option<&Regex> {
         self.compiled.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
 
-    /// As it was written.
+    /// Returns the pattern as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -53,19 +53,19 @@ impl Pattern {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Its first occurrence.
+    /// Returns its first occurrence.
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
         self.regex()?.captures(text)
     }
 
-    /// Its last occurrence of those that do not overlap.
+    /// Returns its last occurrence of those that do not overlap.
     pub(crate) fn last_captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
         let regex = self.regex()?;
         let last = regex.find_iter(text).last()?;
         regex.captures_at(text, last.start())
     }
 
-    /// All occurrences that do not overlap.
+    /// Returns all occurrences that do not overlap.
     pub(crate) fn captures_iter<'p, 't>(
         &'p self,
         text: &'t str,
@@ -73,12 +73,12 @@ impl Pattern {
         self.regex().into_iter().flat_map(move |regex| regex.captures_iter(text))
     }
 
-    /// A row without what the pattern finds in it.
+    /// Returns a row without what the pattern finds in it.
     pub(crate) fn cut_from<'t>(&self, row: &'t str) -> Cow<'t, str> {
         self.regex().map_or(Cow::Borrowed(row), |regex| regex.replace_all(row, ""))
     }
 
-    /// A text without every occurrence.
+    /// Returns a text without every occurrence.
     pub(crate) fn erased<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         match self.regex().map(|regex| regex.replace_all(&text, "")) {
             None | Some(Cow::Borrowed(_)) => text,
@@ -104,7 +104,7 @@ pub struct PatternError {
     reason: String,
 }
 
-/// The last line of the compiler's error; the lines before it repeat the pattern.
+/// Returns the last line of the compiler's error; the lines before it repeat the pattern.
 fn reason_of(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim();

@@ -75,8 +75,8 @@ impl Reports {
         self.opinion()
     }
 
-    /// The record that stands for the program: its own, or, if it reports only under names, those that are no
-    /// part of another.
+    /// Returns the record that stands for the program: its own, or, if it reports only under names, those
+    /// that are no part of another.
     fn speaker(&self) -> Option<&StatusReport> {
         let speakers = self.records.iter().filter(|(id, _)| !self.is_part(id)).map(|(_, record)| record);
         speakers.max_by_key(|record| weight(record.state))
@@ -86,7 +86,7 @@ impl Reports {
         if self.records.contains_key("") { !id.is_empty() } else { id.contains('/') }
     }
 
-    /// The evidence of the program's record; parts that work count as background.
+    /// Returns the evidence of the program's record; parts that work count as background.
     fn opinion(&self) -> StreamEvidence {
         let Some(speaker) = self.speaker() else {
             return StreamEvidence::Withdrawn(Source::ProgramStatus);
@@ -155,7 +155,8 @@ fn kind_of(report: &StatusReport) -> Option<BlockedKind> {
     }
 }
 
-/// What progress means: by the manifest's rules, or else a moving bar is work and no bar means nothing.
+/// Returns what progress means: by the manifest's rules, or else a moving bar is work and no bar means
+/// nothing.
 fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
     let (word, state) = match progress {
         Progress::None => ("none", None),

@@ -25,24 +25,24 @@ impl Rows {
         Self { text, starts }
     }
 
-    /// How many rows there are.
+    /// Returns how many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The text of some rows, without the last one's end.
+    /// Returns the text of some rows, without the last one's end.
     pub(crate) fn text(&self, rows: &Range<usize>) -> &str {
         let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
         let end = self.starts.get(rows.end).map_or(self.text.len(), |next| next.saturating_sub(1));
         self.text.get(start..end.max(start)).unwrap_or_default()
     }
 
-    /// One row.
+    /// Returns one row.
     pub(crate) fn row(&self, row: usize) -> &str {
         self.text(&(row..row + 1))
     }
 
-    /// The rows of a region; empty for the title and for what is not on the screen.
+    /// Returns the rows of a region; empty for the title and for what is not on the screen.
     pub(crate) fn region(&self, region: Region, composer: Option<usize>) -> Range<usize> {
         let all = self.len();
         match region {
@@ -55,14 +55,14 @@ impl Rows {
         }
     }
 
-    /// The lowest rows with text above a row: full-screen programs leave a gap between their output and their
-    /// composer.
+    /// Returns the lowest rows with text above a row: full-screen programs leave a gap between their output
+    /// and their composer.
     fn above(&self, row: usize, count: usize) -> Range<usize> {
         let with_text = (0..row).rev().filter(|above| !self.row(*above).trim().is_empty());
         with_text.take(count).last().unwrap_or(row)..row
     }
 
-    /// The row of the screen for an offset into the text of some rows.
+    /// Returns the row of the screen for an offset into the text of some rows.
     pub(crate) fn row_at(&self, rows: &Range<usize>, offset: usize) -> usize {
         let start = self.starts.get(rows.start).copied().unwrap_or(self.text.len());
         self.starts.partition_point(|row| *row <= start + offset).saturating_sub(1)
@@ -107,13 +107,13 @@ impl StyledRow {
         self.shown(part).all(|cell| cell.style.attributes.contains(Attributes::DIM))
     }
 
-    /// The background that most of the row has.
+    /// Returns the background that most of the row has.
     pub(crate) fn ground(&self) -> Option<Color> {
         let count = |ground: Color| self.cells.iter().filter(|(_, cell)| ground_of(cell) == ground).count();
         self.cells.iter().map(|(_, cell)| ground_of(cell)).max_by_key(|ground| count(*ground))
     }
 
-    /// The background at an offset of the row's text.
+    /// Returns the background at an offset of the row's text.
     pub(crate) fn ground_at(&self, offset: usize) -> Option<Color> {
         self.cells.iter().find(|(at, cell)| *at == offset && cell.width > 0).map(|(_, cell)| ground_of(cell))
     }
@@ -128,7 +128,7 @@ impl StyledRow {
     }
 }
 
-/// The visible background of a cell.
+/// Returns the visible background of a cell.
 fn ground_of(cell: &Cell) -> Color {
     if cell.style.attributes.contains(Attributes::INVERSE) { cell.style.fg } else { cell.style.bg }
 }

@@ -65,7 +65,7 @@ pub enum RuleState {
 }
 
 impl RuleState {
-    /// The state; `None` keeps the previous one.
+    /// Returns the state; `None` keeps the previous one.
     #[must_use]
     pub fn state(self) -> Option<AgentState> {
         match self {

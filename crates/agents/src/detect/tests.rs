@@ -274,7 +274,7 @@ fn a_dialog_is_found_at_every_size() {
     }
 }
 
-/// The evidence from sequences that a program writes, in order.
+/// Returns the evidence from sequences that a program writes, in order.
 fn heard(detector: &mut Detector, bytes: &str) -> Vec<StreamEvidence> {
     let mut screen = screen(bytes);
     screen.take_facts().iter().filter_map(|fact| detector.hear(fact)).collect()
@@ -402,7 +402,7 @@ fn a_manifest_that_contradicts_itself_is_refused_with_the_reason() {
     assert!(keys.starts_with("`permission`: no key is called"), "{keys}");
 }
 
-/// The probe and every built-in manifest, compiled once.
+/// Returns the probe and every built-in manifest, compiled once.
 fn manifests() -> &'static [Manifest] {
     static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
         let catalogue = crate::Catalogue::built_in();

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use super::spec::Trim;
 
 impl Trim {
-    /// The text without the rows and blocks that are not worth reading; several blank rows become one.
+    /// Returns the text without the rows and blocks that are not worth reading; several blank rows become
+    /// one.
     #[must_use]
     pub fn apply(&self, text: &str) -> String {
         let text = self.blocks.iter().fold(Cow::Borrowed(text), |text, block| block.erased(text));

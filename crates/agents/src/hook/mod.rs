@@ -112,7 +112,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
     }
 }
 
-/// The output of the hook for its vendor; `None` prints nothing, and the agent continues as it would.
+/// Returns the output of the hook for its vendor; `None` prints nothing, and the agent continues as it would.
 #[must_use]
 pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Option<Value> {
     let answers = &manifest.hooks.as_ref()?.answer;
@@ -157,7 +157,7 @@ fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
     Some(Evidence { kind: spec.kind, message, dialog, max_age_ms: spec.max_age_ms, ..known })
 }
 
-/// The options of a question, with the keys that choose them in the vendor's form.
+/// Returns the options of a question, with the keys that choose them in the vendor's form.
 fn options(choices: &ChoicesSpec, payload: &Value) -> Vec<DialogOption> {
     let Some(listed) = choices.list.texts(payload).filter(|listed| !listed.is_empty()) else {
         let names = vec!["1".to_owned(), "text".to_owned()];
@@ -184,13 +184,13 @@ fn moment(spec: &EventSpec, payload: &Value) -> EventMoment {
     }
 }
 
-/// Safe to show, in one line.
+/// Returns the text safe to show, in one line.
 fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     shortened(&Printable(&words).to_text(), LONGEST_LINE)
 }
 
-/// Safe to show, line by line.
+/// Returns the text safe to show, line by line.
 fn body(text: &str) -> String {
     let lines: Vec<String> =
         text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();

@@ -206,18 +206,18 @@ pub enum MomentWord {
 pub struct Pointer(String);
 
 impl Pointer {
-    /// The non-empty text at this place, if there is one.
+    /// Returns the non-empty text at this place, if there is one.
     pub(crate) fn text(&self, payload: &Value) -> Option<String> {
         payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// The texts of the list at this place.
+    /// Returns the texts of the list at this place.
     pub(crate) fn texts(&self, payload: &Value) -> Option<Vec<String>> {
         let list = payload.pointer(&self.0)?.as_array()?;
         Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
-    /// The number at this place, or the length of a list there.
+    /// Returns the number at this place, or the length of a list there.
     pub(crate) fn count(&self, payload: &Value) -> Option<u32> {
         let counted = match payload.pointer(&self.0)? {
             Value::Array(list) => u64::try_from(list.len()).ok(),

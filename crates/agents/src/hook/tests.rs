@@ -25,7 +25,7 @@ fn readings(name: &str, recorded: &str) -> Vec<Reading> {
     payloads(recorded).iter().map(|payload| read(&manifest, None, payload)).collect()
 }
 
-/// One line for each payload: the event, the rule with its state, and the moment.
+/// Returns one line for each payload: the event, the rule with its state, and the moment.
 fn told(name: &str, recorded: &str) -> Vec<String> {
     let line = |reading: &Reading| {
         let evidence = reading.evidence.as_ref();

@@ -14,7 +14,7 @@ pub(super) const QUICK_HOOK_S: u64 = 30;
 /// The time limit of a hook that waits for a person, in seconds: longer than any request waits in the inbox.
 pub(super) const PARKED_HOOK_S: u64 = 86_400;
 
-/// The hook configuration for the vendor.
+/// Returns the hook configuration for the vendor.
 pub(super) fn hook_document(
     hooks: &Hooks,
     places: &Places<'_>,
@@ -48,7 +48,7 @@ pub(super) fn hook_document(
     Ok(json!({ hooks.under.as_str(): table }))
 }
 
-/// The time limit of an event's hook, in the vendor's unit.
+/// Returns the time limit of an event's hook, in the vendor's unit.
 fn limit(hooks: &Hooks, event: &str, parks_permissions: bool) -> u64 {
     let specs = || hooks.event.iter().filter(|spec| spec.event == event);
     let asks = |spec: &EventSpec| spec.moment == MomentWord::PermissionAsked;
@@ -60,7 +60,7 @@ fn limit(hooks: &Hooks, event: &str, parks_permissions: bool) -> u64 {
     }
 }
 
-/// The command that the vendor's shell runs at an event.
+/// Returns the command that the vendor's shell runs at an event.
 fn command(qd: &str, event: Option<&str>) -> String {
     let qd = shell_word(qd);
     event.map_or_else(|| format!("{qd} hook"), |event| format!("{qd} hook --event {}", shell_word(event)))
@@ -75,7 +75,7 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Returns `PreToolUse` as `pre_tool_use`.
 fn underscored(event: &str) -> String {
     event.char_indices().fold(String::new(), |mut name, (at, c)| {
         if c.is_ascii_uppercase() && at > 0 {
@@ -86,7 +86,7 @@ fn underscored(event: &str) -> String {
     })
 }
 
-/// SHA-256 over the JSON of an identity: keys in order, no spaces.
+/// Returns SHA-256 over the JSON of an identity: keys in order, no spaces.
 fn hash(identity: &Value) -> String {
     Sha256::digest(identity.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

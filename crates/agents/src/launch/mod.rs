@@ -118,8 +118,8 @@ pub enum PlanError {
     Path(PathBuf),
 }
 
-/// What a launch on this machine lacks, one sentence each: the version is too old, or the program does not
-/// read the files that a launch writes.
+/// Returns what a launch on this machine lacks, one sentence each: the version is too old, or the program
+/// does not read the files that a launch writes.
 #[must_use]
 pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: bool) -> Vec<String> {
     let mut found: Vec<String> =
@@ -177,7 +177,7 @@ pub fn plan(input: &LaunchInput<'_>) -> Result<Plan, PlanError> {
     })
 }
 
-/// The words of one launch in order: program, subcommand, its own, injected, session, the user's.
+/// Returns the words of one launch in order: program, subcommand, its own, injected, session, the user's.
 fn argv(
     input: &LaunchInput<'_>,
     session: &SessionWords,
@@ -196,7 +196,7 @@ fn argv(
     if argv.is_empty() { Err(PlanError::NoProgram(input.manifest.name.clone())) } else { Ok(argv) }
 }
 
-/// The words that choose the model and the mode.
+/// Returns the words that choose the model and the mode.
 fn chosen_words(input: &LaunchInput<'_>) -> Result<Vec<String>, PlanError> {
     let (choices, mut words) = (&input.manifest.choices, Vec::new());
     if let Some(model) = input.model {

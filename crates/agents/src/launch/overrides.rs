@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// One `dotted.key=value` for each value of the document.
+/// Returns one `dotted.key=value` for each value of the document.
 pub(super) fn overrides(document: &Value) -> Vec<String> {
     let mut pairs = Vec::new();
     if let Value::Object(table) = document {
@@ -27,7 +27,7 @@ fn collect(table: &Map<String, Value>, path: &str, pairs: &mut Vec<String>) {
     }
 }
 
-/// A value as TOML in one line.
+/// Returns a value as TOML in one line.
 fn toml_text(value: &Value) -> String {
     match value {
         // TOML has no null; an empty text is the nearest value.

@@ -10,7 +10,7 @@ use crate::{Catalogue, Layer};
 
 const FRESH: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
-/// The plan for some words of the user.
+/// Returns the plan for some words of the user.
 fn planned(name: &str, words: &[&str], change: impl Fn(&mut LaunchInput<'_>)) -> Result<Plan, PlanError> {
     planned_from(&Catalogue::built_in(), name, words, change)
 }
@@ -49,7 +49,7 @@ fn argv(name: &str, words: &[&str], change: impl Fn(&mut LaunchInput<'_>)) -> Ve
     planned(name, words, change).unwrap().argv
 }
 
-/// The words after the injected ones.
+/// Returns the words after the injected ones.
 fn tail(argv: &[String], count: usize) -> Vec<&str> {
     argv[argv.len() - count..].iter().map(String::as_str).collect()
 }

@@ -18,7 +18,8 @@ pub struct Now {
     pub offset_s: i32,
 }
 
-/// The instant a JSON value names: seconds or milliseconds since the epoch, or a date and time in ISO 8601.
+/// Returns the instant a JSON value names: seconds or milliseconds since the epoch, or a date and time in ISO
+/// 8601.
 #[must_use]
 pub(crate) fn instant(value: &Value) -> Option<u64> {
     if let Some(number) = value.as_u64() {
@@ -27,8 +28,8 @@ pub(crate) fn instant(value: &Value) -> Option<u64> {
     iso(value.as_str()?)
 }
 
-/// The next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026 2:39
-/// AM`.
+/// Returns the next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026
+/// 2:39 AM`.
 #[must_use]
 pub(crate) fn at(text: &str, now: Now) -> Option<u64> {
     let tokens = tokens(text);
@@ -46,7 +47,7 @@ pub(crate) fn at(text: &str, now: Now) -> Option<u64> {
     u64::try_from(day * DAY_S + time - offset).ok()?.checked_mul(SECOND_MS)
 }
 
-/// The instant after a wait: `59m 55s`, `2 hours`, `1d 3h`.
+/// Returns the instant after a wait: `59m 55s`, `2 hours`, `1d 3h`.
 #[must_use]
 pub(crate) fn after(text: &str, now: Now) -> Option<u64> {
     let tokens = tokens(text);
@@ -89,7 +90,7 @@ impl Token {
     }
 }
 
-/// Numbers, words in lower case and colons; everything else only separates them.
+/// Returns numbers, words in lower case and colons; everything else only separates them.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -110,7 +111,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The time of day, in seconds.
+/// Returns the time of day, in seconds.
 fn clock(tokens: &[Token]) -> Option<i64> {
     (0..tokens.len()).find_map(|from| {
         let tokens = tokens.get(from..)?;
@@ -134,7 +135,7 @@ fn clock(tokens: &[Token]) -> Option<i64> {
     })
 }
 
-/// Month, day and year, where the text has them.
+/// Returns month, day and year, where the text has them.
 fn date(tokens: &[Token]) -> Option<(i64, i64, Option<i64>)> {
     let found = tokens.iter().enumerate().find_map(|(at, token)| Some((at, month(token)?)));
     let (at, month) = found?;
@@ -152,7 +153,7 @@ fn month(token: &Token) -> Option<i64> {
     i64::try_from(at + 1).ok()
 }
 
-/// The next such day, today included.
+/// Returns the next such day, today included.
 fn next_day(month: i64, day: i64, today: i64) -> i64 {
     let year = 1970 + today.div_euclid(365);
     let candidates = (year - 2..=year + 2).map(|year| days(year, month, day));
@@ -168,7 +169,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     365 * year + leap_days + before_month + day - 1 - 719_468
 }
 
-/// `2026-11-16T01:52:58.711Z`, with any offset; a date without one is in UTC.
+/// Parses `2026-11-16T01:52:58.711Z`, with any offset; a date without one is in UTC.
 fn iso(text: &str) -> Option<u64> {
     let (date, time) = text.trim().split_once(['T', ' '])?;
     let mut date = date.split('-').map(|part| part.parse::<i64>().ok());

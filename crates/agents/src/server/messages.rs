@@ -81,7 +81,7 @@ pub fn has_prompt(spec: &ServerSpec, answer: &Value, text: &str, since: u64) -> 
     answer.as_array().is_some_and(|messages| messages.iter().any(is_it))
 }
 
-/// The ids of the prompts in a response, oldest first.
+/// Returns the ids of the prompts in a response, oldest first.
 pub(super) fn prompts(spec: &MessagesSpec, answer: &Value) -> Vec<String> {
     let messages = answer.as_array().into_iter().flatten();
     let prompts = messages.filter(|message| spec.prompt.holds(message));

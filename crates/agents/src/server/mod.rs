@@ -115,19 +115,19 @@ impl ServerReader {
         })
     }
 
-    /// The session that is the agent's.
+    /// Returns the session that is the agent's.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// The agent's text since the newest prompt.
+    /// Returns the agent's text since the newest prompt.
     #[must_use]
     pub fn text(&self) -> &str {
         self.now.text()
     }
 
-    /// The agent's open requests, oldest first.
+    /// Returns the agent's open requests, oldest first.
     #[must_use]
     pub fn asks(&self) -> &[PendingRequest] {
         self.now.asks()
@@ -324,7 +324,7 @@ impl ServerReader {
         }
     }
 
-    /// The items of a response as events.
+    /// Returns the items of a response as events.
     fn as_events(&self, look: &LookSpec, answer: &Value) -> Vec<Value> {
         let event = |session: Option<&str>, item: Value| {
             let mut event = Value::Null;

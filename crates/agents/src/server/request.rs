@@ -15,7 +15,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -56,15 +56,15 @@ pub struct PendingRequest {
 }
 
 impl ServerRequest {
-    /// A GET request for a path.
+    /// Returns a GET request for a path.
     pub(crate) fn get(path: &str) -> Option<Self> {
         let path = plain(path.to_owned())?;
         Some(Self { method: Method::Get, path, body: None, is_for_show: false })
     }
 }
 
-/// The requests that deliver a prompt to a session, in order; `None` when the vendor's server accepts no
-/// prompts.
+/// Returns the requests that deliver a prompt to a session, in order; `None` when the vendor's server accepts
+/// no prompts.
 #[must_use]
 pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<ServerRequest>> {
     let facts = json!({ "session": session, "text": text });
@@ -73,25 +73,25 @@ pub fn prompt(spec: &ServerSpec, session: &str, text: &str) -> Option<Vec<Server
     requests.filter(|requests| !requests.is_empty())
 }
 
-/// The request that starts a session.
+/// Returns the request that starts a session.
 #[must_use]
 pub fn begin(spec: &ServerSpec) -> Option<ServerRequest> {
     post(&spec.begin.as_ref()?.request, &json!({}))
 }
 
-/// The new session, from the response to [`begin`].
+/// Returns the new session, from the response to [`begin`].
 #[must_use]
 pub fn begun(spec: &ServerSpec, answer: &Value) -> Option<String> {
     spec.begin.as_ref()?.session.text(answer).map(str::to_owned)
 }
 
-/// The request that interrupts a session's turn.
+/// Returns the request that interrupts a session's turn.
 #[must_use]
 pub fn abort(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
     post(spec.abort.as_ref()?, &json!({ "session": session }))
 }
 
-/// The request that answers one of the agent's; `text` is added where the vendor accepts words.
+/// Returns the request that answers one of the agent's; `text` is added where the vendor accepts words.
 #[must_use]
 pub fn answer(spec: &ServerSpec, ask: &PendingRequest, answer: &str, text: &str) -> Option<ServerRequest> {
     let facts = json!({ "id": ask.id, "answer": answer, "text": text });

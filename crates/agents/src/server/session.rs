@@ -50,7 +50,7 @@ impl SessionSoFar {
         &self.text
     }
 
-    /// The newest prompts.
+    /// Returns the newest prompts.
     pub(super) fn prompts(&self) -> &[String] {
         &self.prompts
     }
@@ -63,12 +63,12 @@ impl SessionSoFar {
         self.asks.clear();
     }
 
-    /// The tokens in the context, those of the whole session, and the model.
+    /// Returns the tokens in the context, those of the whole session, and the model.
     pub(super) fn figures(&self) -> Option<(u64, u64, Option<&str>)> {
         Some((self.used?, self.total, self.model.as_deref()))
     }
 
-    /// The evidence: an open request, else a failure, else the status.
+    /// Returns the evidence: an open request, else a failure, else the status.
     pub(super) fn evidence(&self) -> Option<Evidence> {
         if let Some(ask) = self.asks.first() {
             let known = Evidence::new(Source::Server, ask.rule.clone(), Some(AgentState::Blocked));

@@ -38,7 +38,7 @@ fn play(reader: &mut ServerReader, stream: &str) -> Vec<ServerNews> {
     events(stream).iter().flat_map(|event| reader.event(event)).collect()
 }
 
-/// The states, in order.
+/// Returns the states, in order.
 fn states(news: &[ServerNews]) -> Vec<(&str, AgentState)> {
     let evidence = news.iter().filter_map(|one| match one {
         ServerNews::Evidence(evidence) => Some((evidence.rule.as_str(), evidence.state.unwrap())),
@@ -267,7 +267,7 @@ fn permissions_are_answered_by_name() {
     assert_eq!(reply("perhaps"), None);
 }
 
-/// A list of messages as the server returns it: role, time, text.
+/// Returns a list of messages as the server returns it: role, time, text.
 fn listed(messages: &[(&str, u64, &str)]) -> Value {
     let message = |(number, (role, made, text)): (usize, &(&str, u64, &str))| {
         let info = json!({ "id": format!("msg_{number}"), "role": role, "time": { "created": made } });
@@ -339,7 +339,7 @@ fn c18_a_prompt_that_was_there_before_begins_no_turn_when_it_is_told_again() {
     assert!(!reader.event(&again).contains(&ServerNews::PromptSubmitted));
 }
 
-/// An event of the agent's session.
+/// Returns an event of the agent's session.
 fn event(kind: &str, mut properties: Value) -> Value {
     properties["sessionID"] = json!(SESSION);
     json!({ "type": kind, "properties": properties })

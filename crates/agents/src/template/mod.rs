@@ -69,7 +69,7 @@ impl Placeholder {
         Self::Hash,
     ];
 
-    /// The word between the braces.
+    /// Returns the word between the braces.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl Template {
         Ok(Self { source: source.to_owned(), parts })
     }
 
-    /// As it stands in the manifest.
+    /// Returns the template as it stands in the manifest.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source

@@ -13,19 +13,19 @@ use serde_json::Value;
 pub struct Field(String);
 
 impl Field {
-    /// The value of the field; null counts as missing.
+    /// Returns the value of the field; null counts as missing.
     #[must_use]
     pub fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.pointer(&self.0).filter(|found| !found.is_null())
     }
 
-    /// The text of the field, unless it is empty.
+    /// Returns the text of the field, unless it is empty.
     #[must_use]
     pub fn text<'v>(&self, value: &'v Value) -> Option<&'v str> {
         self.of(value)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// The number in the field.
+    /// Returns the number in the field.
     #[must_use]
     pub fn count(&self, value: &Value) -> Option<u64> {
         self.of(value)?.as_u64()
@@ -57,7 +57,7 @@ impl TryFrom<String> for Field {
     }
 }
 
-/// The sum of these fields; `None` when all are missing.
+/// Returns the sum of these fields; `None` when all are missing.
 #[must_use]
 pub(crate) fn sum(fields: &[Field], value: &Value) -> Option<u64> {
     let counts = fields.iter().filter_map(|field| field.count(value));

@@ -46,7 +46,7 @@ pub struct FileLocation {
 }
 
 impl FileLocation {
-    /// The path, when the pattern allows only one.
+    /// Returns the path, when the pattern allows only one.
     #[must_use]
     pub fn only(&self) -> Option<PathBuf> {
         (!self.below.contains('*')).then(|| self.root.join(&self.below))
@@ -54,7 +54,7 @@ impl FileLocation {
 }
 
 impl Root {
-    /// The directory.
+    /// Returns the directory.
     #[must_use]
     pub fn directory(&self, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let moved = self.env.as_deref().and_then(env).filter(|path| path.starts_with('/'));
@@ -83,7 +83,7 @@ enum Step {
 }
 
 impl Way {
-    /// The file or files below this root; `None` while a placeholder is not known.
+    /// Returns the file or files below this root; `None` while a placeholder is not known.
     #[must_use]
     pub fn spot(&self, root: &Root, around: &AgentContext<'_>) -> Option<FileLocation> {
         let root = root.directory(around.env)?;
@@ -158,7 +158,8 @@ fn is_name(session: &str) -> bool {
         && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// A directory as vendors write it into a file name: everything but letters and digits becomes a dash.
+/// Returns a directory as vendors write it into a file name: everything but letters and digits becomes a
+/// dash.
 fn dashed(path: &Path) -> String {
     path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

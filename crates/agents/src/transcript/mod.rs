@@ -110,19 +110,19 @@ pub struct EndedTurn {
 }
 
 impl TranscriptNews {
-    /// The part that counts in a transcript that was written before the daemon watched it.
+    /// Returns the part that counts in a transcript that was written before the daemon watched it.
     #[must_use]
     pub fn past(self) -> Self {
         Self { context: self.context, session: self.session, ..Self::default() }
     }
 
-    /// The agent's last message in the last turn that ended.
+    /// Returns the agent's last message in the last turn that ended.
     #[must_use]
     pub fn final_text(&self) -> Option<&str> {
         self.turns.last().map(|turn| turn.text.as_str())
     }
 
-    /// How many turns ended.
+    /// Returns how many turns ended.
     #[must_use]
     pub fn turns_ended(&self) -> usize {
         self.turns.len()
@@ -161,13 +161,14 @@ impl TranscriptReader {
         news
     }
 
-    /// The agent's text since the newest prompt.
+    /// Returns the agent's text since the newest prompt.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.turn.text
     }
 
-    /// The agent's text since the newest prompt that was written in this span (milliseconds since the epoch).
+    /// Returns the agent's text since the newest prompt that was written in this span (milliseconds since the
+    /// epoch).
     #[must_use]
     pub fn text_since_prompt_in(&self, span: &RangeInclusive<u64>) -> Option<&str> {
         let is_inside = |turn: &&TurnSoFar| turn.prompted_at.is_some_and(|at| span.contains(&at));
@@ -175,7 +176,7 @@ impl TranscriptReader {
         (!turn.text.trim().is_empty()).then_some(turn.text.as_str())
     }
 
-    /// The agent's text in the turn before the newest prompt.
+    /// Returns the agent's text in the turn before the newest prompt.
     #[must_use]
     pub fn former_text(&self) -> &str {
         self.former.front().map_or("", |turn| &turn.text)
@@ -189,7 +190,7 @@ impl TranscriptReader {
         self.text_since_prompt_in(span).filter(|_| !is_newest)
     }
 
-    /// How full the context is, as far as it was read.
+    /// Returns how full the context is, as far as it was read.
     #[must_use]
     pub fn context(&self) -> Option<Context> {
         let Figures { used, said_window, model, total, .. } = &self.figures;
@@ -341,7 +342,7 @@ fn text_at<'v>(field: Option<&Field>, value: &'v Value) -> Option<&'v str> {
     field.and_then(|field| field.text(value))
 }
 
-/// Safe to show, in one line.
+/// Returns the text safe to show, in one line.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = Printable(&words).to_string();

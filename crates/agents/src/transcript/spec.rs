@@ -21,7 +21,7 @@ pub struct TranscriptSpec {
 }
 
 impl TranscriptSpec {
-    /// Where the transcript of this session is, or a pattern for the files one of which it is.
+    /// Returns where the transcript of this session is, or a pattern for the files one of which it is.
     #[must_use]
     pub fn spot(&self, around: &AgentContext<'_>) -> Option<FileLocation> {
         self.path.spot(&self.root, around)
@@ -111,7 +111,7 @@ pub enum TextSpec {
 }
 
 impl TextSpec {
-    /// The text, if there is any.
+    /// Returns the text, if there is any.
     pub(crate) fn of(&self, value: &Value) -> Option<String> {
         let text = match self {
             Self::Field(field) => field.text(value)?.to_owned(),

@@ -153,7 +153,7 @@ fn read_small(file: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(file).map_err(CliError::io(shown))
 }
 
-/// The agent's name: the file's, without its extension.
+/// Returns the agent's name: the file's, without its extension.
 fn stem(file: &Path) -> Result<String, CliError> {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     stem.map(str::to_owned).ok_or_else(|| CliError::usage("the file's name is the agent's name: NAME.toml"))

@@ -39,9 +39,9 @@ impl DaemonArgs {
     }
 }
 
-/// The directories of a daemon whose database is in memory. A person may have typed the flag with the usual
-/// directories: then it keeps everything in the runtime directory, away from the database's own daemon and
-/// its processes.
+/// Returns the directories of a daemon whose database is in memory. A person may have typed the flag with the
+/// usual directories: then it keeps everything in the runtime directory, away from the database's own daemon
+/// and its processes.
 fn places_without_database(places: Dirs) -> Dirs {
     if private_root(&places).is_some() {
         return places;

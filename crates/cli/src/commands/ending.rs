@@ -25,19 +25,19 @@ pub(crate) struct GraceArgs {
 }
 
 impl GraceArgs {
-    /// The grace in milliseconds, if one was given.
+    /// Returns the grace in milliseconds, if one was given.
     pub(crate) fn grace_ms(self) -> Option<u32> {
         let given = self.grace.map(|grace| u32::try_from(grace).unwrap_or(u32::MAX));
         if self.now { Some(0) } else { given }
     }
 
-    /// This grace with a signal that asks.
+    /// Returns this grace with a signal that asks.
     pub(crate) fn stop(self, signal: Option<i32>) -> Stop {
         Stop { signal, grace_ms: self.grace_ms() }
     }
 }
 
-/// A signal by name or number.
+/// Returns a signal by name or number.
 pub(crate) fn signal(text: &str) -> Result<i32, String> {
     let wrong = || "a signal is a name such as INT or a number from 1 to 64".to_owned();
     proto::stop::signal_number(text).ok_or_else(wrong)

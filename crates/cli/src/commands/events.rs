@@ -79,7 +79,7 @@ impl Names {
         self.0.get(&id).map_or_else(|| id.to_string(), Name::to_string)
     }
 
-    /// One event in one line.
+    /// Returns one event in one line.
     fn words(&mut self, event: &Event) -> String {
         match event {
             Event::Changed(process) => {

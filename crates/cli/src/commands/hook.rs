@@ -52,7 +52,7 @@ impl HookArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The answer for the agent's program; `None` when anything fails.
+    /// Returns the answer for the agent's program; `None` when anything fails.
     fn hand_over(self, places: Dirs) -> Option<Value> {
         let (steps, hear) = sync_channel(4);
         let watcher = steps.clone();
@@ -83,7 +83,7 @@ impl HookArgs {
     }
 }
 
-/// The next step, if it comes in time: with the answer when it is the last one.
+/// Returns the next step, if it comes in time: with the answer when it is the last one.
 fn reached(hear: &Receiver<Step>, within: Option<Duration>) -> Option<Option<Value>> {
     let step = match within {
         Some(within) => hear.recv_timeout(within).ok()?,

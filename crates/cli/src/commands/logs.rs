@@ -161,7 +161,7 @@ pub(super) fn tell_gap(from: u64, to: u64) {
     drop(writeln!(std::io::stderr(), "[{} bytes are gone]", to.saturating_sub(from)));
 }
 
-/// The result of a stream that this side has ended.
+/// Returns the result of a stream that this side has ended.
 pub(super) fn stopped(stop: StreamEnd) -> Result<ExitCode, CliError> {
     match stop {
         StreamEnd::Unread => Err(CliError::BrokenPipe),
@@ -179,7 +179,7 @@ pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, Cli
     Err(CliError::Own(Failure::new(ErrorCode::NotRunning, message)))
 }
 
-/// One JSON object per piece, with replacement characters for invalid UTF-8.
+/// Prints one JSON object per piece, with replacement characters for invalid UTF-8.
 fn print_chunk(context: &mut Context, chunk: Chunk, at_ms: Option<u64>) -> Result<(), CliError> {
     let value = match chunk {
         Chunk::Bytes { offset, bytes } => {

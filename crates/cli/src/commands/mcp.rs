@@ -62,7 +62,8 @@ impl McpArgs {
     }
 }
 
-/// The environment of a server. A private daemon is started now, if one is wanted: it lives as long as we do.
+/// Returns the environment of a server. A private daemon is started now, if one is wanted: it lives as long
+/// as we do.
 fn setup(context: &mut Context) -> Result<Setup, CliError> {
     let places =
         if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };

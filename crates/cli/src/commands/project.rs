@@ -23,7 +23,7 @@ impl ProjectArgs {
         self.project.is_some()
     }
 
-    /// The directory to send; `None` lets the daemon use the calling process's own.
+    /// Returns the directory to send; `None` lets the daemon use the calling process's own.
     pub(crate) fn directory(&self, connection: &mut Connection) -> Result<Option<String>, CliError> {
         match &self.project {
             None if is_inside(connection)? => Ok(None),

@@ -87,7 +87,7 @@ fn state_or_exit(process: &ProcessView, now: u64) -> String {
     }
 }
 
-/// Whether a process is ready; empty for those without a readiness check.
+/// Returns true if a process is ready; empty for those without a readiness check.
 fn ready(process: &ProcessView) -> String {
     match process.ready {
         Some(true) => "ready",
@@ -97,7 +97,7 @@ fn ready(process: &ProcessView) -> String {
     .to_owned()
 }
 
-/// An agent's state, its evidence, and how full its context is.
+/// Returns an agent's state, its evidence, and how full its context is.
 fn agent_words(process: &ProcessView, state: AgentState, now: u64) -> String {
     let Some(agent) = &process.agent else { return state.to_string() };
     let mut words = state.to_string();

@@ -208,7 +208,7 @@ fn print_note(words: &str) {
     drop(writeln!(std::io::stderr(), "[{words}]"));
 }
 
-/// Where the newest `limit` bytes begin; `None` when the list does not show it.
+/// Returns where the newest `limit` bytes begin; `None` when the list does not show it.
 fn newest(
     connection: &mut Connection,
     target: &Target,

@@ -201,7 +201,7 @@ impl Cast {
         self.out.flush()
     }
 
-    /// The text so far; an unfinished character at the end waits for its rest.
+    /// Returns the text so far; an unfinished character at the end waits for its rest.
     fn text(&mut self, bytes: &[u8]) -> String {
         self.partial.extend_from_slice(&self.filter.pass(bytes));
         let end = match std::str::from_utf8(&self.partial) {
@@ -214,7 +214,7 @@ impl Cast {
     }
 }
 
-/// Where an unfinished character at the end begins, in bytes that may have errors before it.
+/// Returns where an unfinished character at the end begins, in bytes that may have errors before it.
 fn unfinished_from(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     let starts = (tail..bytes.len()).filter(|at| bytes[*at] >= 0xc0);

@@ -115,7 +115,7 @@ fn print_trust(view: &TrustView, out: &mut Output) -> Result<(), CliError> {
     command_lines(&view.command).iter().try_for_each(|line| out.line(&format!("  {line}")))
 }
 
-/// A command line by line, with terminal control characters made visible.
+/// Returns a command line by line, with terminal control characters made visible.
 pub(crate) fn command_lines(command: &str) -> Vec<String> {
     command.split('\n').map(|line| Printable(line).to_string()).collect()
 }

@@ -9,7 +9,7 @@ use testkit::MarkedDaemon;
 
 use crate::crew;
 
-/// Every file and directory below a directory, itself included.
+/// Returns every file and directory below a directory, itself included.
 fn below(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![dir.to_owned()];
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -17,12 +17,12 @@ use proto::Size;
 use proto::agent::ItemKind;
 use testkit::{FakeAgents, Pty};
 
-/// A daemon with fake agents.
+/// Returns a daemon with fake agents.
 fn crew() -> FakeAgents {
     FakeAgents::start(env!("CARGO_BIN_EXE_qd"), env!("CARGO_BIN_EXE_qd-agent-test"))
 }
 
-/// A person's terminal, attached to a process that has shown this.
+/// Returns a person's terminal, attached to a process that has shown this.
 fn attach(crew: &FakeAgents, name: &str, shown: &[u8]) -> Pty {
     let mut pty = Pty::open(Size { cols: 80, rows: 24 });
     let variables = crew.variables();

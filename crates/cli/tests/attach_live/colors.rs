@@ -16,7 +16,7 @@ const ASKER: &str = "stty raw -echo; exec 3<&0; cat -v <&3 & \
                      trap 'printf \"\\033]11;?\\033\\\\\\\\\\033]4;1;?\\033\\\\\\\\\\033[?996n\\033[5n\"' USR1; printf ready; \
                      while :; do wait; done";
 
-/// A window whose terminal has these colours and is attached to `x` through this command.
+/// Returns a window whose terminal has these colours and is attached to `x` through this command.
 fn window(stage: &MarkedDaemon, command: &str, ground: Rgb, scheme: Scheme) -> Window {
     let script = format!("\"$0\" {command}; echo left; read -r line; echo \"shell:$line:\"");
     let (mut window, _) =
@@ -53,7 +53,7 @@ impl<'s> Asker<'s> {
         asker
     }
 
-    /// What the child printed before `needle`, which it prints next.
+    /// Returns what the child printed before `needle`, which it prints next.
     fn next(&mut self, needle: &[u8]) -> String {
         let mut length = self.from + 1;
         loop {

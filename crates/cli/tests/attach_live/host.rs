@@ -25,8 +25,8 @@ enum End {
     Terminated,
 }
 
-/// Everything that a terminal keeps besides its text, as the repaint of its blank screen. Saved modes are
-/// left out: `qd` uses the terminal's slots for them.
+/// Returns everything that a terminal keeps besides its text, as the repaint of its blank screen. Saved modes
+/// are left out: `qd` uses the terminal's slots for them.
 fn state(screen: &Screen) -> String {
     let mut copy = Screen::restore(&screen.checkpoint(Depth::Screen), Limits::default()).unwrap();
     copy.feed(b"\x1b[H\x1b[2J\x1b7");

@@ -10,7 +10,7 @@ fn settings(window: &Window) -> String {
     format!("{:?}", window.pty.settings())
 }
 
-/// The settings of an untouched terminal.
+/// Returns the settings of an untouched terminal.
 fn untouched() -> String {
     format!("{:?}", testkit::Pty::open(Size::DEFAULT).settings())
 }

@@ -65,7 +65,7 @@ impl Viewer {
     }
 }
 
-/// A child that prints what the test orders.
+/// Returns a child that prints what the test orders.
 fn told(stage: &MarkedDaemon) -> ScriptedChild {
     let scripted_child = ScriptedChild::new(stage.root(), "orders");
     stage.run("x", scripted_child.argv());

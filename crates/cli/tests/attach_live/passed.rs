@@ -21,19 +21,19 @@ use testkit::{DEADLINE, MarkedDaemon, Pty, Tail};
 use super::window::Window;
 use super::{running, runs_on_alone, sh, stage};
 
-/// The terminal as a file.
+/// Returns the terminal as a file.
 fn path(slave: &OwnedFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", slave.as_raw_fd())).unwrap()
 }
 
-/// How many descriptors of the daemon refer to this terminal.
+/// Returns how many descriptors of the daemon refer to this terminal.
 fn held_by_daemon(stage: &MarkedDaemon, window: &Window) -> usize {
     let terminal = path(&window.pty.slave());
     let entries = std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap();
     entries.flatten().filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|to| to == terminal)).count()
 }
 
-/// How many descriptors the daemon has; a few more or less come and go with connections.
+/// Returns how many descriptors the daemon has; a few more or less come and go with connections.
 fn descriptors(stage: &MarkedDaemon) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", stage.pid())).unwrap().count()
 }
@@ -47,12 +47,12 @@ fn until(window: &mut Window, what: &str, is_true: impl Fn(&Window) -> bool) {
     }
 }
 
-/// The number of unread keys.
+/// Returns the number of unread keys.
 fn unread(window: &Window) -> u64 {
     rustix::io::ioctl_fionread(window.pty.slave()).unwrap()
 }
 
-/// The child that a shell waits for.
+/// Returns the child that a shell waits for.
 fn child_of(shell: i32) -> i32 {
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
     children.split_whitespace().next().unwrap().parse().unwrap()

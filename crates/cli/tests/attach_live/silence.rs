@@ -46,7 +46,7 @@ fn until_raw(window: &mut Window, is_raw: bool) {
     }
 }
 
-/// The child that a shell waits for.
+/// Returns the child that a shell waits for.
 fn child_of(shell: i32) -> Pid {
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
     Pid::from_raw(children.split_whitespace().next().unwrap().parse().unwrap()).unwrap()

@@ -218,7 +218,7 @@ fn a8_a_viewer_that_never_reads_and_never_stops_asking_costs_bounded_memory() {
     late.until_shows("something to paint");
 }
 
-/// The daemon's resident memory in bytes.
+/// Returns the daemon's resident memory in bytes.
 fn resident(stage: &MarkedDaemon) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", stage.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

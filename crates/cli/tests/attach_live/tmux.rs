@@ -21,7 +21,8 @@ struct Tmux {
 }
 
 impl Tmux {
-    /// A session in which a shell runs `script`, with everything allowed that tmux forbids by default.
+    /// Returns a session in which a shell runs `script`, with everything allowed that tmux forbids by
+    /// default.
     fn start(stage: &MarkedDaemon, script: &str) -> Self {
         let (socket, piped) = (stage.root().join("host.tmux"), stage.root().join("host.bytes"));
         let tmux = Self { socket, piped };
@@ -84,7 +85,7 @@ impl Tmux {
         self.call(&[&["send-keys"], keys].concat());
     }
 
-    /// Everything that was written to the pane's terminal.
+    /// Returns everything that was written to the pane's terminal.
     fn written(&self) -> Vec<u8> {
         std::fs::read(&self.piped).unwrap_or_default()
     }

@@ -26,7 +26,7 @@ const ATTACH: [&str; 3] = [QD, "attach", "x"];
 /// After this long without a key accepted, the rest waits.
 const STILL: Duration = Duration::from_millis(500);
 
-/// What a terminal types when this many bytes are pasted; no two positions look alike.
+/// Returns what a terminal types when this many bytes are pasted; no two positions look alike.
 fn paste(length: usize) -> Vec<u8> {
     let mut bytes = b"\x1b[200~".to_vec();
     let mut line = 0;
@@ -45,7 +45,7 @@ struct Keyboard {
 }
 
 impl Keyboard {
-    /// At a terminal with this program, which is attached to `x` and has drawn `ready`.
+    /// Returns a keyboard at a terminal with this program, which is attached to `x` and has drawn `ready`.
     fn attached(stage: &MarkedDaemon, program: &[&str]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
@@ -98,7 +98,8 @@ impl Drop for Keyboard {
     }
 }
 
-/// A child that reads nothing until a line comes through `gate`, then a few pages at a time, into `got`.
+/// Returns a child that reads nothing until a line comes through `gate`, then a few pages at a time, into
+/// `got`.
 fn late_reader(length: usize) -> Vec<String> {
     let pages = length.div_ceil(65_536);
     sh(&format!(
@@ -162,7 +163,7 @@ fn a_paste_that_nobody_reads_delays_nobody_and_its_person_can_leave() {
     assert_eq!(other.detach().code(), Some(0));
 }
 
-/// A terminal with `qd attach x` in it, full of keys that are no longer read.
+/// Returns a terminal with `qd attach x` in it, full of keys that are no longer read.
 fn held_back(stage: &MarkedDaemon) -> Keyboard {
     let keyboard = Keyboard::attached(stage, &ATTACH);
     let taken = keyboard.type_keys(&paste(PASTE), STILL);
@@ -210,7 +211,7 @@ fn an_attachment_that_is_held_back_ends_with_the_child_and_costs_no_time_before(
     assert!(other.wait_exit().code().is_some());
 }
 
-/// The processor time a process has used, in hundredths of a second.
+/// Returns the processor time a process has used, in hundredths of a second.
 fn cpu_ticks(pid: i32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -48,7 +48,7 @@ impl Window {
         window
     }
 
-    /// What is visible.
+    /// Returns what is visible.
     pub(crate) fn text(&self) -> String {
         self.screen.text(Wraps::Keep).trim_end().to_owned()
     }

@@ -18,7 +18,7 @@ const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"]\nworking_dir = \"web\"\n
 const JOB: &str = "#!/bin/sh\nexec sleep 1000000\n";
 const LOOP: &str = "#!/bin/sh\necho reads\nread line\nexit 1\n";
 
-/// The same with other content, which leaves a trace.
+/// Returns the same with other content, which leaves a trace.
 fn evil(app: &Path) -> String {
     format!("#!/bin/sh\ntouch '{}'/ran\nexec sleep 1000000\n", app.display())
 }
@@ -33,7 +33,7 @@ fn workshop() -> (MarkedDaemon, std::path::PathBuf) {
     (stage, app)
 }
 
-/// The item that a refused restart opened.
+/// Returns the item that a refused restart opened.
 fn asked(inside: &mut Inside<'_>, name: &str) -> u64 {
     let (code, told) = inside.refused(&format!("restart {name}"));
     assert_eq!(code, "needs_trust", "{told}");

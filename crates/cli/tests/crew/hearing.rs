@@ -26,7 +26,7 @@ while (my $line = <I>) { syswrite(S, $line) == length($line) or die "not taken";
 while (my $line = <S>) { print O $line; }
 "#;
 
-/// A daemon with an agent called `sleeper`, and two projects.
+/// Returns a daemon with an agent called `sleeper`, and two projects.
 fn hall() -> (MarkedDaemon, PathBuf, PathBuf) {
     let daemon = TestDaemon::without_start(QD);
     let agents = daemon.places().config.join("agents");
@@ -65,7 +65,7 @@ impl Listener {
         listener
     }
 
-    /// The whole lines that have come.
+    /// Returns the whole lines that have come.
     fn lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.notes).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -109,7 +109,7 @@ fn pads(events: &[Event]) -> Vec<&str> {
     named.collect()
 }
 
-/// The owners of the announced timers.
+/// Returns the owners of the announced timers.
 fn owners(events: &[Event]) -> Vec<&str> {
     let named = events.iter().filter_map(|event| match event {
         Event::Timer(timer) => Some(timer.owner_name.as_str()),

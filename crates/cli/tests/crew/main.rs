@@ -20,7 +20,7 @@ use testkit::MarkedDaemon;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// A daemon, and beside it a project with these presets.
+/// Returns a daemon, and beside it a project with these presets.
 fn project(text: &str) -> (MarkedDaemon, PathBuf) {
     let stage = MarkedDaemon::start(QD);
     let app = stage.root().canonicalize().unwrap().join("app");
@@ -44,7 +44,7 @@ fn answer(stage: &MarkedDaemon, item: u64, choice: &str) {
     ask(stage, Request::Answer(GiveAnswer { item, choice: choice.to_owned() })).unwrap();
 }
 
-/// The items that wait for a person.
+/// Returns the items that wait for a person.
 fn items(stage: &MarkedDaemon) -> Vec<proto::agent::InboxItem> {
     match ask(stage, Request::Inbox(Empty {})).unwrap() {
         Reply::Inbox(items) => items,

@@ -31,7 +31,7 @@ fn append(name: &str, text: &str) -> PadAct {
     PadAct::Append { name: name.to_owned(), text: text.to_owned() }
 }
 
-/// The text, revision and author of a pad.
+/// Returns the text, revision and author of a pad.
 fn read(stage: &MarkedDaemon, app: &Path, name: &str) -> (String, u64, String) {
     match act(stage, app, PadAct::Read { name: name.to_owned(), revision: None }).unwrap() {
         PadOutcome::Text { content, revision, author, .. } => (content, revision, author),
@@ -46,7 +46,7 @@ fn history(stage: &MarkedDaemon, app: &Path, name: &str) -> Vec<PadEntry> {
     }
 }
 
-/// The directory of the one project that has pads.
+/// Returns the directory of the one project that has pads.
 fn folder(stage: &MarkedDaemon) -> PathBuf {
     let mut projects = std::fs::read_dir(stage.places().data.join("pads")).unwrap().flatten();
     projects.next().unwrap().path()
@@ -194,7 +194,7 @@ fn pads_survive_the_daemon_and_what_was_edited_meanwhile_is_seen() {
     assert_eq!(history(&stage, &app, "log").len(), acknowledged.len());
 }
 
-/// Nearly as much as a pad may hold, so that writing it takes a while.
+/// Returns nearly as much text as a pad may hold, so that writing it takes a while.
 fn long(word: &str) -> String {
     format!("{word}\n").repeat((1 << 20) / (word.len() + 1))
 }
@@ -252,7 +252,7 @@ fn a_process_has_its_own_projects_pads_under_its_own_name() {
     assert_eq!(read(&stage, &app, "notes").2, "process-human", "a process cannot pass for a person");
 }
 
-/// The content of a directory: every path with its bytes.
+/// Returns the content of a directory: every path with its bytes.
 fn census(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = testkit::census::files(root).into_iter();
     files.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()

@@ -16,7 +16,7 @@ use crate::{answer, items, project};
 const FILE: &str = "[preset.job]\nargv = [\"sleep\", \"1000000\"]\n";
 const MINE: &str = "argv = [\"sleep\", \"1000000\"]\n";
 
-/// A daemon with a project, and a manifest in the user's configuration.
+/// Returns a daemon with a project, and a manifest in the user's configuration.
 fn workshop() -> (MarkedDaemon, PathBuf) {
     let (stage, app) = project(FILE);
     manifest(&stage, MINE);
@@ -29,7 +29,7 @@ fn manifest(stage: &MarkedDaemon, text: &str) {
     std::fs::write(agents.join("mine.toml"), text).unwrap();
 }
 
-/// A second project with the same preset.
+/// Returns a second project with the same preset.
 fn neighbour(app: &Path) -> PathBuf {
     let other = app.with_file_name("other");
     std::fs::create_dir_all(other.join("web")).unwrap();
@@ -37,7 +37,7 @@ fn neighbour(app: &Path) -> PathBuf {
     other
 }
 
-/// The item of a refusal that waits for a person.
+/// Returns the item of a refusal that waits for a person.
 fn asked(inside: &mut Inside<'_>, arguments: &str) -> u64 {
     let (code, told) = inside.refused(arguments);
     assert_eq!(code, "needs_trust", "{arguments}: {told}");

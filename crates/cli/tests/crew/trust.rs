@@ -17,7 +17,7 @@ const FILE: &str = "[preset.job]\nargv = [\"./job.sh\"] # the job\nworking_dir =
                     [preset.linked]\nargv = [\"sleep\", \"1000000\"]\nworking_dir = \"here\"\n";
 const SCRIPT: &str = "#!/bin/sh\nexec sleep 1000000\n";
 
-/// A daemon, a project with a script, and a worker in it.
+/// Returns a daemon, a project with a script, and a worker in it.
 fn workshop() -> (MarkedDaemon, std::path::PathBuf) {
     let (stage, app) = project(FILE);
     script(&app.join("web/job.sh"), SCRIPT);
@@ -33,7 +33,7 @@ fn edit(app: &Path, from: &str, to: &str) {
     std::fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
-/// The item of a refusal that waits for a person.
+/// Returns the item of a refusal that waits for a person.
 fn asked(inside: &mut Inside<'_>, arguments: &str) -> u64 {
     let (code, told) = inside.refused(arguments);
     assert_eq!(code, "needs_trust", "{arguments}: {told}");

@@ -102,7 +102,7 @@ fn is_wanted(value: &Value, schema: &Value) -> bool {
     }
 }
 
-/// A value that this schema accepts.
+/// Returns a value that this schema accepts.
 fn plausible(schema: &Value) -> Value {
     if let Some(words) = schema["enum"].as_array() {
         return words[0].clone();
@@ -116,7 +116,7 @@ fn plausible(schema: &Value) -> Value {
     }
 }
 
-/// Every tool, with arguments that are wrong in one field each, and that field's name.
+/// Returns every tool, with arguments that are wrong in one field each, and that field's name.
 fn wrong_calls(tools: &[Value]) -> Vec<(String, Map<String, Value>, String)> {
     let mut calls = Vec::new();
     for tool in tools {

@@ -62,7 +62,7 @@ fn expected() -> Vec<Expected> {
     serde_json::from_str(EXPECTED).unwrap()
 }
 
-/// Everything that is not as expected, in words.
+/// Returns everything that is not as expected, in words.
 fn complaints(expected: &[Expected], checks: &[Check]) -> Vec<String> {
     let surprises = checks.iter().filter(|check| !check.is_success());
     let surprises = surprises.filter(|check| !expected.iter().any(|expected| check.is(expected)));
@@ -107,7 +107,7 @@ fn judge(version: &str, selection: &str, count: usize) {
     assert!(complaints.is_empty(), "at {version}:\n{}", complaints.join("\n"));
 }
 
-/// The suite's results by scenario: a directory each, named after it and the time.
+/// Returns the suite's results by scenario: a directory each, named after it and the time.
 fn scenarios(results: &Path) -> BTreeMap<String, Vec<Check>> {
     let directories = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
     directories

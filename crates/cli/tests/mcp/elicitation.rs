@@ -15,7 +15,7 @@ fn with_forms() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-/// The call again, with the person's answer to the form.
+/// Returns the call again, with the person's answer to the form.
 fn retried(proxy: &mut Proxy, arguments: &Value, said: Value) -> Value {
     let params = json!({"name": "ask_human", "arguments": arguments, "inputResponses": {"answer": said}});
     proxy.request("tools/call", params)["result"].clone()
@@ -146,7 +146,7 @@ fn headers(stream: &mut BufReader<TcpStream>) -> String {
     head
 }
 
-/// The next message of a stream of events.
+/// Returns the next message of a stream of events.
 fn event(stream: &mut BufReader<TcpStream>) -> Value {
     let mut line = String::new();
     loop {

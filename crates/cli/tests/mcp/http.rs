@@ -39,7 +39,7 @@ impl Http {
         Self { child: Some(child), address }
     }
 
-    /// A server that another process has started there.
+    /// Returns a server that another process has started there.
     fn at(address: String) -> Self {
         Self { child: None, address }
     }
@@ -66,14 +66,14 @@ impl Http {
         (status, answer)
     }
 
-    /// The status of a request with this token.
+    /// Returns the status of a request with this token.
     fn status_with(&self, token: &str) -> u16 {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).to_string();
         let bearer = format!("Bearer {token}");
         self.post(&[("Host", self.address.as_str()), ("Authorization", bearer.as_str())], body.as_bytes()).0
     }
 
-    /// A request of the newer protocol with the right token; returns its result.
+    /// Sends a request of the newer protocol with the right token and returns its result.
     fn ask(&self, method: &str, mut params: Value) -> Value {
         params["_meta"] = modern_meta(json!({}));
         let name = params["name"].as_str().unwrap_or_default().to_owned();
@@ -332,7 +332,7 @@ fn m4g_a1_a3_names_are_checked_on_every_path_before_the_token() {
     assert!(!daemon.places().socket().exists());
 }
 
-/// A server inside a run, in the background of a shell that ends on demand.
+/// Returns a server inside a run, in the background of a shell that ends on demand.
 fn serve_inside(stage: &MarkedDaemon, name: &str) -> Http {
     let file = stage.root().join("token");
     std::fs::write(&file, TOKEN).unwrap();

@@ -10,7 +10,7 @@ use crate::QD;
 use crate::http::{Http, TOKEN};
 use crate::proxy::Proxy;
 
-/// The inspector's server argument: a program with its variables, or an address with a header.
+/// Returns the inspector's server argument: a program with its variables, or an address with a header.
 fn stdio(daemon: &TestDaemon) -> Vec<String> {
     let mut arguments = vec![QD.to_owned(), "mcp".to_owned()];
     // It gives a server nothing of its own environment.
@@ -20,7 +20,7 @@ fn stdio(daemon: &TestDaemon) -> Vec<String> {
     arguments
 }
 
-/// One call of the inspector; returns its exit code and its JSON output.
+/// Calls the inspector once; returns its exit code and its JSON output.
 fn inspect(home: &Path, server: &[String], request: &[&str]) -> (i32, Value) {
     let mut inspector = Tool::Inspector.command(home);
     inspector.arg("--cli").args(server).args(request);
@@ -35,7 +35,7 @@ fn inspect(home: &Path, server: &[String], request: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap(), value)
 }
 
-/// A call that must succeed.
+/// Returns the result of a call that must succeed.
 fn look(home: &Path, server: &[String], request: &[&str]) -> Value {
     let (code, value) = inspect(home, server, request);
     assert_eq!(code, 0, "{request:?}: {value}");

@@ -11,7 +11,7 @@ use testkit::FakeAgents;
 use crate::proxy::Proxy;
 use crate::{AGENT, QD};
 
-/// A daemon whose agents first run the file in `LEAD_SETUP` and then become the fake program.
+/// Returns a daemon whose agents first run the file in `LEAD_SETUP` and then become the fake program.
 pub(crate) fn crew() -> FakeAgents {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lead-agent-{}", unique()));
     // When asked for its version it is no run, and a second proxy would take the first one's lines.
@@ -36,7 +36,7 @@ pub(crate) fn enlist(crew: &FakeAgents, name: &str) -> Proxy {
     proxy
 }
 
-/// The same in the newer protocol, with its client's capabilities.
+/// Returns the same in the newer protocol, with its client's capabilities.
 pub(crate) fn enlist_modern(crew: &FakeAgents, name: &str, capabilities: Value) -> Proxy {
     let proxy = start(crew, name);
     proxy.speaking_modern(capabilities)
@@ -71,7 +71,7 @@ fn start(crew: &FakeAgents, name: &str) -> Proxy {
     proxy
 }
 
-/// The proxy's identity, as a tool in this run returns it.
+/// Returns the proxy's identity, as a tool in this run returns it.
 pub(crate) fn identity(proxy: &mut Proxy) -> Value {
     let who = proxy.tool("whoami", json!({}));
     assert_eq!(who["caller"], json!("process"), "{who}");

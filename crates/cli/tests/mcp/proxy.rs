@@ -28,21 +28,21 @@ impl Proxy {
         Self::run(command)
     }
 
-    /// One that has been greeted in the older protocol.
+    /// Returns a proxy that has been greeted in the older protocol.
     pub(crate) fn greeted(daemon: &TestDaemon) -> Self {
         let mut proxy = Self::start(daemon);
         proxy.initialize("2025-11-25");
         proxy
     }
 
-    /// One of the newer protocol with these capabilities.
+    /// Returns a proxy of the newer protocol with these capabilities.
     pub(crate) fn modern(daemon: &TestDaemon, capabilities: Value) -> Self {
         let mut proxy = Self::start(daemon);
         proxy.meta = Some(modern_meta(capabilities));
         proxy
     }
 
-    /// The same proxy, used in the newer protocol.
+    /// Returns the same proxy, used in the newer protocol.
     pub(crate) fn speaking_modern(mut self, capabilities: Value) -> Self {
         self.meta = Some(modern_meta(capabilities));
         self
@@ -89,7 +89,7 @@ impl Proxy {
         self.write(format!("{message}\n").as_bytes());
     }
 
-    /// The next line of any kind.
+    /// Returns the next line of any kind.
     pub(crate) fn line(&self) -> Value {
         self.line_within(DEADLINE)
     }
@@ -154,7 +154,7 @@ impl Proxy {
         error["error"].clone()
     }
 
-    /// A notification that has come or comes before the deadline.
+    /// Returns a notification that has come or comes before the deadline.
     pub(crate) fn note(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(place) = self.notes.iter().position(&wanted) {
             return self.notes.remove(place);
@@ -169,7 +169,7 @@ impl Proxy {
         }
     }
 
-    /// All notifications so far.
+    /// Returns all notifications so far.
     pub(crate) fn drained(&mut self) -> Vec<Value> {
         self.notes.extend(self.lines.try_iter());
         std::mem::take(&mut self.notes)
@@ -188,7 +188,7 @@ impl Proxy {
         }
     }
 
-    /// The processor time of all its threads so far.
+    /// Returns the processor time of all its threads so far.
     pub(crate) fn processor_time(&self) -> Duration {
         processor_time(self.child.id()).expect("the proxy lives")
     }
@@ -215,7 +215,7 @@ impl Drop for Proxy {
     }
 }
 
-/// The identification of a client of the newer protocol.
+/// Returns the identification of a client of the newer protocol.
 pub(crate) fn modern_meta(capabilities: Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -224,12 +224,12 @@ pub(crate) fn modern_meta(capabilities: Value) -> Value {
     })
 }
 
-/// The capability of the tasks extension.
+/// Returns the capability of the tasks extension.
 pub(crate) fn with_tasks() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// The processor time of all threads of this process; `None` once it is gone.
+/// Returns the processor time of all threads of this process; `None` once it is gone.
 pub(crate) fn processor_time(pid: u32) -> Option<Duration> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let spent = |thread: std::fs::DirEntry| {

@@ -35,7 +35,7 @@ impl Relay {
         Self { address, is_over }
     }
 
-    /// Where clients find the server.
+    /// Returns where clients find the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

@@ -89,7 +89,7 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
     assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("kept"));
 }
 
-/// A proxy with a fake daemon.
+/// Returns a proxy with a fake daemon.
 fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
     let places = TestDaemon::without_start(QD);
     let fake = FakeDaemon::listen(places.root());

@@ -79,7 +79,7 @@ fn t11_spawn_errors_keep_their_cause() {
     assert_eq!(stage.list(), []);
 }
 
-/// The names a command sees that are on no list.
+/// Returns the names a command sees that are on no list.
 fn canaries(printed: &str) -> Vec<&str> {
     printed.lines().filter(|line| line.starts_with("CANARY_")).collect()
 }
@@ -113,7 +113,7 @@ fn h9_m11_a_clean_command_sees_the_allow_list_and_none_of_the_daemons_secrets() 
     }
 }
 
-/// What a process printed until its end, without carriage returns.
+/// Returns what a process printed until its end, without carriage returns.
 fn printed(stage: &MarkedDaemon, name: &str) -> String {
     text(Tail::live(stage, name).to_end()).replace('\r', "")
 }
@@ -249,7 +249,7 @@ fn h9_a_terminal_inherits_nothing_that_tells_of_the_persons_own() {
     );
 }
 
-/// Our own variables that a child sees, without their values.
+/// Returns our own variables that a child sees, without their values.
 fn ours(printed: &str) -> Vec<&str> {
     let names =
         printed.lines().filter(|line| line.starts_with("QD_")).filter_map(|line| line.split_once('='));

@@ -38,7 +38,7 @@ fn events_are_json_lines_that_begin_with_how_things_are() {
     events.wait().unwrap();
 }
 
-/// The output of `qd events` for these events, with one process called `web`.
+/// Returns the output of `qd events` for these events, with one process called `web`.
 fn printed(words: &[&str], events: Vec<Event>) -> String {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());

@@ -13,7 +13,7 @@ use testkit::{MarkedDaemon, Tail, child, scaled};
 
 use super::{argv, sh, stage, text};
 
-/// What `seq 1 <count>` prints on a terminal.
+/// Returns what `seq 1 <count>` prints on a terminal.
 fn counted(count: usize) -> Vec<u8> {
     (1..=count).flat_map(|number| format!("{number}\r\n").into_bytes()).collect()
 }
@@ -185,7 +185,7 @@ fn attach(name: &str) -> proto::request::Attach {
     proto::request::Attach { target: name.into(), size, ..proto::request::Attach::default() }
 }
 
-/// Every notice until the connection ends.
+/// Returns every notice until the connection ends.
 fn notices(viewer: &mut client::Connection) -> Vec<Notice> {
     let until = Instant::now() + testkit::DEADLINE;
     let mut notices = Vec::new();

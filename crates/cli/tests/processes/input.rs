@@ -17,7 +17,7 @@ fn write(name: &str, text: String, timeout: Duration) -> Write {
     Write { target: name.into(), input: TypedInput::Text(text), submit: false, timeout_ms, key: None }
 }
 
-/// A viewer through which any byte can be typed.
+/// Returns a viewer through which any byte can be typed.
 fn viewer(stage: &MarkedDaemon, name: &str) -> (Connection, u32) {
     let mut viewer = stage.client();
     let size = proto::Size::DEFAULT.into();
@@ -85,7 +85,7 @@ fn qd_with_input(stage: &MarkedDaemon, arguments: &[&str], input: Vec<u8>) -> (O
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// Printable text in which every position differs from every other.
+/// Returns printable text in which every position differs from every other.
 fn long_text(length: usize) -> Vec<u8> {
     (0..).flat_map(|number: u64| format!("{number:x}~").into_bytes()).take(length).collect()
 }
@@ -117,7 +117,7 @@ fn h8_e1_a_paste_of_16_mib_into_a_child_that_shows_all_of_it_arrives_byte_for_by
     paste_16_mib("head -c LENGTH | tee pasted");
 }
 
-/// The written and total bytes in a receipt.
+/// Returns the written and total bytes in a receipt.
 fn receipt(said: &str, name: &str) -> (u64, u64) {
     let end = format!(" bytes to {name}");
     let numbers = said.split_once("wrote ").and_then(|(_, rest)| rest.split_once(&end)).expect("a receipt").0;
@@ -260,7 +260,7 @@ fn late_composer(file: &str, least: usize) -> Vec<String> {
     argv(&["python3", "-c", &script])
 }
 
-/// A prompt of many short lines.
+/// Returns a prompt of many short lines.
 fn prompt_of_lines() -> String {
     let lines: String = (0..2_000).map(|number| format!("line {number} of a prompt\n")).collect();
     lines + "and its last line, without an end"
@@ -324,7 +324,7 @@ fn p2_a_streamed_line_in_two_pieces_for_a_child_that_stays_canonical_is_told_not
     assert!(failure.message.contains("wrote 3000 of 6000 bytes"), "{failure:?}");
 }
 
-/// A child that accepts pastes in brackets and shows them as they come.
+/// Returns a child that accepts pastes in brackets and shows them as they come.
 fn bracketing(stage: &MarkedDaemon) -> Tail {
     stage.run("x", sh("stty raw -echo; printf '\\033[?2004hready'; exec cat -v"));
     let mut tail = Tail::live(stage, "x");

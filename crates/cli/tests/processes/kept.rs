@@ -13,7 +13,7 @@ use super::{stage, text};
 const COLS: u32 = 1_000;
 const WIDE: usize = 490;
 
-/// A run whose history is longer than what a holder keeps: ten thousand lines of wide characters.
+/// Returns a run whose history is longer than what a holder keeps: ten thousand lines of wide characters.
 fn long_history(stage: &MarkedDaemon) -> ScriptedChild {
     let mut scripted_child = ScriptedChild::new(stage.root(), "long");
     let size = SizeRequest { cols: Some(COLS), rows: Some(24) };
@@ -57,7 +57,7 @@ fn resize(stage: &MarkedDaemon, name: &str, cols: u32, rows: u32) -> Text {
     })
 }
 
-/// The number in the first column of a row.
+/// Returns the number in the first column of a row.
 fn number(row: &str) -> u64 {
     row.split(' ').next().and_then(|number| number.parse().ok()).unwrap()
 }
@@ -99,7 +99,7 @@ fn a_history_too_long_to_be_kept_before_a_resize_leaves_the_screen() {
     stage.wait_pattern("long", "it goes on");
 }
 
-/// A daemon whose runs fail when their output contains a failpoint; debug builds only.
+/// Returns a daemon whose runs fail when their output contains a failpoint; debug builds only.
 #[cfg(debug_assertions)]
 fn fragile() -> MarkedDaemon {
     let daemon = testkit::TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));

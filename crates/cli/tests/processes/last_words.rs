@@ -7,7 +7,8 @@ use testkit::MarkedDaemon;
 
 use super::{sh, stage};
 
-/// A command that prints its run's number and ends with 3, except the run with this number, which stays.
+/// Returns a command that prints its run's number and ends with 3, except the run with this number, which
+/// stays.
 fn counting(stage: &MarkedDaemon, stays: u32) -> Vec<String> {
     let count = stage.root().join("count");
     sh(&format!(
@@ -24,7 +25,7 @@ fn printed(stage: &MarkedDaemon, words: &[&str]) -> String {
     out.into_owned()
 }
 
-/// The kept files of the process.
+/// Returns the kept files of the process.
 fn kept(stage: &MarkedDaemon, name: &str) -> PathBuf {
     stage.places().kept_runs().join(stage.process(name).id.to_string())
 }

@@ -34,7 +34,7 @@ impl Taken {
     }
 }
 
-/// The result of a spawn; `None` when it does not come in time.
+/// Returns the result of a spawn; `None` when it does not come in time.
 fn told(stage: &MarkedDaemon, spawn: Spawn) -> Option<Result<(), Failure>> {
     let mut connection = stage.client();
     connection.send(Request::Spawn(Box::new(spawn))).unwrap();
@@ -48,8 +48,8 @@ fn told(stage: &MarkedDaemon, spawn: Spawn) -> Option<Result<(), Failure>> {
     }
 }
 
-/// The error of a spawn while this many pids are free. A thread uses a pid too: the daemon's unneeded threads
-/// end first, and the one that stays does the work.
+/// Returns the error of a spawn while this many pids are free. A thread uses a pid too: the daemon's unneeded
+/// threads end first, and the one that stays does the work.
 ///
 /// On a busy machine a thread or a reaped child may still free its pid after the others were used up. The
 /// spawn then succeeds with that pid: it is closed, and all pids are used up again.
@@ -69,7 +69,7 @@ fn refusal(stage: &MarkedDaemon, taken: &mut Taken, free: usize) -> Failure {
     })
 }
 
-/// The number of the daemon's threads that end when idle.
+/// Returns the number of the daemon's threads that end when idle.
 fn extra_workers(daemon: i32) -> usize {
     let threads = std::fs::read_dir(format!("/proc/{daemon}/task")).into_iter().flatten().flatten();
     let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());

@@ -25,17 +25,17 @@ mod waits;
 
 use testkit::MarkedDaemon;
 
-/// A daemon of its own for every test.
+/// Returns a daemon of its own for every test.
 fn stage() -> MarkedDaemon {
     MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
-/// A shell script as argv.
+/// Returns a shell script as argv.
 fn sh(script: &str) -> Vec<String> {
     testkit::child::shell(script)
 }
 
-/// A program with arguments as argv.
+/// Returns a program with arguments as argv.
 fn argv(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }

@@ -17,7 +17,7 @@ fn read(stage: &MarkedDaemon, mode: ReadMode, since: Option<u64>, limit: u32, jo
     stage.client().read(read).unwrap()
 }
 
-/// Every page from the beginning on; each keeps the limit.
+/// Returns every page from the beginning on; each keeps the limit.
 fn all_pages(stage: &MarkedDaemon, mode: ReadMode, limit: u32, join: bool) -> String {
     let (mut all, mut since) = (String::new(), 0);
     loop {

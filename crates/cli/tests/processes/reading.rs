@@ -150,7 +150,7 @@ fn a_recording_is_an_asciicast_of_what_was_shown() {
     assert!(times.is_sorted(), "{times:?}");
 }
 
-/// The output of `qd`, which must succeed.
+/// Returns the output of `qd`, which must succeed.
 fn printed(stage: &MarkedDaemon, arguments: &[&str]) -> String {
     let output = stage.qd(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));

@@ -27,7 +27,7 @@ fn counter() -> Vec<String> {
     argv(&["perl", "-e", script])
 }
 
-/// The counter's present report.
+/// Returns the counter's present report.
 fn told(stage: &MarkedDaemon, question: &str) -> (usize, String) {
     stage.type_text("x", &format!("{question}\n"));
     let waited = stage.wait_pattern("x", &format!("^{question} n=\\d+ size=.*\\."));

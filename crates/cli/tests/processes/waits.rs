@@ -140,7 +140,7 @@ fn a_time_out_has_its_own_exit_code_and_nobody_to_wait_for_another() {
     assert_eq!(qd(&stage, &["wait", "x", "--pattern", "(", "--timeout", "0.1"]).0, Some(2));
 }
 
-/// The result of a wait from now on, when this happens after it has begun.
+/// Returns the result of a wait from now on, when this happens after it has begun.
 fn found_after(stage: &MarkedDaemon, name: &str, happens: impl FnOnce()) -> Option<String> {
     let mut waiter = stage.client();
     let id = waiter.send(Request::Wait(wait(name, Until::Pattern("needle".to_owned()), None))).unwrap();

@@ -15,7 +15,7 @@ use crate::{QD, attach, next};
 
 const MIB: u64 = 1 << 20;
 
-/// A file whose bytes are known at every offset: numbered lines of 16 bytes.
+/// Returns a file whose bytes are known at every offset: numbered lines of 16 bytes.
 fn numbered(root: &Path, length: u64) -> (PathBuf, Vec<u8>) {
     let bytes: Vec<u8> = (0..length / 16).flat_map(|n| format!("{n:013} \r\n").into_bytes()).collect();
     assert_eq!(bytes.len() as u64, length);
@@ -146,7 +146,7 @@ fn e4_received_and_gaps_are_exactly_what_was_produced_for_every_follower() {
     }
 }
 
-/// Pseudo-random bytes, the same in every run.
+/// Returns pseudo-random bytes, the same in every run.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {

@@ -29,14 +29,15 @@ fn cycle(daemon: &TestDaemon, mark: &Mark, n: usize) {
         .unwrap();
 }
 
-/// Memory that belongs to a process alone, in KiB. Program text comes and goes with what is being done.
+/// Returns the memory that belongs to a process alone, in KiB. Program text comes and goes with what is being
+/// done.
 fn own_kib(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     own.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// The daemon's forkserver.
+/// Returns the daemon's forkserver.
 fn nursery(daemon: i32) -> i32 {
     let is_it = |pid: &i32| parent(*pid) == daemon && command_line(*pid).contains("hold");
     let found: Vec<i32> = everybody().into_iter().filter(is_it).collect();

@@ -13,7 +13,7 @@ fn page(stage: &MarkedDaemon, limit: Option<u32>) -> (Vec<AuditEntry>, AuditVerd
     (page.rows, page.verified.unwrap())
 }
 
-/// The rows of this verb: caller, target, decision and amount.
+/// Returns the rows of this verb: caller, target, decision and amount.
 fn rows_of(stage: &MarkedDaemon, verb: &str) -> Vec<(String, Option<String>, String, String)> {
     let rows = page(stage, None).0.into_iter().filter(|row| row.verb == verb);
     rows.map(|row| (row.caller, row.target, row.decision, row.detail)).collect()

@@ -162,7 +162,7 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     assert_eq!(daemon.process("echo").viewers, 1);
 }
 
-/// A copy of the program with set-id bits for this owner.
+/// Returns a copy of the program with set-id bits for this owner.
 fn changed_copy(directory: &Path, owner: u32, bits: u32) -> std::path::PathBuf {
     let exe = directory.join(format!("qd-{owner}-{bits:o}"));
     // Another process writes the copy: a child that another test forks meanwhile would hold our copy open,

@@ -52,7 +52,8 @@ pub(crate) fn allow(daemon: &TestDaemon) {
     daemon.client().call(Request::Answer(GiveAnswer { item: item.item, choice })).unwrap();
 }
 
-/// A daemon, not started yet, with an agent called `shell`: its program is a shell that runs what is typed.
+/// Returns a daemon, not started yet, with an agent called `shell`: its program is a shell that runs what is
+/// typed.
 pub(crate) fn with_shell_agents() -> MarkedDaemon {
     let daemon = TestDaemon::without_start(QD);
     add_shell_agent(&daemon.places());
@@ -71,7 +72,7 @@ pub(crate) fn add_shell_agent(places: &Dirs) {
 }
 
 impl<'a> Inside<'a> {
-    /// A terminal that a person opened, with the variables that it gets by default.
+    /// Returns a terminal that a person opened, with the variables that it gets by default.
     pub(crate) fn terminal(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let mut argv = child::shell(SHELL);
@@ -80,7 +81,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// A command that acts for the person who starts it.
+    /// Returns a command that acts for the person who starts it.
     pub(crate) fn command_as_me(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let mut argv = child::shell(SHELL);
@@ -89,7 +90,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// A command, with the variables that make a `qd` use this daemon.
+    /// Returns a command, with the variables that make a `qd` use this daemon.
     pub(crate) fn command(stage: &'a MarkedDaemon, name: &str) -> Self {
         let exports: String = stage
             .variables()
@@ -103,7 +104,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// An agent of a daemon [`with_shell_agents`].
+    /// Returns an agent of a daemon [`with_shell_agents`].
     pub(crate) fn agent(stage: &'a MarkedDaemon, name: &str) -> Self {
         Self::begin(stage, name, |directory| {
             let spec = stage.spec(name, vec!["shell".to_owned(), directory]);
@@ -119,12 +120,12 @@ impl<'a> Inside<'a> {
         Self { daemon: stage, directory, next: 0 }
     }
 
-    /// Its process's name.
+    /// Returns its process's name.
     pub(crate) fn name(&self) -> &str {
         self.directory.file_name().unwrap().to_str().unwrap()
     }
 
-    /// Its program was restarted: the files are written again.
+    /// Writes the files again after its program was restarted.
     pub(crate) fn restarted(&mut self) {
         self.next = 0;
         self.daemon.wait_pattern(self.name(), "ready");
@@ -174,7 +175,7 @@ impl<'a> Inside<'a> {
         self.answers()
     }
 
-    /// A command that sends these lines and writes the answers to a file.
+    /// Returns a command that sends these lines and writes the answers to a file.
     pub(crate) fn saying(&self, lines: &[Value]) -> String {
         let (script, asked) = (self.directory.join("raw.pl"), self.directory.join("asked"));
         std::fs::write(&script, RAW).unwrap();
@@ -185,7 +186,7 @@ impl<'a> Inside<'a> {
         format!("perl{}", words.concat())
     }
 
-    /// The answers of such a command.
+    /// Returns the answers of such a command.
     pub(crate) fn answers(&self) -> Vec<Value> {
         let path = self.directory.join("answers");
         let text = testkit::census::eventually("the answers", || std::fs::read_to_string(&path).ok());
@@ -193,7 +194,7 @@ impl<'a> Inside<'a> {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The file with its token and the token itself.
+    /// Returns the file with its token and the token itself.
     pub(crate) fn token(&self) -> (PathBuf, String) {
         let process = self.daemon.process(self.name());
         let launches = self.daemon.places().launches();

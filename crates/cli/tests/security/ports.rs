@@ -11,7 +11,7 @@ use testkit::{MarkedDaemon, child};
 use crate::QD;
 use crate::inside::Inside;
 
-/// A program that listens on a free port (or this one) and prints the port and its pid.
+/// Returns a program that listens on a free port (or this one) and prints the port and its pid.
 fn listener(family: u8, port: u16) -> String {
     let (domain, address) = match family {
         4 => ("AF_INET", format!("pack_sockaddr_in({port}, inet_pton(AF_INET, \"127.0.0.1\"))")),
@@ -25,7 +25,7 @@ fn listener(family: u8, port: u16) -> String {
     )
 }
 
-/// The program's output: its port and its pid.
+/// Returns the program's output: its port and its pid.
 fn told(stage: &MarkedDaemon, name: &str, family: u8) -> (u16, i32) {
     let waited = stage.wait_pattern(name, &format!("port{family} [0-9]+ by [0-9]+"));
     let text = waited.satisfied[0].text.clone().unwrap();

@@ -16,7 +16,8 @@ use crate::{AGENT, QD};
 /// marks.
 const HOSTILE: &str = "evil\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}live\u{2066}\u{200b}\u{feff}.";
 
-/// What moves a cursor, changes a mode or turns the reading order. A line may end, and a table may have gaps.
+/// Returns true for a text that moves a cursor, changes a mode or turns the reading order. A line may end,
+/// and a table may have gaps.
 fn is_hostile(c: char) -> bool {
     let is_plain = matches!(c, '\r' | '\n' | '\t');
     let turns =
@@ -126,7 +127,7 @@ impl Stained {
         assert!(!self.crew.refusal(Request::Attach(attach)).message.chars().any(is_hostile));
     }
 
-    /// What a verb draws on a real terminal, without its own colours.
+    /// Returns what a verb draws on a real terminal, without its own colours.
     fn drawn(&self, arguments: &[&str]) -> String {
         let mut pty = Pty::open(Size { cols: 200, rows: 50 });
         let variables = self.crew.variables();
@@ -146,7 +147,7 @@ impl Stained {
     }
 }
 
-/// A preset whose words are hostile, and one that is faulty in a hostile way. Escapes are TOML's own.
+/// Returns a preset whose words are hostile, and one that is faulty in a hostile way. Escapes are TOML's own.
 fn presets() -> String {
     let words: String = HOSTILE.chars().map(|c| format!("\\u{:04X}", u32::from(c))).collect();
     format!(

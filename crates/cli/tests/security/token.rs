@@ -14,7 +14,7 @@ use crate::inside::{Inside, with_shell_agents};
 use crate::verbs::every_verb;
 use crate::{QD, said};
 
-/// A hello and then every verb, as lines.
+/// Returns a hello and then every verb, as lines.
 fn everything(token: Option<&str>) -> Vec<Value> {
     let hello = Hello {
         protocol: proto::version::PROTOCOL,

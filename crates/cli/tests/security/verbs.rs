@@ -12,12 +12,12 @@ use proto::request::{
 use serde_json::json;
 use testkit::child;
 
-/// Every verb once, about a process called `sibling`. A new verb does not compile until it is here.
+/// Returns every verb once, about a process called `sibling`. A new verb does not compile until it is here.
 pub(crate) fn every_verb() -> Vec<Request> {
     std::iter::successors(Some(Request::Status(Empty {})), following).collect()
 }
 
-/// The verb after this one.
+/// Returns the verb after this one.
 fn following(request: &Request) -> Option<Request> {
     let stop = proto::Stop::default();
     let target = || Target::from("sibling");
@@ -101,7 +101,7 @@ fn wait(target: Target) -> Wait {
     Wait { timeout_ms: Some(1), ..Wait::until(vec![target], Until::Exit(Empty {})) }
 }
 
-/// The same for timers, grants, trust and the like.
+/// Returns the verb after this one among timers, grants, trust and the like.
 fn following_in_crew(request: &Request) -> Option<Request> {
     let target = || Target::from("sibling");
     Some(match request {

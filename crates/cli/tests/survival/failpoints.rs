@@ -83,7 +83,8 @@ impl Scene {
         Self { order, stories, sized, echo, leads, settled, round: 0, crew, mark }
     }
 
-    /// One death and everything that must be true after it; returns how long the return took.
+    /// Kills the daemon once and checks everything that must be true after it; returns how long the return
+    /// took.
     fn die_and_return(&mut self, place: Failpoint) -> Duration {
         // What is under way was acknowledged before the daemon can die, or was not: each for messages and for
         // timers.
@@ -167,7 +168,7 @@ impl Scene {
         Ok(connection)
     }
 
-    /// The daemon's answer; `None` when it died meanwhile.
+    /// Returns the daemon's answer; `None` when it died meanwhile.
     fn ask(&self, request: Request) -> Option<Reply> {
         let told = format!("{request:?}");
         match self.connection().and_then(|mut connection| connection.call(request)) {
@@ -282,7 +283,7 @@ impl Scene {
         self.leads[number].1 = None;
     }
 
-    /// The recipient of a message, if there is one.
+    /// Returns the recipient of a message, if there is one.
     fn recipient(&self, mail: u64) -> Option<ProcessId> {
         match self.crew.client().call(Request::Receipt(AskReceipt { mail: MailId(mail) })) {
             Ok(Reply::Receipt(receipt)) => Some(receipt.to),
@@ -324,7 +325,7 @@ fn is_timed(round: usize) -> bool {
     round % 2 == 1
 }
 
-/// The request for the round's agent; sent twice, it takes effect once.
+/// Returns the request for the round's agent; sent twice, it takes effect once.
 fn news(round: usize) -> Request {
     let to = lead(round % LEADS);
     if !is_timed(round) {

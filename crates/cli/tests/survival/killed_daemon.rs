@@ -58,7 +58,8 @@ fn s1_a_daemon_killed_at_random_moments_loses_nothing() {
     }
 }
 
-/// The next `qd` starts a daemon that has every process, with its pid.
+/// Starts the next daemon with `qd` and checks that it has every process, with its pid. Returns how long that
+/// took.
 fn come_back(daemon: &TestDaemon, stories: &[Story]) -> Duration {
     let began = Instant::now();
     let listed = daemon.json(&["ps"]);

@@ -15,13 +15,13 @@ use crate::story::{Dice, Story};
 /// How long to wait for a daemon that cannot start.
 const START: Duration = Duration::from_secs(2);
 
-/// A copy of the program at a path of its own.
+/// Returns a copy of the program at a path of its own.
 fn copy_to(path: PathBuf) -> PathBuf {
     testkit::child::copy_program(QD, &path);
     path
 }
 
-/// One daemon ends and the next one accepts what is typed; returns how long that took.
+/// Replaces one daemon by the next, which must accept what is typed; returns how long that took.
 fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
     let mut connection = daemon.client();
     let began = Instant::now();
@@ -138,7 +138,7 @@ fn s3_a_replaced_or_deleted_program_file_stops_nobody() {
     daemon.wait_pattern("upgraded", "ready");
 }
 
-/// A program in place of `qd` that does this when it is started as a daemon.
+/// Returns a program in place of `qd` that does this when it is started as a daemon.
 fn broken_program(path: PathBuf, deed: &str) -> PathBuf {
     std::fs::write(&path, format!("#!/bin/sh\n{deed}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

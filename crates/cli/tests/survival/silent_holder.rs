@@ -23,7 +23,7 @@ fn warnings(daemon: &TestDaemon) -> Vec<String> {
     daemon.client().status().unwrap().warnings
 }
 
-/// The error and exit code of `qd`.
+/// Returns the error and exit code of `qd`.
 fn refusal(daemon: &TestDaemon, arguments: &[&str]) -> (Option<i32>, String) {
     let output = daemon.qd(arguments);
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -152,7 +152,7 @@ fn h6_an_end_asked_for_in_the_silence_comes_when_the_holder_answers() {
     assert!(is_told, "the holder's own end was never waited for");
 }
 
-/// A daemon with a limit of open files, which has reported that it is ready.
+/// Returns a daemon with a limit of open files, which has reported that it is ready.
 fn daemon_with_files(daemon: &TestDaemon, count: u32) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {count} && exec \"$0\" daemon"), QD]);

@@ -11,7 +11,7 @@ fn warnings(daemon: &TestDaemon) -> Vec<String> {
     daemon.client().status().unwrap().warnings
 }
 
-/// The database and what belongs to it.
+/// Returns the database and what belongs to it.
 fn database_files(daemon: &TestDaemon) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(daemon.places().data).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("state.db")).collect()

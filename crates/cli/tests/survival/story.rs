@@ -221,7 +221,8 @@ impl Story {
     }
 }
 
-/// The newest of a text, from a line's beginning on: two texts cut at different places compare from there.
+/// Returns the newest of a text, from a line's beginning on: two texts cut at different places compare from
+/// there.
 fn tail(text: &str) -> &str {
     let mut cut = text.len().saturating_sub(8_000);
     while !text.is_char_boundary(cut) {

@@ -99,7 +99,7 @@ impl Drop for Taken {
     }
 }
 
-/// The number of a daemon's threads that only the last requests needed.
+/// Returns the number of a daemon's threads that only the last requests needed.
 fn extra_workers(daemon: &TestDaemon) -> usize {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
     let name = |task: &DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();

@@ -19,8 +19,8 @@ struct Client {
 }
 
 impl Client {
-    /// One whose user has added the server with the program's own command: `before` comes before the variables, `after`
-    /// before the command line.
+    /// Returns a client whose user has added the server with the program's own command: `before` comes before
+    /// the variables, `after` before the command line.
     fn with_server(vendor: Vendor, before: &[&str], variable: &str, after: &[&str]) -> Self {
         let daemon = TestDaemon::start(QD);
         let model = ModelServer::start();
@@ -36,7 +36,7 @@ impl Client {
         Self { daemon, home, model }
     }
 
-    /// The output of its list of servers.
+    /// Returns the output of its list of servers.
     fn list(&self) -> String {
         told(self.home.command(&["mcp", "list"]))
     }

@@ -29,7 +29,7 @@ pub(crate) struct FakeAgents {
 }
 
 impl FakeAgents {
-    /// A program whose user has used it before, running.
+    /// Returns a program whose user has used it before, running.
     pub(crate) fn seeded(vendor: Vendor) -> Self {
         let server = ModelServer::start();
         let home = Home::seeded(vendor, &server);
@@ -38,7 +38,7 @@ impl FakeAgents {
         crew
     }
 
-    /// A program that starts for the first time, running.
+    /// Returns a program that starts for the first time, running.
     pub(crate) fn newcomer(vendor: Vendor) -> Self {
         let server = ModelServer::start();
         let home = Home::empty(vendor, &server);
@@ -52,7 +52,7 @@ impl FakeAgents {
         self.start(self.spec(agent));
     }
 
-    /// The request of such a start.
+    /// Returns the request of such a start.
     pub(crate) fn spec(&self, agent: AgentRequest) -> Spawn {
         let argv = vec![self.home.vendor().name().to_owned()];
         Spawn {
@@ -87,7 +87,7 @@ impl FakeAgents {
         env
     }
 
-    /// Its view.
+    /// Returns its view.
     pub(crate) fn view(&self) -> ProcessView {
         self.daemon.process(NAME)
     }
@@ -139,12 +139,12 @@ impl FakeAgents {
         self.fail(&format!("{text:?} was refused four times"));
     }
 
-    /// The delivery of a message.
+    /// Returns the delivery of a message.
     fn delivery_of(&self, text: &str) -> Delivery {
         self.tell_within(text, PATIENCE).delivery
     }
 
-    /// The delivery of a message within this time.
+    /// Returns the delivery of a message within this time.
     pub(crate) fn tell_within(&self, text: &str, patience: Duration) -> Receipt {
         let tell = Tell {
             target: NAME.into(),
@@ -159,7 +159,7 @@ impl FakeAgents {
         }
     }
 
-    /// The one item of the inbox, once it is there with its options.
+    /// Returns the one item of the inbox, once it is there with its options.
     pub(crate) fn wait_item(&self) -> InboxItem {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -229,7 +229,7 @@ impl FakeAgents {
     }
 }
 
-/// A script that runs a shell command and then says something.
+/// Returns a script that runs a shell command and then says something.
 pub(crate) fn shell_script(vendor: Vendor, command: &str, say: &str) -> String {
     let (tool, input) = match vendor {
         Vendor::Claude => ("Bash", serde_json::json!({"command": command, "description": "run it"})),

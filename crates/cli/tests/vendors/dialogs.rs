@@ -12,7 +12,7 @@ use testkit::{ModelServer, TestDaemon};
 use crate::QD;
 use crate::crew::{FakeAgents, PATIENCE, shell_script};
 
-/// A program in this home, not started yet.
+/// Returns a program in this home, not started yet.
 fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> FakeAgents {
     let server = ModelServer::start();
     let home = home(vendor, &server);
@@ -39,7 +39,7 @@ fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -
     }
 }
 
-/// The item of the inbox that matches, once it is there.
+/// Returns the item of the inbox that matches, once it is there.
 fn item_about(crew: &FakeAgents, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
     let until = Instant::now() + PATIENCE;
     loop {

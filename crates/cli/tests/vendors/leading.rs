@@ -10,12 +10,12 @@ use testkit::vendor::Vendor;
 
 use crate::leading_stage::{LEAD, Leading, call};
 
-/// A turn's first request, whose prompt begins like this.
+/// Matches a turn's first request, whose prompt begins like this.
 fn begins<'a>(api: Api, head: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
     move |request| request.api == api && request.position == 0 && request.prompt.starts_with(head)
 }
 
-/// A turn that a finished MCP task with this result began.
+/// Matches a turn that a finished MCP task with this result began.
 fn is_told_by_task<'a>(result: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
     move |request| {
         let last = request.texts.last().map_or("", String::as_str);
@@ -23,7 +23,7 @@ fn is_told_by_task<'a>(result: &'a str) -> impl Fn(&ModelRequest) -> bool + 'a {
     }
 }
 
-/// The result of the leader's first turn: its identity, by its nonce.
+/// Returns the result of the leader's first turn: its identity, by its nonce.
 fn nonce(results: &[String]) -> String {
     let told = results.iter().find_map(|result| result.split_once("\"nonce\":\"")).unwrap().1;
     told.split('"').next().unwrap().to_owned()

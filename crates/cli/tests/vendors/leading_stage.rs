@@ -30,7 +30,7 @@ pub(crate) struct Leading {
 }
 
 impl Leading {
-    /// The leader's program at its prompt.
+    /// Returns the leader's program at its prompt.
     pub(crate) fn by(vendor: Vendor) -> Self {
         let server = ModelServer::start();
         let household = VendorHomes::seeded(&server);
@@ -44,7 +44,7 @@ impl Leading {
         leading
     }
 
-    /// The environment that `qd spawn` of this person sends.
+    /// Returns the environment that `qd spawn` of this person sends.
     fn persons_environment(&self) -> BTreeMap<String, String> {
         let path = std::env::var("PATH").ok().map(|path| ("PATH".to_owned(), path));
         let own = self.household.env().into_iter();
@@ -90,7 +90,7 @@ impl Leading {
         }
     }
 
-    /// The first request of a turn that matches.
+    /// Returns the first request of a turn that matches.
     pub(crate) fn request(&self, what: &str, matches: impl Fn(&ModelRequest) -> bool) -> ModelRequest {
         let is_it = |request: &ModelRequest| !request.is_side && matches(request);
         self.server
@@ -98,12 +98,12 @@ impl Leading {
             .unwrap_or_else(|| self.fail(&format!("the model was never asked: {what}")))
     }
 
-    /// The same once it was answered completely.
+    /// Returns the same once it was answered completely.
     pub(crate) fn answered(&self, what: &str, matches: impl Fn(&ModelRequest) -> bool) -> ModelRequest {
         self.request(what, |request| request.outcome == Some(ModelOutcome::Answered) && matches(request))
     }
 
-    /// Who there is.
+    /// Returns the names of all processes.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.daemon.list().iter().map(|process| process.name.to_string()).collect();
@@ -111,14 +111,14 @@ impl Leading {
         names
     }
 
-    /// The parent of a process.
+    /// Returns the parent of a process.
     pub(crate) fn parent(&self, name: &str) -> Option<String> {
         let all = self.daemon.list();
         let parent = all.iter().find(|process| process.name.as_str() == name)?.parent?;
         all.iter().find(|process| process.id == parent).map(|process| process.name.to_string())
     }
 
-    /// A scratchpad's text and who wrote it.
+    /// Returns a scratchpad's text and who wrote it.
     pub(crate) fn pad(&self, name: &str) -> (String, String) {
         let project = Some(self.household.workdir().display().to_string());
         let act = PadAct::Read { name: name.to_owned(), revision: None };
@@ -163,7 +163,7 @@ impl Leading {
     }
 }
 
-/// A request in a few words.
+/// Returns a request in a few words.
 fn asked(request: &ModelRequest) -> String {
     let short = |text: &str| text.chars().take(200).collect::<String>();
     let ModelRequest { number, api, position, is_side, outcome, prompt, results, .. } = request;
@@ -174,7 +174,7 @@ fn asked(request: &ModelRequest) -> String {
     )
 }
 
-/// A line of a script that calls one of our tools, by the name the vendor's model knows it under.
+/// Returns a line of a script that calls one of our tools, by the name the vendor's model knows it under.
 pub(crate) fn call(vendor: Vendor, tool: &str, arguments: Value) -> String {
     let group = match vendor {
         Vendor::Claude => "mcp__quarterdeck__",

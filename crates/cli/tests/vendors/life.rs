@@ -10,7 +10,7 @@ use testkit::vendor::Vendor;
 
 use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
 
-/// The words of a prompt that must arrive whole: 500 lines, each with its number.
+/// Returns the words of a prompt that must arrive whole: 500 lines, each with its number.
 fn long_prompt(say: &str) -> String {
     let lines: Vec<String> = (1..500).map(|number| format!("line {number} of a long prompt")).collect();
     format!("{}\n@say {say}", lines.join("\n"))

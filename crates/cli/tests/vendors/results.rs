@@ -10,7 +10,7 @@ use testkit::{ModelServer, TestDaemon};
 use crate::QD;
 use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
 
-/// A seeded program that is started with its first prompt.
+/// Returns a seeded program that is started with its first prompt.
 fn instructed(vendor: Vendor, prompt: &str) -> FakeAgents {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);

@@ -9,8 +9,8 @@ use testkit::vendor::Vendor;
 
 use crate::crew::FakeAgents;
 
-/// The settings files that a user of each owns; what the programs write by themselves (histories, caches) is
-/// theirs.
+/// Returns the settings files that a user of each owns; what the programs write by themselves (histories,
+/// caches) is theirs.
 fn settings(vendor: Vendor) -> &'static [&'static str] {
     match vendor {
         Vendor::Claude => &[".claude/settings.json"],

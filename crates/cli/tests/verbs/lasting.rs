@@ -15,7 +15,7 @@ use super::{id, qd, text};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 
-/// A process as a list shows it.
+/// Returns a process as a list shows it.
 fn view(number: u64, name: &str, run: u32, end: u64) -> ProcessView {
     let id = proto::ProcessId::from_entropy(number);
     let view = json!({"id": id, "name": name, "kind": "command", "status": "running", "pid": 7, "run": run,
@@ -183,7 +183,7 @@ fn events_go_on_with_a_resync_and_the_names_that_there_are_then() {
     assert_eq!((output.status.code(), words), (Some(0), vec!["old is selected", missed, "new is selected"]));
 }
 
-/// A `qd` whose output is read line by line.
+/// Returns a `qd` whose output is read line by line.
 fn begin(stage: &MarkedDaemon, words: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
     let mut child = stage.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap());

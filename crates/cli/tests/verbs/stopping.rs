@@ -75,7 +75,7 @@ fn ctrl_c_is_the_end_of_a_recording_and_no_failure() {
     }
 }
 
-/// A `qd logs` on a terminal, whose follow has begun.
+/// Returns a `qd logs` on a terminal, whose follow has begun.
 fn logs(daemon: &FakeDaemon, words: &[&str]) -> (Pty, testkit::Peer) {
     let mut pty = Pty::open(Size::DEFAULT);
     let places = daemon.places().clone();

@@ -7,7 +7,7 @@ use testkit::MarkedDaemon;
 
 use crate::{Inside, QD, crew, text, told};
 
-/// The item that opens while `subscriber` listens.
+/// Returns the item that opens while `subscriber` listens.
 fn opened(stage: &MarkedDaemon, subscriber: &mut client::Connection) -> InboxItem {
     let events = stage.until_event(subscriber, |event| matches!(event, Event::ItemOpened(_)));
     match events.into_iter().last() {

@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The output of `qd`, which must have succeeded.
+/// Returns the output of `qd`, which must have succeeded.
 fn told(output: &Output) -> &str {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
@@ -68,13 +68,13 @@ struct Ran {
 }
 
 impl Ran {
-    /// Its output as JSON; it must have succeeded.
+    /// Returns its output as JSON; it must have succeeded.
     fn json(&self) -> Value {
         assert_eq!(self.code, 0, "{}", self.err);
         serde_json::from_str(&self.out).unwrap()
     }
 
-    /// The error it printed as JSON, with its exit code.
+    /// Returns the error it printed as JSON, with its exit code.
     fn error(&self) -> (i32, Value) {
         let all: Value = serde_json::from_str(&self.err).unwrap_or_else(|_| panic!("{}", self.err));
         (self.code, all["error"].clone())
@@ -82,14 +82,14 @@ impl Ran {
 }
 
 impl<'a> Inside<'a> {
-    /// In a command.
+    /// Starts it in a command.
     fn start(stage: &'a MarkedDaemon, name: &'static str) -> Self {
         Self::start_as(stage, name, |script| {
             stage.run(name, testkit::child::shell(script));
         })
     }
 
-    /// In an agent, whose program is the shell.
+    /// Starts it in an agent, whose program is the shell.
     fn start_agent(crew: &'a FakeAgents, name: &'static str) -> Self {
         let manifest = crew.places().config.join("agents").join("shelled.toml");
         std::fs::write(manifest, SHELLED).unwrap();
@@ -99,7 +99,7 @@ impl<'a> Inside<'a> {
         })
     }
 
-    /// In what `launch` makes of the script, in the test's own directory.
+    /// Starts it in what `launch` makes of the script, in the test's own directory.
     fn start_as(stage: &'a MarkedDaemon, name: &'static str, launch: impl FnOnce(&str)) -> Self {
         let exports: String = stage
             .variables()
@@ -122,7 +122,7 @@ impl<'a> Inside<'a> {
         number
     }
 
-    /// Its result.
+    /// Returns its result.
     fn end(&self, number: u32) -> Ran {
         let waited = self.stage.wait_pattern(self.name, &format!("over-{number}:[0-9]+"));
         let line = waited.satisfied.first().and_then(|one| one.text.clone()).unwrap();

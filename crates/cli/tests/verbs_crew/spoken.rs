@@ -128,7 +128,7 @@ fn notes_and_timers() -> Vec<Case> {
     ]
 }
 
-/// What agents may start and do.
+/// Returns the cases about what agents may start and do.
 fn trust_and_rights() -> Vec<Case> {
     let trust = json!({"trust": {"digest": "0123456789abcdef", "project": {"key": "k", "path": "/p"},
         "preset": "dev", "command": "npm run dev", "at": 0}});
@@ -164,7 +164,7 @@ fn trust_and_rights() -> Vec<Case> {
     ]
 }
 
-/// What is shown, asked and recorded.
+/// Returns the cases about what is shown, asked and recorded.
 fn asking_and_showing() -> Vec<Case> {
     vec![
         Case {

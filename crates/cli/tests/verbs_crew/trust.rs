@@ -5,7 +5,7 @@ use testkit::MarkedDaemon;
 
 use crate::{Inside, QD, text, told};
 
-/// A project with a preset in the test's own directory.
+/// Returns a project with a preset in the test's own directory.
 fn stage() -> MarkedDaemon {
     let stage = MarkedDaemon::start(QD);
     let preset = "[preset.dev]\nargv = [\"sleep\", \"1000\"]\n";
@@ -18,7 +18,7 @@ fn qd(stage: &MarkedDaemon, words: &[&str]) -> Value {
     serde_json::from_str(told(&output)).unwrap()
 }
 
-/// The error of a spawn inside.
+/// Returns the error of a spawn inside.
 fn refused(lead: &Inside, words: &str) -> Value {
     let (code, error) = lead.qd(&format!("spawn --json {words}")).error();
     assert_eq!(code, 4, "{error}");

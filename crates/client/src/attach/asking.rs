@@ -28,7 +28,7 @@ impl Session<'_> {
         }
     }
 
-    /// What a daemon that gets the terminal must expect from it.
+    /// Returns what a daemon that gets the terminal must expect from it.
     pub(super) fn questions(&self) -> Questions {
         match self.asked_at {
             None => Questions::NotAsked,

@@ -82,7 +82,7 @@ pub(super) fn run(
     Ok(AttachOutcome { name: renamed.unwrap_or(name), left })
 }
 
-/// The present name of a process, if the daemon answers at once.
+/// Returns the present name of a process, if the daemon answers at once.
 fn name_now(address: &DaemonAddress, id: ProcessId) -> Option<String> {
     let deadline = Instant::now() + NAME_DEADLINE;
     let mut connection = address.knock().ok()?;

@@ -57,7 +57,7 @@ pub struct AttachOptions {
 }
 
 impl AttachOptions {
-    /// Attaching to `target` with every default.
+    /// Creates a request to attach to `target` with every default.
     #[must_use]
     pub fn new(target: Target) -> Self {
         Self {

@@ -139,8 +139,8 @@ impl Session<'_> {
         Ok(ready)
     }
 
-    /// The descriptor and the events to wait for input. A terminal that is not ours is watched for its end,
-    /// and for the first key that the daemon may not read.
+    /// Returns the descriptor and the events to wait for input. A terminal that is not ours is watched for
+    /// its end, and for the first key that the daemon may not read.
     fn watched_input(&self) -> (BorrowedFd<'_>, PollFlags) {
         let is_watched =
             if self.reads_keys() { self.typed.len() < MAX_TYPED } else { self.watch == Watch::Resting };

@@ -54,7 +54,7 @@ impl Signals {
         Registered::register(&all, Again::Waits).map(Self)
     }
 
-    /// What signals have asked for since the last call.
+    /// Returns what signals have asked for since the last call.
     pub(super) fn take(&mut self) -> Asked {
         let mut asked = Asked::default();
         for signal in self.0.take() {

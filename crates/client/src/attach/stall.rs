@@ -43,7 +43,7 @@ impl Session<'_> {
         matches!(self.watch, Watch::Seized(_))
     }
 
-    /// When the daemon is checked next.
+    /// Returns when the daemon is checked next.
     pub(super) fn watch_due(&self) -> Option<Instant> {
         match self.watch {
             Watch::Typed(due) | Watch::Asked(_, due) => Some(due),

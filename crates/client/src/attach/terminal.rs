@@ -130,13 +130,14 @@ impl Terminal {
         self.saved.is_some()
     }
 
-    /// The size; `None` when there is no terminal or it does not report one.
+    /// Returns the size; `None` when there is no terminal or it does not report one.
     #[must_use]
     pub fn size(&self) -> Option<Size> {
         size_of(self.output.as_fd()).or_else(|| size_of(self.input.as_fd()))
     }
 
-    /// The size of the terminal behind a descriptor; `None` when there is none or it does not report one.
+    /// Returns the size of the terminal behind a descriptor; `None` when there is none or it does not report
+    /// one.
     #[must_use]
     pub fn size_of(fd: BorrowedFd<'_>) -> Option<Size> {
         size_of(fd)
@@ -154,7 +155,7 @@ impl Terminal {
         self.is_one
     }
 
-    /// The descriptor for the daemon to draw on.
+    /// Returns the descriptor for the daemon to draw on.
     pub fn lend(&mut self) -> BorrowedFd<'_> {
         self.is_drawn = true;
         self.input.as_fd()
@@ -205,13 +206,13 @@ impl Terminal {
         Ok(rustix::io::write(&self.output, bytes)?)
     }
 
-    /// What typing is read from.
+    /// Returns the descriptor that typing is read from.
     #[must_use]
     pub fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
-    /// What drawing goes to.
+    /// Returns the descriptor that drawing is written to.
     #[must_use]
     pub fn output(&self) -> BorrowedFd<'_> {
         self.output.as_fd()
@@ -265,7 +266,7 @@ impl Terminal {
         }
     }
 
-    /// The bytes that move below what is drawn.
+    /// Returns the bytes that move below what is drawn.
     fn below(&self) -> Vec<u8> {
         match self.last_row {
             None => BELOW.to_vec(),

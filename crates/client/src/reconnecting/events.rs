@@ -21,13 +21,13 @@ impl ReconnectingEvents {
         Ok(Self { stream: EventStream::begin(connection)?, stops })
     }
 
-    /// The processes when it began, or began again.
+    /// Returns the processes when it began, or began again.
     #[must_use]
     pub fn began(&self) -> &Subscribed {
         &self.stream.began
     }
 
-    /// The next event. After a daemon's end that is `resync`, and `began` has the new state.
+    /// Returns the next event. After a daemon's end that is `resync`, and `began` has the new state.
     pub fn next(&mut self, address: &mut DaemonAddress) -> Result<Next<Announcement>, ClientError> {
         match self.stream.next_unless(&mut self.stops) {
             Err(error) if error.is_leaving() => {}

@@ -51,7 +51,7 @@ impl ReconnectingFollow {
         })
     }
 
-    /// The next piece, from the present daemon.
+    /// Returns the next piece, from the present daemon.
     pub fn next(&mut self, address: &mut DaemonAddress) -> Result<Next<Chunk>, ClientError> {
         loop {
             if self.until.is_some_and(|until| self.at >= until) {

@@ -24,7 +24,7 @@ impl PendingHolders {
         self.lock().remove(&run);
     }
 
-    /// The runs that are being looked for.
+    /// Returns the runs that are being looked for.
     pub(super) fn runs(&self) -> HashSet<RunKey> {
         self.lock().keys().copied().collect()
     }

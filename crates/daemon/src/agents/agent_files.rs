@@ -97,12 +97,12 @@ impl AgentFiles {
         }
     }
 
-    /// When the wait for a text ends.
+    /// Returns when the wait for a text ends.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.collects.iter().map(|collect| collect.due).min()
     }
 
-    /// The paths of its files, as far as they are known.
+    /// Returns the paths of its files, as far as they are known.
     pub(crate) fn files(&mut self, agents: &Agents) -> Vec<(Watched, PathBuf)> {
         let (manifest, note) = (self.agent_run.manifest(), self.agent_run.note());
         let env = |name: &str| self.agent_run.env.get(name).cloned();
@@ -274,7 +274,7 @@ impl AgentFiles {
         agents.send_fact(self.agent_run.run, RunFact::Result { turn, text, from: "screen", end: None });
     }
 
-    /// The server connection, if the server lists the messages of a session.
+    /// Returns the server connection, if the server lists the messages of a session.
     fn listing_line(&self) -> Option<Arc<VendorServer>> {
         self.agent_run.line().filter(|line| line.lists_messages())
     }

@@ -113,7 +113,7 @@ impl AgentRun {
         is_news
     }
 
-    /// The launch, as the engine needs it.
+    /// Returns the launch, as the engine needs it.
     pub(crate) fn launched(&self) -> engine::Launched {
         let (manifest, note) = (self.manifest(), self.note());
         let deliver = &manifest.deliver;
@@ -145,7 +145,7 @@ impl AgentRun {
     }
 }
 
-/// A short lock: nothing panics or waits while it is held.
+/// Locks briefly: nothing panics or waits while the lock is held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

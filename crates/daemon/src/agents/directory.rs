@@ -59,7 +59,7 @@ pub(crate) enum DirectoryError {
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
-    /// Where a run's directory is, whether or not it exists.
+    /// Returns where a run's directory is, whether or not it exists.
     pub(crate) fn of(places: &Dirs, run: RunKey) -> Self {
         let name = format!("{}.{}", run.process, run.run);
         let (usual, former) = (places.launches().join(&name), former(places).join(&name));
@@ -99,13 +99,13 @@ impl Directory {
         self.write(Path::new(NOTE), &text)
     }
 
-    /// The note of an earlier daemon; `None` when there is none, or it cannot be read.
+    /// Returns the note of an earlier daemon; `None` when there is none, or it cannot be read.
     pub(crate) fn note(&self) -> Option<Note> {
         let text = std::fs::read_to_string(self.0.join(NOTE)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// The token of its run, which an earlier daemon wrote.
+    /// Returns the token of its run, which an earlier daemon wrote.
     pub(crate) fn token(&self) -> Option<String> {
         std::fs::read_to_string(self.0.join(tokens::FILE)).ok().filter(|token| !token.is_empty())
     }
@@ -127,7 +127,7 @@ impl Directory {
     }
 }
 
-/// Where earlier versions had the directories.
+/// Returns where earlier versions had the directories.
 fn former(places: &Dirs) -> PathBuf {
     places.runtime.join("launch")
 }

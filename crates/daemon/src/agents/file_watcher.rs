@@ -79,7 +79,7 @@ pub(crate) struct FileWatcherSetup {
 }
 
 impl FileWatcher {
-    /// The handle and the thread's own end, which starts with [`FileWatcherSetup::work`].
+    /// Returns the handle and the thread's own end, which starts with [`FileWatcherSetup::work`].
     pub(crate) fn new() -> io::Result<(Self, FileWatcherSetup)> {
         let (orders, queue) = sync_channel(ORDERS);
         let watches = Watches::new()?;
@@ -167,7 +167,7 @@ impl Watching {
         }
     }
 
-    /// The time until the wait for a text ends.
+    /// Returns the time until the wait for a text ends.
     fn patience(&self) -> Option<Duration> {
         let due = self.wards.values().filter_map(AgentFiles::due).min()?;
         Some(due.saturating_duration_since(Instant::now()))

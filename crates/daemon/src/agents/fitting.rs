@@ -19,8 +19,8 @@ pub(crate) struct Fitted {
 }
 
 impl Fitted {
-    /// The manifest of this name for a launch whose files are below `directory`, which need not exist yet;
-    /// `None` when there is no such manifest.
+    /// Returns the manifest of this name for a launch whose files are below `directory`, which need not exist
+    /// yet; `None` when there is no such manifest.
     pub(crate) fn find(
         catalogue: &Catalogue,
         name: &str,

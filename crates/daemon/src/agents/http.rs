@@ -91,7 +91,7 @@ impl Drop for Connection {
 }
 
 impl Endpoint {
-    /// A server on this machine; `user` when it needs a password.
+    /// Describes a server on this machine, with a `user` when it needs a password.
     pub(crate) fn new(port: u16, user: Option<&str>, secret: &str) -> Self {
         let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(format!("{user}:{secret}"))));
         Self { port, authorization }
@@ -132,7 +132,7 @@ impl Endpoint {
         Ok(stream)
     }
 
-    /// The head of a request. An invalid path fails before anything is sent.
+    /// Returns the head of a request. An invalid path fails before anything is sent.
     fn head(&self, method: &str, path: &str) -> Result<hyper::http::request::Builder, CallError> {
         let path: hyper::Uri = path.parse().map_err(|error| CallError::Absent(io::Error::other(error)))?;
         let head = Request::builder().method(method).uri(path);

@@ -28,9 +28,9 @@ pub(crate) struct AgentLauncher {
 }
 
 impl AgentLauncher {
-    /// The variables with which our own programs, run by an agent, find this daemon and identify themselves.
-    /// The token itself is in none of them: vendors pass variables on to every tool, and write them into
-    /// files.
+    /// Returns the variables with which our own programs, run by an agent, find this daemon and identify
+    /// themselves. The token itself is in none of them: vendors pass variables on to every tool, and write
+    /// them into files.
     fn own_env(&self, directory: &Directory) -> Vec<(String, String)> {
         let Dirs { runtime, data, config } = &*self.places;
         let token = directory.path().join(tokens::FILE);
@@ -144,8 +144,8 @@ pub(super) fn inherit(
     }
 }
 
-/// The child's environment: what it would inherit, without the variables that its vendor must not see, with
-/// what is injected.
+/// Returns the child's environment: what it would inherit, without the variables that its vendor must not
+/// see, with what is injected.
 fn environment(
     mut env: BTreeMap<String, String>,
     plan: &Plan,

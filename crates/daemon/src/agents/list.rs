@@ -12,8 +12,8 @@ use super::manifest_cache::ManifestSet;
 use super::subprocess::find;
 
 impl Agents {
-    /// Every enabled manifest, with its program as `path` finds it. Asks all installed programs for their
-    /// versions at once.
+    /// Returns every enabled manifest, with its program as `path` finds it. Asks all installed programs for
+    /// their versions at once.
     pub(crate) async fn list(&self, path: Option<String>) -> Vec<AgentOffer> {
         let agents = self.clone();
         let manifest_set = match crate::threads::run(move || agents.manifest_set(None)).await {
@@ -70,7 +70,7 @@ impl Agents {
         })
     }
 
-    /// The environment that programs run by this daemon inherit.
+    /// Returns the environment that programs run by this daemon inherit.
     pub(crate) fn env(&self) -> &BTreeMap<String, String> {
         &self.shared.env
     }

@@ -47,7 +47,7 @@ pub(crate) struct ForeignManifest {
 }
 
 impl ForeignManifest {
-    /// The manifest of this name, unless there is none or it is built in.
+    /// Returns the manifest of this name, unless there is none or it is built in.
     pub(crate) fn find(catalogue: &Catalogue, name: &str) -> Option<Self> {
         let layers = catalogue.foreign_layers(name);
         let manifest = catalogue.get(name).filter(|_| !layers.is_empty())?;
@@ -55,7 +55,7 @@ impl ForeignManifest {
         Some(Self { name: name.to_owned(), argv: manifest.argv.clone(), layers })
     }
 
-    /// The texts that are not built in.
+    /// Returns the texts that are not built in.
     pub(crate) fn files(&self) -> impl Iterator<Item = &(String, String)> {
         self.layers.iter().filter(|(origin, _)| origin != BUILT_IN)
     }
@@ -74,15 +74,15 @@ impl ManifestCache {
         Self { user: config.join("agents"), shelves: HashMap::new(), sound: HashMap::new() }
     }
 
-    /// The files that may change a manifest. A project without manifests is not watched: its directory may be
-    /// a busy one.
+    /// Returns the files that may change a manifest. A project without manifests is not watched: its
+    /// directory may be a busy one.
     pub(crate) fn files_of(&self, name: &str, project: &Path) -> Vec<PathBuf> {
         let project = Some(project.join(PROJECT)).filter(|dir| dir.is_dir());
         let places = std::iter::once(self.user.clone()).chain(project);
         places.map(|dir| dir.join(format!("{name}.toml"))).collect()
     }
 
-    /// The manifests for a project, read again if a file has changed since.
+    /// Returns the manifests for a project, read again if a file has changed since.
     pub(crate) fn manifest_set(&mut self, project: Option<&Path>) -> Arc<ManifestSet> {
         let project = project.map(|dir| dir.join(PROJECT));
         let mut stamps = project.as_deref().map(stamps).unwrap_or_default();
@@ -132,7 +132,7 @@ impl ManifestCache {
     }
 }
 
-/// The manifests of a directory, in order; a directory that is not there has none.
+/// Returns the manifests of a directory, in order; a directory that is not there has none.
 fn stamps(dir: &Path) -> Vec<Stamp> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<Stamp> = entries

@@ -15,18 +15,18 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A random UUID (version 4).
+/// Returns a random UUID (version 4).
 pub(crate) fn uuid() -> io::Result<String> {
     Ok(uuid::Builder::from_random_bytes(random()?).into_uuid().to_string())
 }
 
-/// 256 random bits.
+/// Returns 256 random bits.
 pub(crate) fn secret() -> io::Result<String> {
     Ok(hex(&random::<32>()?))
 }
 
-/// A port on the loopback that was free a moment ago. The vendor's program binds it itself, so another
-/// program may be faster; then its server is not reached, and typing is the fallback.
+/// Returns a port on the loopback that was free a moment ago. The vendor's program binds it itself, so
+/// another program may be faster; then its server is not reached, and typing is the fallback.
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -91,7 +91,7 @@ impl FileTail {
         Ok(Grown { bytes: bytes?, jumped, has_more })
     }
 
-    /// The file as it is now, with the position read so far.
+    /// Returns the file as it is now, with the position read so far.
     fn opened(&mut self) -> io::Result<(Opened, Option<Jump>)> {
         if let Some(opened) = self.open.take() {
             let now = std::fs::metadata(&self.path)?;
@@ -127,7 +127,7 @@ impl Opened {
     }
 }
 
-/// The newest file that matches a location.
+/// Returns the newest file that matches a location.
 pub(crate) fn find(spot: &FileLocation) -> Option<PathBuf> {
     let mut found = vec![spot.root.clone()];
     for pattern in spot.below.split('/') {

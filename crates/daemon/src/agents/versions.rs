@@ -33,8 +33,8 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The version for a launch by this manifest, where it matters. The description of an installed package
-    /// is enough; without one the program is asked.
+    /// Returns the version for a launch by this manifest, where it matters. The description of an installed
+    /// package is enough; without one the program is asked.
     pub(crate) fn before_launch(
         &self,
         manifest: &Manifest,
@@ -48,7 +48,7 @@ impl Versions {
         known.or_else(|| packaged(&program)).or_else(|| self.ask(&manifest.version_argv, env))
     }
 
-    /// The version that the program prints; runs it if its file has changed. Blocks for that time.
+    /// Returns the version that the program prints; runs it if its file has changed. Blocks for that time.
     pub(crate) fn ask(&self, argv: &[String], env: &BTreeMap<String, String>) -> Option<String> {
         let program = find(argv.first()?, env, Path::new("/"))?;
         let stamp = stamp(&program);
@@ -76,7 +76,7 @@ impl Versions {
     }
 }
 
-/// The version of the package that contains a program, from its description.
+/// Returns the version of the package that contains a program, from its description.
 fn packaged(program: &Path) -> Option<String> {
     let real = program.canonicalize().ok()?;
     let description = real.ancestors().skip(1).take(PACKAGE_DEPTH).map(|dir| dir.join("package.json"));

@@ -30,7 +30,7 @@ fn ask_and_go(handle: &EngineHandle) {
     assert!(poll(&mut asking).is_none());
 }
 
-/// Everything that waits to be decided: `ask` and `gone` with their tickets.
+/// Returns everything that waits to be decided: `ask` and `gone` with their tickets.
 fn decided(inbox: &mut Inbox) -> Vec<(&'static str, Ticket)> {
     let mut all = Vec::new();
     while let Some(inputs) = poll(&mut pin!(inbox.next())) {

@@ -36,8 +36,8 @@ impl<'a> Sections<'a> {
         Self { text, heads }
     }
 
-    /// The text of the entry whose key is at `key`: every part under its header or under a header in it; or
-    /// the entry itself, where it has no header.
+    /// Returns the text of the entry whose key is at `key`: every part under its header or under a header in
+    /// it; or the entry itself, where it has no header.
     pub(super) fn text_of(&self, key: Range<usize>, value: &Spanned<DeValue<'_>>) -> Vec<u8> {
         let mut keys = vec![key.clone()];
         if let DeValue::Table(table) = value.get_ref() {

@@ -11,17 +11,17 @@ const ROWS: std::ops::RangeInclusive<u32> = 200..=10_000;
 /// Bytes of rows in one reply: a line of the protocol has at most 4 MiB.
 const MAX_PAGE: usize = 3 << 20; // 3 MiB
 
-/// The moment from which rows are wanted.
+/// Returns the moment from which rows are wanted.
 pub(super) fn since(request: &Audit) -> i64 {
     i64::try_from(request.since).unwrap_or(i64::MAX)
 }
 
-/// How many rows.
+/// Returns how many rows.
 pub(super) fn limit(request: &Audit) -> usize {
     request.limit.unwrap_or(*ROWS.start()).min(*ROWS.end()) as usize
 }
 
-/// The reply to a request. It may take as long as the log is long.
+/// Returns the reply to a request. It may take as long as the log is long.
 pub(super) fn page(look: AuditQuery, request: &Audit) -> Result<AuditPage, StoreError> {
     let (rows, check) = match look {
         AuditQuery::Inside(rows, check) => (rows, check),
@@ -37,7 +37,7 @@ pub(super) fn page(look: AuditQuery, request: &Audit) -> Result<AuditPage, Store
     Ok(AuditPage { rows: fitting(rows), verified: check.map(verdict) })
 }
 
-/// The newest rows that fit, oldest first.
+/// Returns the newest rows that fit, oldest first.
 fn fitting(rows: Vec<AuditRow>) -> Vec<AuditEntry> {
     let mut room = MAX_PAGE;
     let fits = |entry: &AuditEntry| {

@@ -59,13 +59,13 @@ impl RefusalLimiter {
         false
     }
 
-    /// When the next count is due.
+    /// Returns when the next count is due.
     pub(super) fn due_at(&self) -> Option<Instant> {
         self.seen.values().map(|seen| seen.since + WINDOW).min()
     }
 
-    /// The counts whose time is over. A kind without new refusals is forgotten; one that continues is only
-    /// counted.
+    /// Returns the counts whose time is over. A kind without new refusals is forgotten; one that continues is
+    /// only counted.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Change> {
         let mut rows = Vec::new();
         self.seen.retain(|kind, seen| {
@@ -80,7 +80,7 @@ impl RefusalLimiter {
         rows
     }
 
-    /// Every count, due or not: for a reader of the log, or the end of the daemon.
+    /// Returns every count, due or not: for a reader of the log, or the end of the daemon.
     pub(super) fn all(&mut self, now: Instant) -> Vec<Change> {
         let mut rows = Vec::new();
         for (kind, seen) in &mut self.seen {
@@ -96,7 +96,7 @@ fn refusal(row: &AuditRow) -> Refusal {
     (caller.clone(), verb.clone(), target.clone(), decision.clone(), detail.clone())
 }
 
-/// The row for the counted refusals.
+/// Returns the row for the counted refusals.
 fn counted(kind: &Refusal, seen: &Seen, now: Instant) -> Option<Change> {
     let count = seen.counted;
     (count > 0).then(|| {

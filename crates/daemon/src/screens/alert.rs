@@ -12,7 +12,7 @@ use super::worker::Worker;
 /// The longest text: terminals show it in one line above everything else.
 const LONGEST: usize = 200;
 
-/// The bytes for a terminal: BEL, and OSC 9 with a text that cannot end it early.
+/// Returns the bytes for a terminal: BEL, and OSC 9 with a text that cannot end it early.
 pub(crate) fn sound(title: &str, body: &str) -> Vec<u8> {
     let words: String = if body.is_empty() { title.to_owned() } else { format!("{title}: {body}") };
     let text: String = Printable(&words).to_string().chars().take(LONGEST).collect();

@@ -30,12 +30,13 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// A budget for a replay of this many bytes.
+    /// Returns a budget for a replay of this many bytes.
     pub(super) fn for_replay(bytes: u64) -> Self {
         Self { allowance: (bytes > 0).then_some((REPLAY, false)), ..Self::default() }
     }
 
-    /// The work of the next turn; `None` while earlier turns are not paid off, which takes one turn each.
+    /// Returns the work of the next turn; `None` while earlier turns are not paid off, which takes one turn
+    /// each.
     pub(super) fn next_turn(&mut self) -> Option<u64> {
         match self.owed.checked_sub(TURN) {
             Some(rest) => {
@@ -78,8 +79,8 @@ impl Budget {
         self.allowance = Some((left.min(work), is_cut));
     }
 
-    /// Where to continue when the output before `end` has become too costly to draw: a little before the end,
-    /// then at it.
+    /// Returns where to continue when the output before `end` has become too costly to draw: a little before
+    /// the end, then at it.
     pub(super) fn pass_over_to(&mut self, end: u64) -> Option<u64> {
         let (left, is_cut) = self.allowance.as_mut()?;
         if *left > 0 {

@@ -40,7 +40,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// A run whose holder has a checkpoint at `covered`.
+    /// Creates a run whose holder has a checkpoint at `covered`.
     pub(crate) fn new(covered: u64, now: Instant) -> Self {
         Self { covered, taken: covered, waiting: None, last_output: now, since_full: 0 }
     }
@@ -52,12 +52,12 @@ impl Checkpoints {
         if seen - self.taken >= STEP { CheckpointStep::Step } else { CheckpointStep::Wait }
     }
 
-    /// When the quiet will have lasted long enough.
+    /// Returns when the quiet will have lasted long enough.
     pub(crate) fn due(&self) -> Option<Instant> {
         (self.since_full >= WORTH).then(|| self.last_output + QUIET)
     }
 
-    /// Whether it has.
+    /// Returns `Full` if the quiet has lasted long enough.
     pub(crate) fn quiet(&self, now: Instant) -> CheckpointStep {
         if self.due().is_some_and(|due| due <= now) { CheckpointStep::Full } else { CheckpointStep::Wait }
     }

@@ -17,7 +17,7 @@ const BESIDE: &[u8; 8] = b"qd:next\0";
 /// Begins the times of the log, which are between the checkpoint and the version.
 const TIMES: &[u8; 8] = b"qd:time\0";
 
-/// A checkpoint, then the times of the output, then the next version for readers.
+/// Returns a checkpoint, then the times of the output, then the next version for readers.
 fn with_version(mut blob: Vec<u8>, times: &LogTimes, next: u64) -> Vec<u8> {
     let times = times.encode();
     blob.extend_from_slice(&times);
@@ -57,7 +57,7 @@ impl Run {
         self.let_go_of_covered();
     }
 
-    /// The times of the output that is still kept.
+    /// Returns the times of the output that is still kept.
     fn times_to_keep(&self) -> LogTimes {
         let mut times = self.handle.times();
         times.forget_before(self.handle.ring.start());

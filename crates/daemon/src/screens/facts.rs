@@ -47,12 +47,12 @@ impl FactQueue {
         true
     }
 
-    /// Whether nothing waits.
+    /// Returns true if nothing waits.
     pub(crate) fn is_clear(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// A sender for a thread that may block.
+    /// Returns a sender for a thread that may block.
     pub(crate) fn sender(&self) -> mpsc::Sender<Input> {
         self.engine.clone()
     }
@@ -95,7 +95,7 @@ mod tests {
         RunFact::ViewerResized { viewer: ViewerId(viewer), size: Size { cols, rows: 24 }, owns }
     }
 
-    /// Everything that comes out of a queue with room for one.
+    /// Returns everything that comes out of a queue with room for one.
     fn said(facts: &[(RunKey, RunFact)]) -> Vec<String> {
         let (engine, mut heard) = mpsc::channel(1);
         let mut input_queue = FactQueue::new(engine);

@@ -81,17 +81,17 @@ impl ScreenHandle {
         }
     }
 
-    /// The screen. It survives a panic while it was locked: the emulator resets itself.
+    /// Returns the screen. It survives a panic while it was locked: the emulator resets itself.
     pub(crate) fn screen(&self) -> MutexGuard<'_, Screen> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The versions of the screen that readers have got.
+    /// Returns the versions of the screen that readers have got.
     pub(crate) fn versions(&self) -> MutexGuard<'_, Versions> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The times of output.
+    /// Returns the times of output.
     pub(crate) fn times(&self) -> MutexGuard<'_, LogTimes> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl ScreenHandle {
         drop(progress.wait_for(|progress| progress.is_ready || progress.is_over).await);
     }
 
-    /// The terminal's master side, for keystrokes.
+    /// Returns the terminal's master side, for keystrokes.
     pub(crate) fn master(&self) -> &OwnedFd {
         &self.master
     }

@@ -70,8 +70,8 @@ impl Outlet for PtyOutlet<'_> {
 }
 
 impl InputQueue {
-    /// The input of a run whose holder has this wire version and has accepted inputs up to this id, from an
-    /// earlier daemon.
+    /// Returns the input of a run whose holder has this wire version and has accepted inputs up to this id,
+    /// from an earlier daemon.
     pub(crate) fn new(last_input_id: u64, wire_version: u16) -> Self {
         Self { queue: Queue::new(last_input_id), has_keys: wire_version >= WIRE_WITH_KEYS }
     }
@@ -139,7 +139,7 @@ impl InputQueue {
         self.queue.go_on(state, obstacle, Instant::now(), &mut out);
     }
 
-    /// When the queue must be checked.
+    /// Returns when the queue must be checked.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.queue.due()
     }
@@ -149,7 +149,7 @@ impl InputQueue {
         self.queue.pass(now, &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
-    /// The conditions of the held job that is about to go.
+    /// Returns the conditions of the held job that is about to go.
     pub(crate) fn about_to_go(&self, now: Instant) -> Option<Guard> {
         self.queue.about_to_go(now)
     }

@@ -96,7 +96,7 @@ impl KeptRuns {
         self.files.retain(|process| known.contains(process));
     }
 
-    /// The kept runs of a process, oldest first.
+    /// Returns the kept runs of a process, oldest first.
     pub(crate) fn runs(&self, process: ProcessId) -> Vec<u32> {
         self.files.runs(&process.to_string())
     }
@@ -140,7 +140,7 @@ impl Parts {
     }
 }
 
-/// The newest bytes of a log, and where they begin.
+/// Returns the newest bytes of a log, and where they begin.
 fn newest(log: &dyn Log) -> (u64, Vec<u8>) {
     let end = log.end();
     let mut start = log.start().max(end.saturating_sub(MOST_LOG));
@@ -261,7 +261,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The newest existing run before this one.
+/// Returns the newest existing run before this one.
 pub(crate) fn newest_before(present: RunNumber, kept: &[u32], hosted: Option<u32>) -> Option<u32> {
     kept.iter().copied().chain(hosted).filter(|run| *run < present.0).max()
 }

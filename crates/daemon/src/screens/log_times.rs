@@ -51,18 +51,18 @@ impl LogTimes {
         self.marks.push(Mark { offset, first_ms: now_ms, last_ms: now_ms });
     }
 
-    /// The mark of a byte; `None` when its time is unknown.
+    /// Returns the mark of a byte; `None` when its time is unknown.
     pub(crate) fn at(&self, offset: u64) -> Option<Mark> {
         let behind = self.marks.partition_point(|mark| mark.offset <= offset);
         behind.checked_sub(1).and_then(|index| self.marks.get(index)).copied()
     }
 
-    /// The first mark after a byte.
+    /// Returns the first mark after a byte.
     pub(crate) fn after(&self, offset: u64) -> Option<Mark> {
         self.marks.get(self.marks.partition_point(|mark| mark.offset <= offset)).copied()
     }
 
-    /// Where the output of this moment and later begins; `None` when nothing came since.
+    /// Returns where the output of this moment and later begins; `None` when nothing came since.
     pub(crate) fn since(&self, moment_ms: u64) -> Option<u64> {
         self.marks.iter().find(|mark| mark.last_ms >= moment_ms).map(|mark| mark.offset)
     }
@@ -82,7 +82,7 @@ impl LogTimes {
         self.marks = joined.collect();
     }
 
-    /// The marks as they are kept beside a checkpoint.
+    /// Returns the marks as they are kept beside a checkpoint.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let numbers = self.marks.iter().flat_map(|mark| [mark.offset, mark.first_ms, mark.last_ms]);
         numbers.flat_map(u64::to_le_bytes).collect()

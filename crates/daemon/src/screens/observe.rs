@@ -118,7 +118,7 @@ impl Observer {
         &self.shown
     }
 
-    /// What the engine has not got yet.
+    /// Returns what the engine has not got yet.
     pub(crate) fn news(&mut self) -> Vec<RunFact> {
         let is_new = self.said.as_ref() != Some(&self.shown);
         let look = is_new.then(|| RunFact::Looked(Box::new(self.shown.clone())));
@@ -142,12 +142,12 @@ impl Observer {
         outcome.ok()
     }
 
-    /// The text of a draft in the composer, at the last read.
+    /// Returns the text of a draft in the composer, at the last read.
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
 
-    /// When a read is due.
+    /// Returns when a read is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -205,7 +205,7 @@ impl Run {
         }
     }
 
-    /// What the screen shows right now; unknown for a run that is not an agent.
+    /// Returns what the screen shows right now; unknown for a run that is not an agent.
     pub(super) fn look_now(&mut self, now: Instant) -> ScreenSeen {
         let handle = Arc::clone(&self.handle);
         let Some(observer) = &mut self.observer else { return ScreenSeen::default() };

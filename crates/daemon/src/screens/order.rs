@@ -62,7 +62,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The hosted run that it is about, if any.
+    /// Returns the hosted run that it is about, if any.
     pub(super) fn run(&self) -> Option<RunKey> {
         match self {
             Self::Resize(run, _)
@@ -83,7 +83,8 @@ impl Order {
         }
     }
 
-    /// The fact that the engine waits for when this cannot be done. Dropping a job's sender is its reply.
+    /// Returns the fact that the engine waits for when this cannot be done. Dropping a job's sender is its
+    /// reply.
     pub(super) fn owed_fact(&self) -> Option<(RunKey, RunFact)> {
         match self {
             Self::Watch { run, wait, .. } => Some((*run, RunFact::Unmatched { wait: *wait })),
@@ -217,7 +218,7 @@ pub(crate) enum Text {
 }
 
 impl Text {
-    /// The bytes for a child that does or does not accept brackets.
+    /// Returns the bytes for a child that does or does not accept brackets.
     pub(crate) fn encode(&self, bracketed: bool) -> Vec<u8> {
         match self {
             Self::Bytes(bytes) => bytes.clone(),
@@ -225,7 +226,7 @@ impl Text {
         }
     }
 
-    /// The same for a paste whose brackets were closed for something that could not wait.
+    /// Returns the same for a paste whose brackets were closed for something that could not wait.
     pub(crate) fn encode_again(&self, bracketed: bool) -> Vec<u8> {
         match self {
             Self::Paste(piece) if piece.length() == 0 => Vec::new(),
@@ -242,7 +243,7 @@ impl Text {
         }
     }
 
-    /// The most bytes that it can become.
+    /// Returns the most bytes that it can become.
     pub(crate) fn most(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

@@ -14,7 +14,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// With these bytes in it.
+    /// Returns an outbox with these bytes in it.
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, taken: 0 }
     }
@@ -24,7 +24,7 @@ impl Outbox {
         self.taken == self.bytes.len()
     }
 
-    /// The number of unwritten bytes.
+    /// Returns the number of unwritten bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.taken
     }

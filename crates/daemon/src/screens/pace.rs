@@ -41,7 +41,7 @@ impl Pace {
         is_flood
     }
 
-    /// When to check again without a wake-up.
+    /// Returns when to check again without a wake-up.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.look_at
     }

@@ -12,9 +12,9 @@ use super::log_times::LogTimes;
 
 /// Output by absolute offset.
 pub(crate) trait Log: Send + Sync {
-    /// The oldest byte there is.
+    /// Returns the oldest byte there is.
     fn start(&self) -> u64;
-    /// The offset after the newest byte.
+    /// Returns the offset after the newest byte.
     fn end(&self) -> u64;
     /// Reads from an offset on.
     fn read(&self, from: u64, buffer: &mut [u8]) -> ReadOutcome;
@@ -22,17 +22,17 @@ pub(crate) trait Log: Send + Sync {
 
 /// What a reader needs of a run.
 pub(crate) trait ReadableRun: Send + Sync {
-    /// Which run it is.
+    /// Returns the run.
     fn key(&self) -> RunKey;
-    /// Its screen.
+    /// Returns its screen.
     fn screen(&self) -> MutexGuard<'_, Screen>;
-    /// Its output.
+    /// Returns its output.
     fn log(&self) -> &dyn Log;
-    /// When its output came.
+    /// Returns when its output came.
     fn times(&self) -> MutexGuard<'_, LogTimes>;
-    /// How far it has come.
+    /// Returns how far it has come.
     fn progress(&self) -> &watch::Sender<Progress>;
-    /// The version of this state of its screen, which shows all output before `seen`.
+    /// Returns the version of this state of its screen, which shows all output before `seen`.
     fn version(&self, screen: &Screen, seen: u64) -> u64;
 }
 

@@ -117,7 +117,7 @@ pub(super) struct Drawn {
 }
 
 impl Run {
-    /// A run, and what wakes its worker.
+    /// Creates a run, and what wakes its worker.
     pub(crate) fn new(
         new: NewRun,
         matcher: &Arc<Matcher>,
@@ -497,7 +497,7 @@ impl Run {
         self.handle.progress.send_modify(|progress| progress.is_over = true);
     }
 
-    /// When something is due without an event.
+    /// Returns when something is due without an event.
     pub(crate) fn due(&self) -> Option<Instant> {
         let is_replaying = self.seen < self.ready_at;
         let may_resize_at = self.resized_at.map_or(self.hosted_at, |at| at + RESIZE);

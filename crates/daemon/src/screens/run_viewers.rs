@@ -396,19 +396,19 @@ impl Run {
     }
 }
 
-/// When the next repaint may be sent, to a viewer that needs one.
+/// Returns when the next repaint may be sent, to a viewer that needs one.
 pub(crate) fn frame_due(viewer: &Viewer) -> Option<Instant> {
     let is_owed = viewer.is_stale && viewer.is_clear();
     viewer.painted_at.filter(|_| is_owed).map(|at| at + viewer.options.interval())
 }
 
-/// When the worker must check a viewer without an event.
+/// Returns when the worker must check a viewer without an event.
 pub(crate) fn due(viewer: &Viewer) -> Option<Instant> {
     let keys = viewer.terminal.as_ref().and_then(Terminal::keys_due);
     keys.into_iter().chain(frame_due(viewer)).min()
 }
 
-/// The text for a viewer while a failed run waits to be restarted.
+/// Returns the text for a viewer while a failed run waits to be restarted.
 fn restart_words(exit: Exit, delay_ms: u64) -> String {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit {code}"),

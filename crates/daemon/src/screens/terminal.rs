@@ -129,13 +129,13 @@ impl Terminal {
         intent
     }
 
-    /// When a key whose rest did not arrive is passed on as it is.
+    /// Returns when a key whose rest did not arrive is passed on as it is.
     pub(crate) fn keys_due(&self) -> Option<Instant> {
         self.held_until
     }
 
-    /// The terminal's new answers about itself, if any. One that changed between light and dark is asked for
-    /// its colours first, unless it is in the middle of a string.
+    /// Returns the terminal's new answers about itself, if any. One that changed between light and dark is
+    /// asked for its colours first, unless it is in the middle of a string.
     pub(crate) fn take_report(&mut self) -> Option<TerminalReport> {
         if self.keys.is_outdated() && self.filter.is_at_rest() && !self.is_set_aside() {
             self.undrawn.push(QUESTIONS);
@@ -197,12 +197,12 @@ impl Terminal {
         self.undrawn.is_clear() && !self.is_aside
     }
 
-    /// What it has not accepted, which its client draws from now on.
+    /// Returns what it has not accepted, which its client draws from now on.
     pub(crate) fn take_undrawn(&mut self) -> Vec<u8> {
         self.undrawn.take()
     }
 
-    /// What it shows from now on, if that has changed since the last call.
+    /// Returns what it shows from now on, if that has changed since the last call.
     pub(crate) fn take_screen_change(&mut self) -> Option<TerminalState> {
         let shown =
             TerminalState { alternate: self.filter.is_alternate(), colored: self.filter.is_colored() };
@@ -214,7 +214,8 @@ impl Terminal {
         self.is_aside = false;
     }
 
-    /// The events to watch it for, depending on whether its keys are held back. Its end is always reported.
+    /// Returns the events to watch it for, depending on whether its keys are held back. Its end is always
+    /// reported.
     pub(crate) fn wants(&self, is_held_back: bool) -> EventFlags {
         let mut wants = EventFlags::empty();
         wants.set(EventFlags::IN, !self.is_aside && !is_held_back);

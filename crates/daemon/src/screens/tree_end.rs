@@ -23,7 +23,7 @@ impl TreeEnd {
         Self { wire_version, insist_at: None, asked: None }
     }
 
-    /// The orders for the holder so that its tree ends. A second request only changes the grace.
+    /// Returns the orders for the holder so that its tree ends. A second request only changes the grace.
     pub(super) fn ask(&mut self, signal: i32, grace_ms: u32, now: Instant) -> Vec<ToHolder> {
         let over_at = now + Duration::from_millis(grace_ms.into());
         self.asked = Some((signal, self.asked.map_or(over_at, |(_, earlier)| earlier.min(over_at))));
@@ -41,8 +41,8 @@ impl TreeEnd {
         if is_first { vec![to_all(signal), to_all(Signal::CONT.as_raw())] } else { Vec::new() }
     }
 
-    /// The orders for a holder that another program has been linked to since: its tree may not have been
-    /// asked, or its end may have been announced to that program.
+    /// Returns the orders for a holder that another program has been linked to since: its tree may not have
+    /// been asked, or its end may have been announced to that program.
     pub(super) fn ask_again(&mut self, now: Instant) -> Vec<ToHolder> {
         let Some((signal, over_at)) = self.asked else { return Vec::new() };
         let grace_ms = u32::try_from(over_at.saturating_duration_since(now).as_millis()).unwrap_or(u32::MAX);
@@ -67,13 +67,13 @@ impl TreeEnd {
         self.insist_at
     }
 
-    /// The order for an older holder when the grace is over, or when nothing of its tree is left.
+    /// Returns the order for an older holder when the grace is over, or when nothing of its tree is left.
     pub(super) fn pass(&mut self, now: Instant, is_alone: bool) -> Option<ToHolder> {
         self.insist_at.take_if(|at| *at <= now || is_alone).map(|_| ToHolder::Kill { grace_ms: 0 })
     }
 }
 
-/// The processes that live below a holder.
+/// Returns the processes that live below a holder.
 pub(super) fn survivors(holder: i32) -> Vec<Survivor> {
     let living = |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.state != b'Z');
     tree::descendants(holder).into_iter().filter(living).map(survivor).collect()

@@ -102,7 +102,7 @@ impl GuardedTyping {
         }
     }
 
-    /// When something is due without an event.
+    /// Returns when something is due without an event.
     pub(crate) fn due(&self) -> Option<Instant> {
         let waiting = self.waiting.front().filter(|_| self.under_way.is_none()).map(|(_, latest)| *latest);
         let settling = self.under_way.as_ref().and_then(|under_way| match under_way.stage {
@@ -125,7 +125,7 @@ pub(crate) struct TypingContext<'a> {
     pub(crate) human_quiet: Option<Duration>,
 }
 
-/// Why nothing may be typed; `None` when it may.
+/// Returns why nothing may be typed; `None` when it may.
 pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     let open = around.look.dialog.as_ref();
     let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
@@ -140,7 +140,7 @@ pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<Typi
     }
 }
 
-/// The obstacle in the composer, if any.
+/// Returns the obstacle in the composer, if any.
 fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     match (wanted, around.look.composer) {
         (ComposerIs::Any, _)
@@ -281,7 +281,7 @@ impl Run {
         }
     }
 
-    /// The obstacle right now, by a fresh read.
+    /// Returns the obstacle right now, by a fresh read.
     pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let look = self.look_now(now);
         let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
@@ -290,8 +290,8 @@ impl Run {
         obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
     }
 
-    /// The obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is no
-    /// obstacle: only a person's draft is.
+    /// Returns the obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is
+    /// no obstacle: only a person's draft is.
     pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let composer = match &guard.composer {
             ComposerIs::NoDraft if !self.typewriter.is_human_draft => ComposerIs::NoShell,

@@ -16,8 +16,8 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The version of this state of the screen, which shows all output before the offset. States come in
-    /// order, because the screen is locked.
+    /// Returns the version of this state of the screen, which shows all output before the offset. States come
+    /// in order, because the screen is locked.
     pub(crate) fn version_at(&mut self, shown: u64, offset: u64) -> u64 {
         if self.shown != Some(shown) {
             let by_output = offset << BITS;
@@ -27,7 +27,7 @@ impl Versions {
         self.told
     }
 
-    /// A version that no reader has got: the next daemon continues with it.
+    /// Returns a version that no reader has got: the next daemon continues with it.
     pub(crate) fn next(&self) -> u64 {
         if self.shown.is_some() { after(self.told) } else { self.told }
     }
@@ -38,14 +38,14 @@ impl Versions {
     }
 }
 
-/// The next version of a screen without more output. After thousands it stays the same: the offset must stay
-/// true.
+/// Returns the next version of a screen without more output. After thousands it stays the same: the offset
+/// must stay true.
 fn after(version: u64) -> u64 {
     let next = version.saturating_add(1);
     if offset_of(next) == offset_of(version) { next } else { version }
 }
 
-/// How much of the log the screen of this version shows at least.
+/// Returns how much of the log the screen of this version shows at least.
 pub(crate) fn offset_of(version: u64) -> u64 {
     version >> BITS
 }

@@ -22,7 +22,7 @@ pub(crate) struct ViewOptions {
 }
 
 impl ViewOptions {
-    /// The options of a viewer of this run.
+    /// Returns the options of a viewer of this run.
     pub(crate) fn of(attach: &Attach, run: RunNumber) -> Self {
         Self {
             from: attach.from.filter(|_| attach.run.is_none_or(|asked| asked == run)),
@@ -32,7 +32,7 @@ impl ViewOptions {
         }
     }
 
-    /// The least time between two repaints.
+    /// Returns the least time between two repaints.
     pub(crate) fn interval(&self) -> Duration {
         self.pace.unwrap_or(FRAME)
     }

@@ -183,7 +183,7 @@ impl Viewer {
         std::mem::take(&mut self.owed)
     }
 
-    /// The pid of its client, if the kernel reports it.
+    /// Returns the pid of its client, if the kernel reports it.
     pub(crate) fn pid(&self) -> Option<i32> {
         let peer = rustix::net::sockopt::socket_peercred(&self.socket).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
@@ -198,7 +198,7 @@ impl Viewer {
         self.terminal.as_ref().map_or_else(|| self.out.is_clear(), Terminal::is_clear)
     }
 
-    /// The events to watch the socket for. Its end is always reported.
+    /// Returns the events to watch the socket for. Its end is always reported.
     pub(crate) fn wants(&self) -> EventFlags {
         let mut wants = EventFlags::empty();
         wants.set(EventFlags::IN, self.pending.is_none());
@@ -387,7 +387,7 @@ impl Viewer {
         }
     }
 
-    /// The next frame it sent.
+    /// Returns the next frame it sent.
     pub(crate) fn next_frame(&mut self) -> Option<Result<Frame, FrameError>> {
         self.decoder.next_frame()
     }

@@ -155,7 +155,7 @@ impl Watches {
         oldest.is_some_and(|from| screen.next_line().0.saturating_sub(from.0) > room.max(shown))
     }
 
-    /// When a read is due.
+    /// Returns when a read is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -250,7 +250,7 @@ impl Lines {
         self.rows.push(Row { place, text: begin..self.text.len() });
     }
 
-    /// The first row from this line on; all of the alternate screen counts.
+    /// Returns the first row from this line on; all of the alternate screen counts.
     fn since(&self, from: LineId) -> usize {
         self.rows.partition_point(|row| row.place < LinePosition::Line(from))
     }
@@ -263,14 +263,14 @@ impl Lines {
     }
 }
 
-/// What is on the screen now, and beneath it.
+/// Returns what is on the screen now, and beneath it.
 fn known(screen: &Screen) -> Known {
     let lines = Lines::read(screen, first_shown(screen));
     lines.rows.iter().map(|row| (row.place, lines.text[row.text.clone()].to_owned())).collect()
 }
 
-/// The first line with any part on the main screen. Single rows would not do: the rest of a line whose
-/// beginning has scrolled away would be another line than it was.
+/// Returns the first line with any part on the main screen. Single rows would not do: the rest of a line
+/// whose beginning has scrolled away would be another line than it was.
 fn first_shown(screen: &Screen) -> LineId {
     let (first, next) = (screen.first_line().0, screen.next_line().0);
     let top = next.saturating_sub(u64::from(screen.size().rows)).max(first);

@@ -42,7 +42,7 @@ impl Bench {
         self.project_dir.dir.join("web").display().to_string()
     }
 
-    /// The trust subject for these words in the project's directory `web`.
+    /// Returns the trust subject for these words in the project's directory `web`.
     fn trust_subject(&self, kind: Kind, argv: &[String]) -> TrustSubject {
         let (cwd, env) = (self.cwd(), BTreeMap::from([("A".to_owned(), "b c".to_owned())]));
         let launch_spec = LaunchSpec {
@@ -60,7 +60,7 @@ impl Bench {
         draw(&launch_spec, Some(&self.bin.display().to_string())).unwrap().0
     }
 
-    /// A run that was approved by that trust subject and is about to be started again.
+    /// Returns a run that was approved by that trust subject and is about to be started again.
     fn start(&self, kind: Kind, argv: &[String]) -> StartRun {
         let TrustSubject { digest, frame, content, .. } = self.trust_subject(kind, argv);
         let env = [("A", "b c".to_owned()), ("PATH", self.bin.display().to_string())];

@@ -31,7 +31,7 @@ pub(super) fn send(number: i32, to: SignalTarget, leader: &Leader, master: Borro
     }
 }
 
-/// The signal with this number. The real-time ones have no names.
+/// Returns the signal with this number. The real-time ones have no names.
 pub(super) fn by_number(number: i32) -> Option<Signal> {
     let is_real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&number);
     Signal::from_named_raw(number).or_else(|| is_real_time.then(|| real_time(number)))

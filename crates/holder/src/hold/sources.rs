@@ -63,7 +63,7 @@ impl Sources<'_> {
     }
 }
 
-/// The time until a deadline, as `poll` wants it; `None` waits for ever.
+/// Returns the time until a deadline, as `poll` wants it; `None` waits for ever.
 pub(super) fn timeout(deadline: Option<Instant>) -> Option<Timespec> {
     let left = deadline?.saturating_duration_since(Instant::now());
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);

@@ -15,7 +15,7 @@ const FIRST_LINE: usize = 256;
 /// The search path when the environment has none.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The missing interpreter, if the program itself exists.
+/// Returns the missing interpreter, if the program itself exists.
 pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
     let program = find(config)?;
     match named(&program) {
@@ -25,7 +25,7 @@ pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
     }
 }
 
-/// The program as the child would find it.
+/// Returns the program as the child would find it.
 fn find(config: &RunConfig) -> Option<PathBuf> {
     let program = Path::new(config.argv.first()?);
     if program.as_os_str().as_bytes().contains(&b'/') {
@@ -37,7 +37,7 @@ fn find(config: &RunConfig) -> Option<PathBuf> {
     places.find(|found| found.is_file())
 }
 
-/// The interpreter that a script's first line names.
+/// Returns the interpreter that a script's first line names.
 fn named(program: &Path) -> Option<PathBuf> {
     let mut start = Vec::with_capacity(FIRST_LINE);
     File::open(program).ok()?.take(FIRST_LINE as u64).read_to_end(&mut start).ok()?;

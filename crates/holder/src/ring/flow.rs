@@ -59,7 +59,7 @@ impl Flow {
         }
     }
 
-    /// When [`Flow::may_read`] must be called again although nothing has happened.
+    /// Returns when [`Flow::may_read`] must be called again although nothing has happened.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Stalled { until, .. } => Some(until),

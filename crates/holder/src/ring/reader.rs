@@ -60,12 +60,12 @@ impl RingReader {
         Ok(RingReader { map })
     }
 
-    /// Offset after the newest byte.
+    /// Returns the offset after the newest byte.
     pub fn end(&self) -> u64 {
         self.map.control().end.load(Ordering::Acquire)
     }
 
-    /// Offset of the oldest byte that can be read.
+    /// Returns the offset of the oldest byte that can be read.
     pub fn start(&self) -> u64 {
         self.map.control().start.load(Ordering::Acquire)
     }

@@ -25,7 +25,8 @@ pub(crate) struct RingWriter {
 }
 
 impl RingWriter {
-    /// A new ring of `capacity` bytes (a power of two, at least 64 KiB). Its memory is touched only as it fills.
+    /// Creates a new ring of `capacity` bytes (a power of two, at least 64 KiB). Its memory is touched only
+    /// as it fills.
     pub(crate) fn create(capacity: u32) -> io::Result<RingWriter> {
         let capacity = capacity as usize;
         let file = memfd_create("qd-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -51,7 +52,7 @@ impl RingWriter {
         self.map.capacity() as u64
     }
 
-    /// How far the daemon has kept, clamped to what is in the ring.
+    /// Returns how far the daemon has kept, clamped to what is in the ring.
     pub(crate) fn kept(&self) -> u64 {
         self.map.control().kept.load(Ordering::Acquire).clamp(self.start, self.end)
     }

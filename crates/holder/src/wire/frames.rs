@@ -54,7 +54,8 @@ impl FrameBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole frame's type and body; `None` when more bytes are needed. After an error the stream is lost.
+    /// Returns the next whole frame's type and body; `None` when more bytes are needed. After an error the
+    /// stream is lost.
     pub fn next_frame(&mut self) -> Result<Option<(u8, &[u8])>, WireError> {
         let rest = &self.bytes[self.taken..];
         let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else {
@@ -87,7 +88,7 @@ impl FrameBuffer {
     }
 }
 
-/// One frame from its parts.
+/// Returns one frame from its parts.
 pub(crate) fn frame(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
     let mut out = Vec::with_capacity(LENGTH_BYTES + length);

@@ -32,7 +32,7 @@ pub struct HelloFields {
 }
 
 impl HelloFields {
-    /// The start of the reply frame; the checkpoint blob must follow it.
+    /// Returns the start of the reply frame; the checkpoint blob must follow it.
     pub fn encode_head(&self) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&self.wire_version.to_le_bytes());

@@ -128,8 +128,8 @@ fn no_zombie_is_left_by_ended_holders() {
     witness.close();
 }
 
-/// What identifies an open file across processes, as far as the kernel tells: sockets, pipes and memory files by their
-/// inode, PTY masters by their number.
+/// Returns what identifies an open file across processes, as far as the kernel tells: sockets, pipes and
+/// memory files by their inode, PTY masters by their number.
 fn identities(pid: i32) -> BTreeSet<String> {
     let fds = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let numbers = fds.map(|fd| fd.unwrap().file_name().into_string().unwrap());

@@ -105,7 +105,7 @@ const AT_THE_PROMPT: [(&[&str], &str); 8] = [
 /// Quoted, so that the echo of the command is not taken for its output.
 const SAY_READY: &str = "echo rea''dy";
 
-/// A run of a program from wherever it is installed, in a home of its own.
+/// Returns a run of a program from wherever it is installed, in a home of its own.
 fn program(argv: &[&str]) -> Run {
     let mut config = config(argv);
     config.env[0].1 = std::env::var_os("PATH").unwrap();
@@ -170,7 +170,7 @@ fn last_words_at_a_hang_up_reach_the_log() {
     run.close();
 }
 
-/// The line that a script prints with its own clock, in milliseconds.
+/// Returns the line that a script prints with its own clock, in milliseconds.
 fn at(log: &[u8], word: &str) -> u64 {
     let text = String::from_utf8_lossy(log);
     let line =

@@ -163,7 +163,8 @@ fn d4_p1_whoever_has_the_pid_of_somebody_who_has_gone_is_never_signalled() {
     );
 }
 
-/// A process outside every run that the kernel gives this pid as soon as it is free: a child of the shell.
+/// Returns a process outside every run that the kernel gives this pid as soon as it is free: a child of the
+/// shell.
 fn stranger_with(pid: i32) -> Child {
     loop {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
@@ -227,7 +228,7 @@ fn take_all_pids() -> Vec<Child> {
     }
 }
 
-/// The children of the forkserver, dead ones that it has not reaped included.
+/// Returns the children of the forkserver, dead ones that it has not reaped included.
 fn holders_of(forkserver: i32) -> Vec<i32> {
     let parent = |pid: i32| holder::tree::stat(pid).map(|stat| stat.parent);
     testkit::census::everybody().into_iter().filter(|pid| parent(*pid) == Some(forkserver)).collect()

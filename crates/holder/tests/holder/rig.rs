@@ -31,18 +31,19 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A value that no other process running these tests has: in a pid namespace it may have another's pid.
+/// Returns a value that no other process running these tests has: in a pid namespace it may have another's
+/// pid.
 fn identity() -> String {
     let world = testkit::pid_namespace::name().map(|world| format!("{world}-")).unwrap_or_default();
     format!("{world}{}", std::process::id())
 }
 
-/// A value that no other run of any test has.
+/// Returns a value that no other run of any test has.
 pub(crate) fn marker() -> String {
     format!("{}-{}", identity(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A configuration for this command line, with a socket of its own and a marked environment.
+/// Returns a configuration for this command line, with a socket of its own and a marked environment.
 pub(crate) fn config(argv: &[&str]) -> RunConfig {
     let marker = marker();
     let socket = DIRECTORY.join(&marker);
@@ -60,7 +61,7 @@ pub(crate) fn shell(script: &str) -> RunConfig {
     config(&["sh", "-c", script])
 }
 
-/// A launcher with a forkserver of its own, for tests that do something to it.
+/// Returns a launcher with a forkserver of its own, for tests that do something to it.
 pub(crate) fn launcher() -> Launcher {
     Launcher::for_exe(Path::new(env!("CARGO_BIN_EXE_qd-hold-test"))).unwrap()
 }
@@ -77,7 +78,7 @@ pub(crate) fn start(config: &RunConfig) -> Run {
     launch(config).expect("the holder starts")
 }
 
-/// A directory for this test's files.
+/// Returns a directory for this test's files.
 pub(crate) fn scratch() -> PathBuf {
     let path = DIRECTORY.join(format!("d{}", marker()));
     fs::create_dir(&path).unwrap();
@@ -98,7 +99,7 @@ pub(crate) fn pause(time: Duration) {
     poll(&mut [], Some(&timeout)).unwrap();
 }
 
-/// Living processes that carry this run's marker; zombies have no environment.
+/// Returns the living processes that carry this run's marker; zombies have no environment.
 pub(crate) fn marked(marker: &str) -> Vec<i32> {
     let entry = format!("{}={marker}", holder::RUN_TOKEN_VARIABLE).into_bytes();
     let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
@@ -116,7 +117,7 @@ pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// A descriptor that becomes readable when the process has ended, even if its pid is used again.
+/// Returns a descriptor that becomes readable when the process has ended, even if its pid is used again.
 pub(crate) fn pin(pid: i32) -> OwnedFd {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
@@ -287,7 +288,7 @@ impl Run {
         self.tree_gone.unwrap()
     }
 
-    /// The answer to this input: written, of.
+    /// Returns the answer to this input: written, of.
     pub(crate) fn until_done(&mut self, id: u64) -> (u64, u64) {
         self.until("input done", |run| run.done.iter().any(|done| done.0 == id));
         let at = self.done.iter().position(|done| done.0 == id).unwrap();
@@ -299,7 +300,7 @@ impl Run {
         self.exit.is_some()
     }
 
-    /// The oldest answer that has not been taken: written, of.
+    /// Returns the oldest answer that has not been taken: written, of.
     pub(crate) fn take_done(&mut self) -> (u64, u64) {
         let (_, written, of) = self.done.remove(0);
         (written, of)
@@ -345,14 +346,14 @@ pub(crate) fn code(code: i32) -> ExitStatus {
     ExitStatus::Code(code)
 }
 
-/// A field of a process's status file.
+/// Returns a field of a process's status file.
 pub(crate) fn status_field(pid: i32, field: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {field} in {text}")).trim().to_owned()
 }
 
-/// Processor time that a process has used, in clock ticks.
+/// Returns the processor time that a process has used, in clock ticks.
 pub(crate) fn ticks(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -66,7 +66,7 @@ impl Names {
     }
 }
 
-/// A header that may occur once; one that is not text becomes an empty text, which matches no name.
+/// Returns a header that may occur once; one that is not text becomes an empty text, which matches no name.
 fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -97,7 +97,7 @@ pub(super) struct LockOut {
 }
 
 impl LockOut {
-    /// How long this address is still locked out.
+    /// Returns how long this address is still locked out.
     pub(super) fn closed_for(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
         let until = self.peers.get(&peer)?.closed_until?;
         (until > now).then(|| until - now)

@@ -121,7 +121,7 @@ fn form_of(context: &RequestContext<RoleServer>) -> Form {
     }
 }
 
-/// The client's answer to our form; `None` when there was none in time. The form is cancelled then.
+/// Returns the client's answer to our form; `None` when there was none in time. The form is cancelled then.
 async fn requested(form: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Value> {
     let patience = PeerRequestOptions::with_timeout(FORM);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
@@ -137,7 +137,7 @@ fn returned(question: &Question) -> Option<InputRequiredResult> {
     Some(InputRequiredResult::from_input_requests(InputRequests::from([(ANSWER.to_owned(), request)])))
 }
 
-/// The form: one field, with the options where there are some.
+/// Returns the form: one field, with the options where there are some.
 fn form(question: &Question) -> Option<ElicitRequestParams> {
     let field = if question.options.is_empty() {
         let most = u32::try_from(MAX_WORDS).unwrap_or(u32::MAX);
@@ -150,7 +150,7 @@ fn form(question: &Question) -> Option<ElicitRequestParams> {
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// The answer, if the form was filled in with something that was asked for.
+/// Returns the answer, if the form was filled in with something that was asked for.
 fn read(question: &Question, said: &Value) -> Option<String> {
     let result: ElicitResult = serde_json::from_value(said.clone()).ok()?;
     let answer = result.content.as_ref()?.get(ANSWER)?.as_str()?;

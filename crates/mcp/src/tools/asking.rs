@@ -109,7 +109,7 @@ fn question(arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     Ok(Outcome::Question(Question { question: arguments.required("question").to_owned(), options }))
 }
 
-/// The wait for a question that is in the inbox already.
+/// Returns the wait for a question that is in the inbox already.
 pub(crate) async fn resumed(
     context: &ToolContext,
     question: &Question,

@@ -139,7 +139,7 @@ async fn tell_many(
     Ok(json!({ "receipts": receipts }).into())
 }
 
-/// How long to wait for receipts.
+/// Returns how long to wait for receipts.
 fn wait_ms(arguments: &Arguments) -> u64 {
     arguments.millis("wait").unwrap_or(DEFAULT_WAIT_MS)
 }
@@ -243,7 +243,7 @@ async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(Value::Object(turn_told(&turn, since)).into())
 }
 
-/// A turn with as much of its text, from this byte on, as fits a result.
+/// Returns a turn with as much of its text, from this byte on, as fits a result.
 pub(crate) fn turn_told(turn: &Turn, since: usize) -> Map<String, Value> {
     let mut base = Map::new();
     put(&mut base, "id", json!(turn.id));

@@ -192,7 +192,7 @@ async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
     Ok(Value::Object(answer).into())
 }
 
-/// A stored command: what it runs, and whether a person must approve it.
+/// Returns a stored command: what it runs, and whether a person must approve it.
 fn preset(view: &PresetView) -> Value {
     let mut told = Map::new();
     put(&mut told, "preset", json!(views::shortened(&view.name, 64)));

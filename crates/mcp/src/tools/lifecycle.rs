@@ -219,7 +219,7 @@ async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<O
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
-/// The command: exactly one of preset, argv and shell.
+/// Returns the command: exactly one of preset, argv and shell.
 fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
     let (argv, shell) = (arguments.texts("argv"), arguments.text("shell"));
     match (arguments.has("preset"), argv, shell) {
@@ -236,7 +236,7 @@ fn argv(arguments: &Arguments, kind: Kind) -> Result<Vec<String>, ToolFailure> {
     }
 }
 
-/// The directory. A preset has its own, and a process may not change it.
+/// Returns the directory. A preset has its own, and a process may not change it.
 async fn directory(context: &ToolContext, arguments: &Arguments) -> Result<Option<String>, ToolFailure> {
     if arguments.has("preset") && !arguments.has("working_dir") {
         return context.directory().await;
@@ -318,13 +318,13 @@ async fn select(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(json!({"id": id, "selected": true}).into())
 }
 
-/// The process with this id or name, if the caller may see it.
+/// Returns the process with this id or name, if the caller may see it.
 pub(super) async fn find(context: &ToolContext, wanted: &str) -> Result<ProcessView, ToolFailure> {
     let all = context.ask(CallPolicy::QUESTION, &[], |connection| connection.list()).await?;
     named(all, wanted)
 }
 
-/// The one of these with this id or name.
+/// Returns the one of these with this id or name.
 pub(super) fn named(all: Vec<ProcessView>, wanted: &str) -> Result<ProcessView, ToolFailure> {
     let is_it = |view: &ProcessView| view.id.to_string() == wanted || view.name.as_str() == wanted;
     all.into_iter().find(is_it).ok_or_else(|| {
@@ -347,7 +347,7 @@ fn size(arguments: &Arguments) -> Result<SizeRequest, ToolFailure> {
     Ok(size.into())
 }
 
-/// The directory: as given, or else this server's.
+/// Returns the directory: as given, or else this server's.
 fn working_dir(context: &ToolContext, arguments: &Arguments) -> String {
     let told = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
     let joined = if told == Path::new(".") { context.here.clone() } else { context.here.join(told) };

@@ -97,7 +97,7 @@ async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
     Ok(Value::Object(answer).into())
 }
 
-/// The caller's identity and the processes that it sees; `None` when the daemon no longer knows it.
+/// Returns the caller's identity and the processes that it sees; `None` when the daemon no longer knows it.
 async fn identity(context: &ToolContext) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
     let work = |connection: &mut Connection| match connection.who_am_i() {
         Ok(known) => Ok(Some((*known, connection.list()?))),
@@ -140,7 +140,7 @@ fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
     }
 }
 
-/// The used part of a budget.
+/// Returns the used part of a budget.
 fn budgeted(budget: &BudgetUse) -> Map<String, Value> {
     let mut told = Map::new();
     let mut row = |name: &str, used: u64, limit: Option<u64>| {

@@ -116,7 +116,7 @@ impl ToolContext {
         once.call_once(settled);
     }
 
-    /// How the daemon identifies this server.
+    /// Returns how the daemon identifies this server.
     pub(crate) async fn caller(&self) -> Result<Caller, ToolFailure> {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());
@@ -131,7 +131,7 @@ impl ToolContext {
         Ok(self.caller.get_or_init(|| caller).clone())
     }
 
-    /// The directory that names the project, for a person. A process has one project and names none.
+    /// Returns the directory that names the project, for a person. A process has one project and names none.
     pub(crate) async fn directory(&self) -> Result<Option<String>, ToolFailure> {
         let here = || self.here.to_string_lossy().into_owned();
         Ok((self.caller().await? == Caller::Human).then(here))
@@ -170,12 +170,12 @@ const FAMILIES: &[&[Tool]] = &[
     meta::TOOLS,
 ];
 
-/// Every tool, family by family.
+/// Returns every tool, family by family.
 pub(crate) fn all() -> impl Iterator<Item = &'static Tool> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The tool of this name.
+/// Returns the tool of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
@@ -191,7 +191,7 @@ impl Tool {
         (self.run)(context, &arguments).await
     }
 
-    /// The tool as clients list it.
+    /// Returns the tool as clients list it.
     pub(crate) fn listed(&self) -> Listed {
         let mut listed = Listed::new(self.name, self.says, fields::schema(self.fields));
         listed.title = Some(self.title.to_owned());

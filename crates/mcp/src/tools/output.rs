@@ -196,7 +196,7 @@ fn piece(
     Ok(piece)
 }
 
-/// Where the newest `limit` bytes begin; `None` when the list does not show it.
+/// Returns where the newest `limit` bytes begin; `None` when the list does not show it.
 fn newest(connection: &mut Connection, target: &Target, limit: usize) -> Result<Option<u64>, ClientError> {
     let all = connection.list()?;
     let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);

@@ -94,7 +94,7 @@ async fn ask(context: &ToolContext, policy: CallPolicy, act: PadAct) -> Result<P
     context.ask(policy, fields, move |connection: &mut Connection| connection.pad(request.clone())).await
 }
 
-/// The error for a reply of another shape than requested.
+/// Returns the error for a reply of another shape than requested.
 fn strange(outcome: &PadOutcome) -> ToolFailure {
     let shape = match outcome {
         PadOutcome::Listed(_) => "a list",

@@ -173,12 +173,12 @@ async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     Ok(Value::Object(pages::list("timers", rows(&all), arguments.text("cursor"))?).into())
 }
 
-/// One row per timer, named by its number.
+/// Returns one row per timer, named by its number.
 pub(crate) fn rows(all: &[TimerView]) -> impl Iterator<Item = (String, Map<String, Value>)> {
     all.iter().map(|view| (view.timer.to_string(), to_value(view)))
 }
 
-/// A timer in few words; its body is cut to what identifies it.
+/// Returns a timer in few words; its body is cut to what identifies it.
 fn to_value(view: &TimerView) -> Map<String, Value> {
     let kind = match view.kind {
         TimerKind::Delay => "delay",
@@ -201,7 +201,7 @@ fn to_value(view: &TimerView) -> Map<String, Value> {
     row
 }
 
-/// A time as the tools write it.
+/// Returns a time as the tools write it.
 fn seconds(milliseconds: u64) -> Value {
     json!(Duration::from_millis(milliseconds).as_secs_f64())
 }

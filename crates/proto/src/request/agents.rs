@@ -43,7 +43,7 @@ impl PermissionMode {
     /// Every mode, narrowest first.
     pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -29,8 +29,8 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     })
 }
 
-/// The field at which the parser stopped at this column: the keys and indices that lead there, joined by
-/// dots.
+/// Returns the field at which the parser stopped at this column: the keys and indices that lead there, joined
+/// by dots.
 fn path_at(text: &str, column: usize) -> String {
     let (mut path, mut word, mut in_string, mut escaped) = (Vec::new(), String::new(), false, false);
     for character in text.get(..column).unwrap_or(text).chars() {
@@ -56,12 +56,13 @@ fn path_at(text: &str, column: usize) -> String {
     if path.is_empty() { "request".to_owned() } else { path.join(".") }
 }
 
-/// After a comma: the next index of an array, or nothing yet for a key.
+/// Returns the place after a comma: the next index of an array, or nothing yet for a key.
 fn next_place(place: &str) -> String {
     place.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
 }
 
-/// How deep brackets nest outside strings. It is cheap and runs before any recursive parser sees the line.
+/// Returns how deep brackets nest outside strings. It is cheap and runs before any recursive parser sees the
+/// line.
 #[must_use]
 pub fn nesting(line: &[u8]) -> usize {
     let (mut deepest, mut current, mut in_string, mut escaped) = (0usize, 0usize, false, false);

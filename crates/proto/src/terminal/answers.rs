@@ -58,7 +58,7 @@ impl TerminalReport {
         self.colors.is_empty() && self.scheme.is_none()
     }
 
-    /// The sequences that set a terminal's colours to this report.
+    /// Returns the sequences that set a terminal's colours to this report.
     #[must_use]
     pub fn restoring_colors(&self) -> Vec<u8> {
         let known = self.colors.iter().filter(|(index, _)| **index < PALETTE || **index >= FOREGROUND);
@@ -72,8 +72,8 @@ impl TerminalReport {
         written.collect::<String>().into_bytes()
     }
 
-    /// The sequence that sets a terminal's cursor to this report's form, or to the default when it is not
-    /// known.
+    /// Returns the sequence that sets a terminal's cursor to this report's form, or to the default when it is
+    /// not known.
     #[must_use]
     pub fn restoring_cursor(&self) -> Vec<u8> {
         let form = self.cursor.filter(|form| *form <= FORM_MAX).unwrap_or(0);
@@ -181,7 +181,7 @@ fn form(text: &[u8]) -> Option<Answer> {
     Some(Answer::Cursor(form.filter(|form| *form <= FORM_MAX)))
 }
 
-/// `CSI ? 997 ; 1 n` and `CSI ? … c`.
+/// Reads `CSI ? 997 ; 1 n` and `CSI ? … c`.
 fn control(body: &[u8]) -> Reading {
     let end = body.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';'));
     let Some(end) = end.filter(|end| *end <= ANSWER_MAX) else {
@@ -201,7 +201,7 @@ fn decimal(digits: &[u8]) -> Option<u16> {
     is_number.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')))
 }
 
-/// One to four hexadecimal digits as sixteen bits.
+/// Returns one to four hexadecimal digits as sixteen bits.
 fn scaled(digits: &[u8]) -> Option<u16> {
     let text = std::str::from_utf8(digits).ok().filter(|_| matches!(digits.len(), 1..=4))?;
     let value = u32::from_str_radix(text, 16).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?;

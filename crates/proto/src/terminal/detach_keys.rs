@@ -27,7 +27,7 @@ pub struct DetachKeys {
 }
 
 impl Default for DetachKeys {
-    /// Control and backslash, then `d`.
+    /// Returns Control and backslash, then `d`.
     fn default() -> Self {
         let prefix = Key { code: u32::from(b'\\'), has_control: true };
         Self { prefix, last: Some(Key { code: u32::from(b'd'), has_control: false }), has_tilde: false }

@@ -109,7 +109,7 @@ impl<'i> Passed<'i> {
 }
 
 impl Filter {
-    /// A filter at the start of a stream.
+    /// Creates a filter at the start of a stream.
     #[must_use]
     pub fn new(clipboard: Clipboard) -> Self {
         Self { clipboard, ..Self::default() }

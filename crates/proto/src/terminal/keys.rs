@@ -113,7 +113,7 @@ impl KeyWatch {
         self.answers.is_outdated
     }
 
-    /// What the terminal has answered so far.
+    /// Returns what the terminal has answered so far.
     #[must_use]
     pub fn report(&self) -> &TerminalReport {
         &self.answers.report
@@ -126,8 +126,8 @@ impl KeyWatch {
         is_due.then(|| self.answers.report.clone())
     }
 
-    /// How long to wait for the rest of held bytes, which then come through [`KeyWatch::release`]. `None`
-    /// when nothing is held, or when it is the beginning of an answer, which is not a key.
+    /// Returns how long to wait for the rest of held bytes, which then come through [`KeyWatch::release`].
+    /// `None` when nothing is held, or when it is the beginning of an answer, which is not a key.
     #[must_use]
     pub fn pause(&self) -> Option<Duration> {
         match self.held.as_slice() {
@@ -294,7 +294,7 @@ fn is_press(token: Token, wanted: Key) -> bool {
     key.has_control == wanted.has_control && (key.code == wanted.code || base == Some(wanted.code))
 }
 
-/// The next key and its length; `None` when its rest has not arrived. An Escape alone does not wait.
+/// Returns the next key and its length; `None` when its rest has not arrived. An Escape alone does not wait.
 fn next_token(bytes: &[u8]) -> Option<(usize, Token)> {
     match bytes {
         [ESC, b'[', ..] => control_sequence(bytes),
@@ -332,7 +332,7 @@ fn control_sequence(bytes: &[u8]) -> Option<(usize, Token)> {
     Some((length, token))
 }
 
-/// `code:shifted:base ; modifiers:event ; text u`.
+/// Reads `code:shifted:base ; modifiers:event ; text u`.
 fn kitty_key(parameters: &str) -> Token {
     let mut fields = parameters.split(';');
     let mut codes = fields.next().unwrap_or_default().split(':').map(|code| code.parse::<u32>().ok());
@@ -347,7 +347,7 @@ fn kitty_key(parameters: &str) -> Token {
     press(code, base, held)
 }
 
-/// Pastes, and the form `27 ; modifiers ; code ~` of xterm's modifyOtherKeys.
+/// Reads pastes, and the form `27 ; modifiers ; code ~` of xterm's modifyOtherKeys.
 fn tilde_key(parameters: &str) -> Token {
     let mut numbers = parameters.split(';').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten(), numbers.next().flatten()) {

@@ -32,7 +32,8 @@ impl AuditReader {
         Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// The newest rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of them at most.
+    /// Returns the newest rows not older than `since` (milliseconds since 1970), oldest first; 8 MiB of them
+    /// at most.
     pub fn rows(&self, since: i64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
         rows(&self.connection, since, limit).map_err(|error| StoreError::sqlite(&self.path, error))
     }

@@ -109,7 +109,7 @@ fn number(id: i64) -> u64 {
     u64::try_from(id).unwrap_or(0)
 }
 
-/// Where the chain begins, if rows were deleted.
+/// Returns where the chain begins, if rows were deleted.
 fn start(connection: &Connection) -> rusqlite::Result<Option<Start>> {
     connection
         .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept = 0 ORDER BY last DESC LIMIT 1")?
@@ -117,7 +117,7 @@ fn start(connection: &Connection) -> rusqlite::Result<Option<Start>> {
         .optional()
 }
 
-/// The highest id ever given out, which outlives the row that had it.
+/// Returns the highest id ever given out, which outlives the row that had it.
 fn highest_id(connection: &Connection) -> rusqlite::Result<i64> {
     let found: Option<i64> = connection
         .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))

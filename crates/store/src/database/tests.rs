@@ -15,7 +15,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A state file with every kind of record, one of them larger than a page.
+/// Returns a state file with every kind of record, one of them larger than a page.
 fn sample(path: &Path) -> (Contents, Vec<AuditRow>) {
     let bound = AuditBound { segment_rows: 4, ..AuditBound::ON_DISK };
     let mut store = Store::open(path).unwrap().bounding_audit(bound);
@@ -328,7 +328,8 @@ fn f1_no_damaged_byte_panics_lies_or_costs_the_original() {
     assert!(verdicts["set aside"] > 100 && verdicts["as it was"] > 0, "{verdicts:?}");
 }
 
-/// A database that was not closed: its file, its log, and every state that was acknowledged, oldest first.
+/// Returns a database that was not closed: its file, its log, and every state that was acknowledged, oldest
+/// first.
 fn unclosed_sample() -> (Vec<u8>, Vec<u8>, Vec<Contents>) {
     let directory = quick_directory();
     let path = directory.path().join("state.db");

@@ -57,12 +57,12 @@ impl DirFd {
         }
     }
 
-    /// Every entry whose name is a valid pad name.
+    /// Returns every entry whose name is a valid pad name.
     pub(super) fn names(&self) -> Result<Vec<PadName>, StoreError> {
         Ok(self.entries()?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Every name that is text.
+    /// Returns every name that is text.
     pub(super) fn entries(&self) -> Result<Vec<String>, StoreError> {
         let fail = |error: Errno| StoreError::io(&self.path, error.into());
         let entries = Dir::read_from(&self.directory).map_err(fail)?;
@@ -166,7 +166,7 @@ impl DirFd {
         }
     }
 
-    /// When a file was last changed, in milliseconds since the epoch, and how long it is.
+    /// Returns when a file was last changed, in milliseconds since the epoch, and how long it is.
     pub(super) fn changed_at(&self, name: &str) -> Option<(u64, u64)> {
         let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seconds = u64::try_from(found.st_mtime).ok()?;

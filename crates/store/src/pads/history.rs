@@ -50,7 +50,7 @@ impl History {
         self.folder.remove_left_over(|entry| parts(entry).is_some())
     }
 
-    /// Every revision, oldest first.
+    /// Returns every revision, oldest first.
     pub(super) fn revisions(&self) -> Result<Vec<Revision>, StoreError> {
         let mut found: Vec<Revision> =
             self.folder.entries()?.iter().filter_map(|entry| self.revision(entry)).collect();
@@ -67,7 +67,7 @@ impl History {
         Ok(self.revisions()?.last().is_some_and(|newest| !newest.is_removal))
     }
 
-    /// The newest revision with its content; `None` after a removal.
+    /// Returns the newest revision with its content; `None` after a removal.
     pub(super) fn newest(&self) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
         match self.revisions()?.pop() {
             Some(newest) if !newest.is_removal => self.content(newest.number),
@@ -131,7 +131,7 @@ fn parts(entry: &str) -> Option<(u64, &str, bool)> {
     Some((number, author, is_removal))
 }
 
-/// The file of a revision.
+/// Returns the file of a revision.
 fn entry(revision: &Revision) -> String {
     let end = if revision.is_removal { BURIED } else { "" };
     format!("{:010}-{}{end}", revision.number, revision.author)

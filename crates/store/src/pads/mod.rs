@@ -92,7 +92,7 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// The pads below this directory, which is created as private when the first one is written.
+    /// Returns the pads below this directory, which is created as private when the first one is written.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), changing: Mutex::new(()), tell: None }
@@ -135,7 +135,7 @@ impl Pads {
         Ok(())
     }
 
-    /// The pads of a project and their revisions, by name.
+    /// Returns the pads of a project and their revisions, by name.
     pub fn list(&self, project: &str) -> Result<Vec<(PadName, Revision)>, PadError> {
         let _one_at_a_time = self.lock();
         let Some(folder) = self.folder(project, false)? else { return Ok(Vec::new()) };
@@ -150,7 +150,7 @@ impl Pads {
         Ok(found)
     }
 
-    /// A pad as it is now.
+    /// Returns a pad as it is now.
     pub fn read(&self, project: &str, name: &PadName) -> Result<StoredPad, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
@@ -240,7 +240,7 @@ impl Pads {
         }
     }
 
-    /// Every revision that is kept, oldest first.
+    /// Returns every revision that is kept, oldest first.
     pub fn history(&self, project: &str, name: &PadName) -> Result<Vec<Revision>, PadError> {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
@@ -250,7 +250,7 @@ impl Pads {
         if revisions.is_empty() { Err(PadError::NotFound(name.clone())) } else { Ok(revisions) }
     }
 
-    /// A pad as it was at a revision that is still kept.
+    /// Returns a pad as it was at a revision that is still kept.
     pub fn read_revision(&self, project: &str, name: &PadName, number: u64) -> Result<StoredPad, PadError> {
         let _one_at_a_time = self.lock();
         let missing = || PadError::NotFound(name.clone());

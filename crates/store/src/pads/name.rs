@@ -16,7 +16,7 @@ pub struct PadName(String);
 pub struct BadPadName;
 
 impl PadName {
-    /// The name as it is.
+    /// Returns the name as it is.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -140,7 +140,7 @@ fn an_old_revision_that_cannot_go_does_not_refuse_new_ones() {
     assert!(pads.history(PROJECT, &name("plan")).unwrap().len() <= 101);
 }
 
-/// The content of a directory: every path with its bytes.
+/// Returns the content of a directory: every path with its bytes.
 fn census(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(root).unwrap().flatten() {
@@ -154,7 +154,7 @@ fn census(root: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// At least 120 names that must not lead anywhere.
+/// Returns at least 120 names that must not lead anywhere.
 fn hostile_names() -> Vec<String> {
     let mut names: Vec<String> = [
         "",

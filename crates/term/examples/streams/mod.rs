@@ -37,7 +37,7 @@ pub(crate) fn utf8(lines: usize) -> String {
     })
 }
 
-/// A full-screen program that draws itself anew.
+/// Returns a full-screen program that draws itself anew.
 pub(crate) fn tui(frames: usize) -> String {
     (0..frames).fold(String::new(), |mut text, frame| {
         text.push_str("\x1b[?2026h\x1b[?25l");

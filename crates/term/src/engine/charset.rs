@@ -21,7 +21,7 @@ pub(super) const CHARSETS: [CharsetIndex; 4] =
     [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3];
 
 impl Terminal {
-    /// What DECSC would save now.
+    /// Returns what DECSC would save now.
     pub(super) fn shifts(&self) -> Shifts {
         Shifts { charset: self.charset as u8, origin: self.inner.mode().contains(Mode::ORIGIN) }
     }

@@ -20,17 +20,17 @@ impl Keyboard {
         Keyboard { base: base & FLAGS_ALL, levels }
     }
 
-    /// The flags below every push.
+    /// Returns the flags below every push.
     pub(crate) fn base(&self) -> u8 {
         self.base
     }
 
-    /// Everything pushed.
+    /// Returns everything pushed.
     pub(crate) fn levels(&self) -> &[u8] {
         &self.levels
     }
 
-    /// The flags in effect.
+    /// Returns the flags in effect.
     pub(crate) fn current(&self) -> u8 {
         self.levels.last().copied().unwrap_or(self.base)
     }

@@ -65,7 +65,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// A blank terminal.
+    /// Creates a blank terminal.
     pub(crate) fn new(size: GridSize, history_lines: usize) -> Engine {
         Engine {
             terminal: Terminal::new(size, history_lines),
@@ -138,7 +138,7 @@ impl Engine {
         self.terminal.spend(units);
     }
 
-    /// The cost of everything that was fed so far.
+    /// Returns the cost of everything that was fed so far.
     pub(crate) fn work(&self) -> u64 {
         self.terminal.work
     }
@@ -185,12 +185,12 @@ impl Engine {
         self.fail_next = true;
     }
 
-    /// Replies, facts and title.
+    /// Returns replies, facts and title.
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
         &mut self.terminal.outbox
     }
 
-    /// Replies, facts and title, to read.
+    /// Returns replies, facts and title, to read.
     pub(crate) fn outbox_ref(&self) -> &Outbox {
         &self.terminal.outbox
     }
@@ -200,7 +200,7 @@ impl Engine {
         self.terminal.resize(size);
     }
 
-    /// The size of both grids.
+    /// Returns the size of both grids.
     pub(crate) fn size(&self) -> GridSize {
         self.terminal.size()
     }
@@ -245,27 +245,27 @@ impl Engine {
         self.terminal.main.is_some()
     }
 
-    /// The visible grid.
+    /// Returns the visible grid.
     pub(crate) fn visible(&self) -> GridView<'_> {
         GridView::new(&self.terminal.inner.grid)
     }
 
-    /// The grid with the history, visible or not.
+    /// Returns the grid with the history, visible or not.
     pub(crate) fn main(&self) -> GridView<'_> {
         GridView::new(self.terminal.main_grid())
     }
 
-    /// The cursor of the visible grid.
+    /// Returns the cursor of the visible grid.
     pub(crate) fn cursor(&self) -> Cursor {
         self.terminal.cursor()
     }
 
-    /// All modes.
+    /// Returns all modes.
     pub(crate) fn modes(&self) -> Modes {
         self.terminal.modes()
     }
 
-    /// State outside of the grids, to save.
+    /// Returns the state outside of the grids, to save.
     pub(crate) fn registers(&self) -> Registers {
         self.terminal.registers()
     }

@@ -185,7 +185,7 @@ impl Terminal {
         self.inner.mark_fully_damaged();
     }
 
-    /// Row and column from one, within the region in origin mode.
+    /// Returns row and column, counted from one, within the region in origin mode.
     fn reported_position(&self) -> (usize, usize) {
         let cursor = self.cursor();
         let top = match self.inner.mode().contains(Mode::ORIGIN) {
@@ -209,7 +209,7 @@ fn is_named(modes: &[u8], mode: u16) -> bool {
     modes.split(|byte| *byte == b';').any(|digits| number(digits) == Some(u32::from(mode)))
 }
 
-/// A decimal number of at most six digits; `None` when there is none.
+/// Parses a decimal number of at most six digits; `None` when there is none.
 fn number(digits: &[u8]) -> Option<u32> {
     std::str::from_utf8(&digits[..digits.len().min(6)]).ok()?.parse().ok()
 }

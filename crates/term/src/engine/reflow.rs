@@ -86,7 +86,7 @@ struct Places {
 }
 
 impl Places {
-    /// `None` when no row of the screen is going to be split.
+    /// Returns `None` if no row of the screen is going to be split.
     fn of(grid: &Grid<Square>, cols: usize) -> Option<Places> {
         let is_longer = |row: i32| occupied(grid, row) > cols;
         if !(0..grid.screen_lines() as i32).any(is_longer) {
@@ -126,14 +126,14 @@ fn is_wrapped(grid: &Grid<Square>, row: i32) -> bool {
     grid[Line(row)].last().is_some_and(|square| square.wrapline())
 }
 
-/// The cells of a row that can hold text: without the one into which a wide character did not fit.
+/// Returns the cells of a row that can hold text: without the one into which a wide character did not fit.
 fn cells(grid: &Grid<Square>, row: i32) -> usize {
     let row = &grid[Line(row)];
     let gap = row.last().is_some_and(|square| matches!(square.wide(), Wide::LeadingSpacer));
     row.len() - usize::from(gap)
 }
 
-/// The cells of a row up to the last that holds something.
+/// Returns the cells of a row up to the last that holds something.
 fn occupied(grid: &Grid<Square>, row: i32) -> usize {
     let squares = &grid[Line(row)].inner;
     squares.iter().rposition(|square| !square.is_empty()).map_or(0, |last| last + 1)

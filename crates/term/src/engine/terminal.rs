@@ -204,7 +204,7 @@ impl Terminal {
         }
     }
 
-    /// Id and target of the open hyperlink.
+    /// Returns id and target of the open hyperlink.
     pub(super) fn link(&self) -> Option<(String, String)> {
         let grid = &self.inner.grid;
         let extras = grid.extras_table.get(grid.cursor.template.extras_id()?)?;
@@ -282,7 +282,7 @@ impl Terminal {
         }
     }
 
-    /// The cell that the next mark would join.
+    /// Returns the cell that the next mark would join.
     pub(super) fn marked_cell(&self) -> (Line, Column) {
         let cursor = &self.inner.grid.cursor;
         let mut col = cursor.pos.col;

@@ -51,7 +51,7 @@ pub(crate) struct CellView<'a> {
 }
 
 impl<'a> CellView<'a> {
-    /// The base character; `\0` in a cell never written, `\t` where a tab began.
+    /// Returns the base character; `\0` in a cell never written, `\t` where a tab began.
     pub(crate) fn character(&self) -> char {
         match self.square.content_tag() {
             ContentTag::Codepoint => self.square.c(),
@@ -64,13 +64,13 @@ impl<'a> CellView<'a> {
         self.extras.map_or(&[], |extras| extras.zerowidth.as_slice())
     }
 
-    /// Id and target of the hyperlink.
+    /// Returns id and target of the hyperlink.
     pub(crate) fn link(&self) -> Option<(&'a str, &'a str)> {
         let link = self.extras?.hyperlink.as_ref()?;
         Some((link.id(), link.uri()))
     }
 
-    /// Which part of a character.
+    /// Returns which part of a character it is.
     pub(crate) fn width(&self) -> Width {
         match self.square.wide() {
             Wide::Narrow => Width::Narrow,
@@ -80,8 +80,8 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The key of the style that is visible. The emulator fills scrolled and erased rows with the whole pen,
-    /// of which only the background shows.
+    /// Returns the key of the style that is visible. The emulator fills scrolled and erased rows with the
+    /// whole pen, of which only the background shows.
     #[inline]
     pub(crate) fn style_key(&self) -> StyleKey {
         let exact = self.exact_style_key();
@@ -91,7 +91,7 @@ impl<'a> CellView<'a> {
         }
     }
 
-    /// The key of the style that the cell has.
+    /// Returns the key of the style that the cell has.
     pub(crate) fn exact_style_key(&self) -> StyleKey {
         const UPPER: u64 = 0xffff_ffff_0000_0000;
         match self.square.content_tag() {
@@ -138,12 +138,12 @@ pub(crate) struct RowView<'a> {
 }
 
 impl<'a> RowView<'a> {
-    /// Number of cells.
+    /// Returns the number of cells.
     pub(crate) fn len(&self) -> usize {
         self.row.len()
     }
 
-    /// The cell at a column.
+    /// Returns the cell at a column.
     pub(crate) fn cell(&self, col: usize) -> Option<CellView<'a>> {
         let square = *self.row.inner.get(col)?;
         let extras = match self.row.has_extras {
@@ -153,8 +153,8 @@ impl<'a> RowView<'a> {
         Some(CellView { square, extras })
     }
 
-    /// The cell at a column as it is drawn. Half of a wide character without its other half is blank; so is a
-    /// gap that is not at the end of a row. The emulator may leave both behind.
+    /// Returns the cell at a column as it is drawn. Half of a wide character without its other half is blank;
+    /// so is a gap that is not at the end of a row. The emulator may leave both behind.
     pub(crate) fn shown(&self, col: usize) -> Option<CellView<'a>> {
         let mut cell = self.cell(col)?;
         let neighbour = |col: usize| self.row.inner.get(col).map(|square| square.wide());
@@ -172,12 +172,12 @@ impl<'a> RowView<'a> {
         Some(cell)
     }
 
-    /// All cells in order, as they are drawn.
+    /// Returns all cells in order, as they are drawn.
     pub(crate) fn shown_cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         self.shown_cells_from(0)
     }
 
-    /// The cells from this column on, as they are drawn.
+    /// Returns the cells from this column on, as they are drawn.
     pub(crate) fn shown_cells_from(&self, col: usize) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         let row = *self;
         (col..self.len()).filter_map(move |col| row.shown(col))
@@ -202,7 +202,7 @@ impl<'a> RowView<'a> {
         self.row.last().is_some_and(|square| square.wrapline())
     }
 
-    /// The style behind a key of this row's grid.
+    /// Returns the style behind a key of this row's grid.
     pub(crate) fn style(&self, key: StyleKey) -> Style {
         let mut square = Square::default();
         if key.is_fill() {
@@ -244,22 +244,22 @@ impl<'a> GridView<'a> {
         GridView { grid }
     }
 
-    /// Number of visible rows.
+    /// Returns the number of visible rows.
     pub(crate) fn rows(&self) -> usize {
         self.grid.screen_lines()
     }
 
-    /// Number of rows above the visible ones.
+    /// Returns the number of rows above the visible ones.
     pub(crate) fn history(&self) -> usize {
         self.grid.history_size()
     }
 
-    /// How many rows have left the history since the grid was made.
+    /// Returns how many rows have left the history since the grid was made.
     pub(crate) fn evicted(&self) -> u64 {
         self.grid.lines_evicted()
     }
 
-    /// A row, counted from the oldest one that is still kept.
+    /// Returns a row, counted from the oldest one that is still kept.
     pub(crate) fn row(&self, index: usize) -> Option<RowView<'a>> {
         if index >= self.grid.total_lines() {
             return None;
@@ -268,17 +268,17 @@ impl<'a> GridView<'a> {
         Some(RowView { grid: self.grid, row: &self.grid[line] })
     }
 
-    /// A visible row.
+    /// Returns a visible row.
     pub(crate) fn screen_row(&self, row: usize) -> Option<RowView<'a>> {
         self.row(self.history() + row)
     }
 
-    /// The pen and position the next character gets.
+    /// Returns the pen and position the next character gets.
     pub(crate) fn pen(&self) -> PenState {
         PenState::of(self.grid, &self.grid.cursor)
     }
 
-    /// The saved pen and position (DECSC).
+    /// Returns the saved pen and position (DECSC).
     pub(crate) fn saved_pen(&self) -> PenState {
         PenState::of(self.grid, &self.grid.saved_cursor)
     }

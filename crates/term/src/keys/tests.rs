@@ -174,7 +174,7 @@ fn n4_every_flag_of_the_kitty_protocol_adds_what_it_stands_for() {
     assert_eq!(accent.encode(&Modes::default()), "é".as_bytes());
 }
 
-/// What a program reads from `CSI key:shifted ; modifiers:event ; text u`: key, modifiers, event.
+/// Returns what a program reads from `CSI key:shifted ; modifiers:event ; text u`: key, modifiers, event.
 fn read_back(sequence: &str) -> Option<(u32, u8, u8)> {
     let body = sequence.strip_prefix("\x1b[")?.strip_suffix('u')?;
     let mut fields = body.split(';');

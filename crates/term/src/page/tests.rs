@@ -18,7 +18,7 @@ fn whole(screen: &Screen, wraps: Wraps) -> LinePage {
     screen.page(screen.written(), wraps, ALL)
 }
 
-/// Every page from the oldest line to the last.
+/// Returns every page from the oldest line to the last.
 fn pages(screen: &Screen, wraps: Wraps, limit: usize) -> Vec<LinePage> {
     let (mut since, end) = (screen.written().start, screen.written().end);
     let mut pages = Vec::new();

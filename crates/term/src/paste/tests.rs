@@ -12,7 +12,7 @@ fn cases() -> u32 {
     CASES.saturating_mul(scale.unwrap_or(1).max(1))
 }
 
-/// What the child is given of a paste in these pieces.
+/// Returns what the child is given of a paste in these pieces.
 fn in_pieces<'b>(pieces: impl IntoIterator<Item = &'b [u8]>, bracketed: bool) -> Vec<u8> {
     let mut encoder = PasteEncoder::default();
     let mut bytes = Vec::new();

@@ -52,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// The first four bytes, padded with non-digits.
+/// Returns the first four bytes, padded with non-digits.
 #[inline]
 fn first_four(bytes: &[u8]) -> [u8; 4] {
     match bytes.first_chunk::<4>() {

@@ -45,7 +45,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// How many bytes at the end are the valid start of a character.
+/// Returns how many bytes at the end are the valid start of a character.
 pub(super) fn unfinished_character(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     for (index, &byte) in tail.iter().enumerate().rev() {

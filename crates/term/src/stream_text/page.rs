@@ -23,7 +23,7 @@ pub struct StreamPage {
 }
 
 impl StreamPage {
-    /// An empty page of at most `limit` bytes of text. A limit below 4 cannot hold every character.
+    /// Creates an empty page of at most `limit` bytes of text. A limit below 4 cannot hold every character.
     pub fn new(limit: usize) -> StreamPage {
         let stream = TextStream::new();
         StreamPage { limit, stream, text: String::new(), taken: 0, whole: (0, 0), between: 0, is_full: false }
@@ -145,7 +145,7 @@ impl StreamPage {
     }
 }
 
-/// The last character boundary that is not after this byte.
+/// Returns the last character boundary that is not after this byte.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -19,7 +19,7 @@ fn after(name: &'static str, before: impl Into<String>, again: impl Into<String>
     Bomb { name, before: before.into(), again: again.into() }
 }
 
-/// All kinds.
+/// Returns all kinds.
 pub(crate) fn all() -> Vec<Bomb> {
     let mut all = erasing();
     all.extend(moving());

@@ -23,7 +23,8 @@ pub(crate) struct Case {
     looks: &'static [(u16, u16, &'static str)],
 }
 
-/// Input, the rows it leaves with `|` between them and without trailing blanks, and row and column of the cursor.
+/// Returns a case: input, the rows it leaves with `|` between them and without trailing blanks, and row and
+/// column of the cursor.
 pub(crate) const fn case(
     name: &'static str,
     input: &'static str,
@@ -33,7 +34,7 @@ pub(crate) const fn case(
     raw(name, input.as_bytes(), rows, cursor)
 }
 
-/// A case whose input is not text.
+/// Returns a case whose input is not text.
 pub(crate) const fn raw(
     name: &'static str,
     input: &'static [u8],
@@ -43,12 +44,12 @@ pub(crate) const fn raw(
     Case { name, size: USUAL, input, then: None, rows, cursor, waits: false, says: "", looks: &[] }
 }
 
-/// A query on a fresh screen of 80×24 and its answer.
+/// Returns a query on a fresh screen of 80×24 and its answer.
 pub(crate) const fn query(name: &'static str, input: &'static str, says: &'static str) -> Case {
     case(name, input, "", (1, 1)).on(80, 24).says(says)
 }
 
-/// One character after a sequence, and how it looks.
+/// Returns one character after a sequence, and how it looks.
 pub(crate) const fn look(
     name: &'static str,
     input: &'static str,
@@ -58,19 +59,19 @@ pub(crate) const fn look(
 }
 
 impl Case {
-    /// On a screen of this many columns and rows.
+    /// Sets the columns and rows of the screen.
     pub(crate) const fn on(mut self, cols: u16, rows: u16) -> Case {
         self.size = (cols, rows);
         self
     }
 
-    /// The cursor waits in the last column: the next character wraps first.
+    /// Expects the cursor to wait in the last column: the next character wraps first.
     pub(crate) const fn waits(mut self) -> Case {
         self.waits = true;
         self
     }
 
-    /// The screen sends these answers.
+    /// Expects these answers from the screen.
     pub(crate) const fn says(mut self, says: &'static str) -> Case {
         self.says = says;
         self
@@ -88,7 +89,7 @@ impl Case {
         self
     }
 
-    /// What the screen must show.
+    /// Returns what the screen must show.
     pub(crate) fn expected(&self) -> Seen {
         Seen {
             rows: self.rows.to_owned(),
@@ -99,7 +100,7 @@ impl Case {
         }
     }
 
-    /// What the screen shows when the input comes in pieces of `piece` bytes.
+    /// Returns what the screen shows when the input comes in pieces of `piece` bytes.
     pub(crate) fn seen(&self, piece: usize) -> Seen {
         let size = |(cols, rows): (u16, u16)| GridSize::clamped(cols.into(), rows.into());
         let mut screen = Screen::new(size(self.size), Limits { history_lines: 20 });
@@ -159,7 +160,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// The style of a cell in words; `plain` for the default.
+/// Returns the style of a cell in words; `plain` for the default.
 fn words(cell: &Cell) -> String {
     const SWITCHES: [(Attributes, &str); 8] = [
         (Attributes::BOLD, "bold"),

@@ -51,7 +51,7 @@ fn cases() -> impl Iterator<Item = (&'static str, &'static Case)> {
     FAMILIES.into_iter().flat_map(|(family, cases)| cases.iter().map(move |case| (family, case)))
 }
 
-/// What happens instead, for a case that is not met.
+/// Returns what happens instead, for a case that is not met.
 fn gap(case: &Case) -> Option<&'static str> {
     NOT_UNDERSTOOD.iter().find(|(name, _)| *name == case.name).map(|(_, seen)| *seen)
 }

@@ -2,12 +2,12 @@
 
 const MEBIBYTE: usize = 1024 * 1024;
 
-/// A mebibyte of each, with its name.
+/// Returns a mebibyte of each, with its name.
 pub(crate) fn streams() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     patterns().into_iter().map(|(name, pattern)| (name, pattern.into_iter().cycle().take(MEBIBYTE).collect()))
 }
 
-/// A name and the pattern that is repeated.
+/// Returns a name and the pattern that is repeated.
 fn patterns() -> Vec<(&'static str, Vec<u8>)> {
     let digits = |count: usize| "9".repeat(count);
     vec![
@@ -67,12 +67,12 @@ fn patterns() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A mebibyte in which nothing repeats.
+/// Returns a mebibyte in which nothing repeats.
 fn ever_new(piece: impl Fn(usize) -> String) -> Vec<u8> {
     (0..).flat_map(|number| piece(number).into_bytes()).take(MEBIBYTE).collect()
 }
 
-/// One of sixteen combining marks.
+/// Returns one of sixteen combining marks.
 fn mark(number: usize) -> &'static str {
     const MARKS: [&str; 16] = [
         "\u{300}", "\u{301}", "\u{302}", "\u{303}", "\u{304}", "\u{305}", "\u{306}", "\u{307}", "\u{308}",

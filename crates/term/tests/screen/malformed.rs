@@ -11,7 +11,7 @@ use crate::streams::{config, everything, screen};
 /// What a mebibyte may take at most: a quarter of a second. Debug builds of this crate are optimised too, but checked.
 const ALLOWED: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 250 });
 
-/// Processor time of this thread so far; other work on the machine does not count.
+/// Returns the processor time of this thread so far; other work on the machine does not count.
 fn worked() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
     let nanos = told.split(' ').next().and_then(|nanos| nanos.parse().ok());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use term::{Cell, Cursor, GridSize, Limits, Modes, PaintView, Screen, Wraps};
 
-/// The same cases in every run, so that a failure is a change and not luck.
+/// Returns a configuration with the same cases in every run, so that a failure is a change and not luck.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -53,7 +53,7 @@ impl Picture {
     }
 }
 
-/// A picture, the history and the bytes a viewer would get.
+/// Returns a picture, the history and the bytes a viewer would get.
 pub(crate) fn everything(screen: &Screen) -> (Picture, Vec<String>, Vec<u8>) {
     let lines = screen.lines(screen.first_line()..screen.next_line(), Wraps::Keep);
     let lines =
@@ -90,7 +90,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..12)
 }
 
-/// One piece of a stream, usually whole.
+/// Returns one piece of a stream, usually whole.
 pub(crate) fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => "[ -~]{1,30}".prop_map(String::into_bytes),

@@ -31,7 +31,7 @@ pub(super) fn read(body: &Value) -> Exchange {
     }
 }
 
-/// An answer.
+/// Returns an answer.
 pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp: Stamp) -> Turn {
     let completion = |kind: &str, choices: Value| {
         json!({
@@ -77,7 +77,7 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// An error.
+/// Returns an error.
 pub(super) fn refuse(refusal: Refusal) -> Whole {
     let error = |status, kind: &str, message: &str| Whole {
         status,

@@ -70,12 +70,12 @@ impl Stamp {
     }
 }
 
-/// The words of a text, each with the space after it, as a model streams them.
+/// Returns the words of a text, each with the space after it, as a model streams them.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }
 
-/// The text in a message's content, however deep it is nested.
+/// Returns the text in a message's content, however deep it is nested.
 pub(super) fn flat(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -89,17 +89,17 @@ pub(super) fn flat(value: &Value) -> String {
     }
 }
 
-/// A field's text, or nothing.
+/// Returns a field's text, or nothing.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A field's elements, or none.
+/// Returns a field's elements, or none.
 pub(super) fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The time this many seconds from now, in seconds since 1970.
+/// Returns the time this many seconds from now, in seconds since 1970.
 pub(super) fn seconds_ahead(seconds: u64) -> u64 {
     let now = SystemTime::now() + Duration::from_secs(seconds);
     now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

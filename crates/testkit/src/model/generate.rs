@@ -31,13 +31,13 @@ fn said(part: &Value) -> Option<Said> {
     part.get("functionResponse").map(|result| Said::Result(result["response"].to_string()))
 }
 
-/// The schema of a side request's answer.
+/// Returns the schema of a side request's answer.
 fn schema(body: &Value) -> Option<&Value> {
     let wanted = &body["generationConfig"];
     ["responseJsonSchema", "responseSchema"].iter().find_map(|name| wanted.get(*name))
 }
 
-/// A value of this form: every property is there, a choice is its first one.
+/// Returns a value of this form: every property is there, a choice is its first one.
 fn filled(schema: &Value) -> Value {
     if let Some(first) = elements(&schema["enum"]).first() {
         return first.clone();
@@ -55,7 +55,7 @@ fn filled(schema: &Value) -> Value {
     }
 }
 
-/// An answer.
+/// Returns an answer.
 pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp: Stamp) -> Turn {
     let chunk = |part: Value| {
         let candidate = json!({"index": 0, "content": {"role": "model", "parts": [part]}});
@@ -91,12 +91,12 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// The number of tokens of a conversation.
+/// Returns the number of tokens of a conversation.
 pub(super) fn count(usage: Usage) -> Value {
     json!({"totalTokens": usage.input + usage.cached})
 }
 
-/// An error.
+/// Returns an error.
 pub(super) fn refuse(refusal: Refusal) -> Whole {
     let error = |code: u16, status: &str, message: &str, details: Value| Whole {
         status: code,

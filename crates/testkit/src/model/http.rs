@@ -46,7 +46,7 @@ impl Request {
         Ok(Some(request))
     }
 
-    /// A header's value, by its lower-case name.
+    /// Returns a header's value, by its lower-case name.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -61,7 +61,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// Success.
+    /// Returns a success.
     pub(super) fn ok(body: Value) -> Self {
         Self { status: 200, headers: Vec::new(), body }
     }
@@ -99,13 +99,13 @@ pub(super) fn send_events(mut stream: &TcpStream, events: &[String]) -> Result<(
     events.iter().try_for_each(|event| stream.write_all(event.as_bytes()))
 }
 
-/// An event named after its own `type`.
+/// Returns an event named after its own `type`.
 pub(super) fn named_event(value: &Value) -> String {
     let name = value["type"].as_str().unwrap_or("message");
     format!("event: {name}\ndata: {value}\n\n")
 }
 
-/// An event without a name.
+/// Returns an event without a name.
 pub(super) fn bare_event(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
@@ -150,7 +150,7 @@ fn exactly(reader: &mut BufReader<TcpStream>, length: usize) -> Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// A line without its end; `None` at the end of the connection.
+/// Returns a line without its end; `None` at the end of the connection.
 fn line(reader: &mut BufReader<TcpStream>) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes)?;

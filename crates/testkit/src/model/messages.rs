@@ -34,7 +34,7 @@ fn said(content: &Value) -> Vec<Said> {
     elements(content).iter().filter_map(part).collect()
 }
 
-/// An answer.
+/// Returns an answer.
 pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp: Stamp) -> Turn {
     let (empty, full, deltas, stop) = block(content, stamp);
     let message = |content: Value, stop: Value| {
@@ -62,7 +62,7 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
     Turn { whole, events: events.iter().map(named_event).collect(), begun }
 }
 
-/// The content block as it begins, as it ends, the deltas between, and the stop reason.
+/// Returns the content block as it begins, as it ends, the deltas between, and the stop reason.
 fn block(content: &Content, stamp: Stamp) -> (Value, Value, Vec<Value>, &'static str) {
     match content {
         Content::Text(text) => {
@@ -89,12 +89,12 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// The number of tokens of a conversation.
+/// Returns the number of tokens of a conversation.
 pub(super) fn count(usage: Usage) -> Value {
     json!({"input_tokens": usage.input + usage.cached})
 }
 
-/// An error.
+/// Returns an error.
 pub(super) fn refuse(refusal: Refusal) -> Whole {
     let error = |status, kind: &str, message: &str| Whole {
         status,

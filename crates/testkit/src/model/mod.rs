@@ -130,7 +130,7 @@ impl ModelServer {
         Self { state, listening }
     }
 
-    /// Its address, without a slash at the end.
+    /// Returns its address, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.listening.port())
@@ -151,13 +151,13 @@ impl ModelServer {
         self.state.release();
     }
 
-    /// Every request to the model so far, side requests included.
+    /// Returns every request to the model so far, side requests included.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.state.requests()
     }
 
-    /// How often this prompt was submitted: turns that begin with a text containing it.
+    /// Returns how often this prompt was submitted: turns that begin with a text containing it.
     #[must_use]
     pub fn submissions(&self, prompt: &str) -> usize {
         let begins = |request: &&ModelRequest| {
@@ -166,19 +166,19 @@ impl ModelServer {
         self.requests().iter().filter(begins).count()
     }
 
-    /// Other requests, as `METHOD path`.
+    /// Returns other requests, as `METHOD path`.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {
         self.state.strays()
     }
 
-    /// The first request that matches, past ones included; fails when there is none in time.
+    /// Returns the first request that matches, past ones included; fails when there is none in time.
     pub fn wait_request(&self, matches: impl Fn(&ModelRequest) -> bool, within: Duration) -> ModelRequest {
         self.find_request(matches, within)
             .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.told()))
     }
 
-    /// The first request that matches, past ones included; `None` when there is none in time.
+    /// Returns the first request that matches, past ones included; `None` when there is none in time.
     #[must_use]
     pub fn find_request(
         &self,

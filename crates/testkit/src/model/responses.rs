@@ -33,7 +33,7 @@ fn said(item: &Value) -> Option<Said> {
     }
 }
 
-/// A tool's name, or those of a group as `group::tool`.
+/// Returns a tool's name, or those of a group as `group::tool`.
 fn names(tool: &Value) -> Vec<String> {
     if tool["type"] == "namespace" {
         let inside = elements(&tool["tools"]).iter();
@@ -42,7 +42,7 @@ fn names(tool: &Value) -> Vec<String> {
     vec![tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned()]
 }
 
-/// An answer.
+/// Returns an answer.
 pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp: Stamp) -> Turn {
     let response = |status: &str, output: Value| {
         json!({
@@ -116,7 +116,7 @@ fn tokens(usage: Usage) -> Value {
     })
 }
 
-/// An error.
+/// Returns an error.
 pub(super) fn refuse(refusal: Refusal) -> Whole {
     let (status, error) = match refusal {
         Refusal::Quota { reset_in } => (

@@ -113,7 +113,7 @@ fn scenes_of(all: Vec<Directive>) -> (Vec<Directive>, Vec<Scene>) {
     (at_once, scenes)
 }
 
-/// The step at `position`, with the pauses written directly before it.
+/// Returns the step at `position`, with the pauses written directly before it.
 fn nth(script: Vec<Directive>, position: usize) -> Option<(Vec<Pause>, Step)> {
     let mut before = position;
     let mut pauses = Vec::new();

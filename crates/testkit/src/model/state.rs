@@ -112,12 +112,12 @@ impl ModelState {
         }
     }
 
-    /// Every request so far.
+    /// Returns every request so far.
     pub(super) fn requests(&self) -> Vec<ModelRequest> {
         self.lock().requests.clone()
     }
 
-    /// Other requests.
+    /// Returns other requests.
     pub(super) fn strays(&self) -> Vec<String> {
         self.lock().strays.clone()
     }

@@ -73,7 +73,7 @@ fn stream(server: &ModelServer, path: &str, body: &Value) -> String {
     client.rest()
 }
 
-/// A Messages request with one tool.
+/// Returns a Messages request with one tool.
 fn prompt(text: &str) -> Value {
     json!({"model": "m", "tools": [{"name": "look"}], "messages": [{"role": "user", "content": text}]})
 }

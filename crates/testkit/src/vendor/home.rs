@@ -21,8 +21,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// A home in which the program starts at its prompt and uses this server, with its working directory
-    /// trusted.
+    /// Returns a home in which the program starts at its prompt and uses this server, with its working
+    /// directory trusted.
     #[must_use]
     pub fn seeded(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
@@ -31,7 +31,7 @@ impl Home {
         home
     }
 
-    /// The same with its working directory not trusted.
+    /// Returns the same with its working directory not trusted.
     #[must_use]
     pub fn untrusted(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
@@ -39,7 +39,7 @@ impl Home {
         home
     }
 
-    /// A home in which the program starts for the first time: it asks for trust or for a login.
+    /// Returns a home in which the program starts for the first time: it asks for trust or for a login.
     #[must_use]
     pub fn empty(vendor: Vendor, server: &ModelServer) -> Self {
         let home = Self::bare(vendor, server);
@@ -53,25 +53,26 @@ impl Home {
         Self { vendor, root, env }
     }
 
-    /// Whose it is.
+    /// Returns the vendor whose home it is.
     #[must_use]
     pub fn vendor(&self) -> Vendor {
         self.vendor
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// An empty directory to work in.
+    /// Returns an empty directory to work in.
     #[must_use]
     pub fn workdir(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// A directory outside of the temporary one, which every user may write to and some programs distrust.
+    /// Returns a directory outside of the temporary one, which every user may write to and some programs
+    /// distrust.
     #[must_use]
     pub fn outside_tmp(&self) -> &Path {
         self.root.path()
@@ -82,13 +83,14 @@ impl Home {
         seed::trust(self.vendor, &self.home(), directory);
     }
 
-    /// What the program needs in its environment, besides a search path and a terminal's name.
+    /// Returns what the program needs in its environment, besides a search path and a terminal's name.
     #[must_use]
     pub fn env(&self) -> Vec<(&'static str, OsString)> {
         self.env.clone()
     }
 
-    /// A command line that starts the program with these arguments and with nothing of the caller's environment.
+    /// Returns a command line that starts the program with these arguments and with nothing of the caller's
+    /// environment.
     #[must_use]
     pub fn argv(&self, arguments: &[&str]) -> Vec<OsString> {
         let mut argv: Vec<OsString> = ["env", "-i"].map(OsString::from).into();
@@ -103,7 +105,7 @@ impl Home {
         argv
     }
 
-    /// The same as a command, in the working directory, with empty input.
+    /// Returns the same as a command, in the working directory, with empty input.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.vendor.program());
@@ -112,7 +114,7 @@ impl Home {
         command
     }
 
-    /// Every process that uses this home: the programs, and what they started and left behind.
+    /// Returns every process that uses this home: the programs, and what they started and left behind.
     #[must_use]
     pub fn living(&self) -> Vec<i32> {
         survivors(&format!("HOME={}", self.home().display()))
@@ -137,7 +139,7 @@ impl Drop for Home {
     }
 }
 
-/// A new directory with an empty home and an empty place to work.
+/// Returns a new directory with an empty home and an empty place to work.
 pub(super) fn ground(prefix: &str) -> TempDir {
     let homes = vendors_dir().join("homes");
     std::fs::create_dir_all(&homes).expect("a directory can be made");

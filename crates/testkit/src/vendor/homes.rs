@@ -21,7 +21,8 @@ pub struct VendorHomes {
 }
 
 impl VendorHomes {
-    /// A home in which every program starts at its prompt, uses this server and may use Quarterdeck's tools.
+    /// Returns a home in which every program starts at its prompt, uses this server and may use Quarterdeck's
+    /// tools.
     #[must_use]
     pub fn seeded(server: &ModelServer) -> Self {
         let homes = Self { root: ground("all"), url: server.url() };
@@ -32,19 +33,19 @@ impl VendorHomes {
         homes
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// An empty directory to work in.
+    /// Returns an empty directory to work in.
     #[must_use]
     pub fn workdir(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// The whole environment of the person.
+    /// Returns the whole environment of the person.
     #[must_use]
     pub fn env(&self) -> BTreeMap<String, OsString> {
         let mut path: Vec<PathBuf> = Vendor::ALL.iter().map(|vendor| vendor.bin()).collect();
@@ -63,7 +64,7 @@ impl VendorHomes {
         env
     }
 
-    /// Every process that uses this home: the programs, and what they started and left behind.
+    /// Returns every process that uses this home: the programs, and what they started and left behind.
     #[must_use]
     pub fn living(&self) -> Vec<i32> {
         survivors(&format!("HOME={}", self.home().display()))

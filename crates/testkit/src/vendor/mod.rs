@@ -35,7 +35,7 @@ impl Vendor {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
 
-    /// The program's name, as a user types it.
+    /// Returns the program's name, as a user types it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,8 @@ impl Vendor {
         }
     }
 
-    /// The version that is tested: the pinned one, unless `QD_TEST_VERSION` names others as `codex@1.2.3`, with commas.
+    /// Returns the version that is tested: the pinned one, unless `QD_TEST_VERSION` names others as
+    /// `codex@1.2.3`, with commas.
     #[must_use]
     pub fn version(self) -> String {
         let named = std::env::var("QD_TEST_VERSION").unwrap_or_default();
@@ -54,14 +55,14 @@ impl Vendor {
         named.split(',').find_map(own).unwrap_or_else(|| self.pin("version"))
     }
 
-    /// The directory with the program, to be put on a search path.
+    /// Returns the directory with the program, to be put on a search path.
     #[must_use]
     pub fn bin(self) -> PathBuf {
         let installed = format!("{}@{}", self.pin("package"), self.version());
         vendors_dir().join(installed).join("node_modules/.bin")
     }
 
-    /// The program; fails when it is not installed.
+    /// Returns the program; fails when it is not installed.
     #[must_use]
     pub fn program(self) -> PathBuf {
         let program = self.bin().join(self.name());
@@ -76,8 +77,8 @@ impl Vendor {
     }
 }
 
-/// Where the programs are: shared by every checkout on this machine, and not below `/tmp`, where some of them refuse
-/// to read their settings.
+/// Returns where the programs are: shared by every checkout on this machine, and not below `/tmp`, where some
+/// of them refuse to read their settings.
 fn vendors_dir() -> PathBuf {
     let set =
         |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);

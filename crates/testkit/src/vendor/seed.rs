@@ -14,7 +14,7 @@ pub(super) const KEY: &str = "sk-scripted-0001";
 /// A subscription's token: the program shows a subscription's limits only with one.
 const TOKEN: &str = "sk-ant-oat01-scripted";
 
-/// The variables.
+/// Returns the variables.
 pub(super) fn environment(vendor: Vendor, home: &Path, url: &str) -> Vec<(&'static str, OsString)> {
     let mut env: Vec<(&'static str, OsString)> = vec![("HOME", home.into())];
     match vendor {

@@ -21,7 +21,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// A command that runs it with nothing of the caller's environment but the search path, in this
+    /// Returns a command that runs it with nothing of the caller's environment but the search path, in this
     /// directory, which is also its home, with empty input.
     #[must_use]
     pub fn command(self, home: &Path) -> Command {
@@ -42,7 +42,7 @@ impl Tool {
     }
 }
 
-/// An installed program; fails when there is none.
+/// Returns an installed program; fails when there is none.
 fn program(name: &str) -> PathBuf {
     let tools: Vec<Value> = serde_json::from_str(TOOLS).expect("the list of tools is JSON");
     let own = tools.iter().find(|tool| tool["name"] == name).expect("every tool is pinned");

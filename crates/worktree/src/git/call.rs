@@ -74,7 +74,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// One more setting, as `name=value`.
+    /// Adds one more setting, as `name=value`.
     pub(crate) fn setting(mut self, setting: impl Into<String>) -> Self {
         self.settings.push(setting.into());
         self

@@ -63,7 +63,7 @@ pub struct Git {
 }
 
 impl Git {
-    /// The `git` on `PATH`, with this process's environment.
+    /// Returns the `git` on `PATH`, with this process's environment.
     ///
     /// # Errors
     /// [`GitError::GitMissing`] or [`GitError::GitTooOld`].
@@ -72,7 +72,7 @@ impl Git {
         Self::new("git", KEPT_VARIABLES.iter().filter_map(kept).collect())
     }
 
-    /// A given program with a given environment, and nothing of this process's own.
+    /// Uses a given program with a given environment, and nothing of this process's own.
     ///
     /// # Errors
     /// [`GitError::GitMissing`] or [`GitError::GitTooOld`].
@@ -89,38 +89,38 @@ impl Git {
         if version(&found) < version(MINIMUM_VERSION) { Err(GitError::GitTooOld { found }) } else { Ok(git) }
     }
 
-    /// The same with another limit for each command.
+    /// Returns the same with another limit for each command.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same, ended early when `cancellation` is cancelled.
+    /// Returns the same, ended early when `cancellation` is cancelled.
     #[must_use]
     pub fn with_cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = Some(cancellation);
         self
     }
 
-    /// How many git processes this value and its clones have started.
+    /// Returns how many git processes this value and its clones have started.
     #[must_use]
     pub fn processes_started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// A call that changes nothing and takes no lock.
+    /// Returns a call that changes nothing and takes no lock.
     pub(crate) fn read<'a>(&'a self, directory: &'a Path, command: &'a str) -> Call<'a> {
         self.write(directory, command).env("GIT_OPTIONAL_LOCKS", "0")
     }
 
-    /// A call that may change the repository.
+    /// Returns a call that may change the repository.
     pub(crate) fn write<'a>(&'a self, directory: &'a Path, command: &'a str) -> Call<'a> {
         Call::new(self, directory, command)
     }
 }
 
-/// Major and minor number.
+/// Returns the major and minor number.
 fn version(text: &str) -> (u32, u32) {
     let mut numbers = text.split(['.', ' ', '-']).map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))

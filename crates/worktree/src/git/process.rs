@@ -27,7 +27,7 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// One that is not cancelled yet.
+    /// Creates a cancellation that is not cancelled yet.
     ///
     /// # Errors
     /// The system has no descriptor left.

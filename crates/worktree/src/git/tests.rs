@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A program that answers `git version` and otherwise runs `script`.
+/// Returns a program that answers `git version` and otherwise runs `script`.
 fn scripted(directory: &Path, script: &str) -> Git {
     let program = directory.join("git");
     let text =

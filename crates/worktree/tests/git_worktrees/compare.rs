@@ -4,7 +4,7 @@ use worktree::{ForecastCache, Merged};
 
 use super::stage::Stage;
 
-/// A branch with two commits, merged into `main` by `merge`, after `main` went on.
+/// Returns a branch with two commits, merged into `main` by `merge`, after `main` went on.
 fn merged_by(merge: &dyn Fn(&Stage)) -> Merged {
     let stage = Stage::new();
     let (app, task) = (stage.app(), stage.task("t"));

@@ -36,7 +36,7 @@ fn carries_out_a_plan_for_the_other_tests() {
     }
 }
 
-/// A git that kills its parent before or after the `number`th command, `git version` not counted.
+/// Returns a git that kills its parent before or after the `number`th command, `git version` not counted.
 fn deadly_git(stage: &Stage, number: usize, is_before: bool) -> PathBuf {
     let program = stage.path(&format!("deadly-{number}-{is_before}"));
     let counter = program.with_extension("count");
@@ -124,7 +124,7 @@ fn f6_a_git_that_is_killed_in_the_middle_of_a_checkout_is_made_up_for() {
     undone.run(&stage.git).unwrap();
 }
 
-/// A task with one of everything that a removal could lose.
+/// Returns a task with one of everything that a removal could lose.
 fn dirty_task(stage: &Stage) -> PathBuf {
     let task = stage.task("t");
     stage.commit_file(&task, "committed", "c\n");

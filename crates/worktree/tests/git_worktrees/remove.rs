@@ -76,7 +76,7 @@ fn f6_commits_that_the_base_has_by_a_squash_or_that_another_branch_has_are_not_l
     assert!(losses(&stage, &task).is_empty());
 }
 
-/// A worktree with every kind of content that is easy to lose.
+/// Returns a worktree with every kind of content that is easy to lose.
 fn strange_task(stage: &Stage) -> std::path::PathBuf {
     let app = stage.app();
     stage.write(&app, "mixed.txt", "lf\nlf\n");

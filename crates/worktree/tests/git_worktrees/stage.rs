@@ -35,7 +35,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A repository with one commit on `main`: `README`, `src/lib.rs`, `.gitignore` (ignores `*.log` and `build/`).
+    /// Creates a repository with one commit on `main`: `README`, `src/lib.rs`, `.gitignore` (ignores `*.log`
+    /// and `build/`).
     pub(crate) fn new() -> Self {
         Self::at(tempfile::tempdir().unwrap(), "app")
     }
@@ -103,7 +104,7 @@ impl Stage {
         Repository::open(&self.git, &self.app()).unwrap()
     }
 
-    /// Plain git, with hooks and monitor off so that only the crate can trip the canary.
+    /// Runs plain git, with hooks and monitor off so that only the crate can trip the canary.
     pub(crate) fn plain(&self, directory: &Path, arguments: &[&str]) -> String {
         let output = self.try_plain(directory, arguments);
         output.unwrap_or_else(|error| panic!("git {arguments:?} in {}: {error}", directory.display()))
@@ -151,14 +152,14 @@ impl Stage {
         self.repository().plan_worktree(&request).unwrap()
     }
 
-    /// A worktree for a task, from the default branch.
+    /// Returns a worktree for a task, from the default branch.
     pub(crate) fn task(&self, name: &str) -> PathBuf {
         let creation = self.plan(name, StartPoint::DefaultBranch);
         creation.run(&self.git).unwrap();
         creation.path
     }
 
-    /// References, worktrees, and the settings of the repository.
+    /// Returns references, worktrees, and the settings of the repository.
     pub(crate) fn refs(&self) -> String {
         let app = self.app();
         let refs = self.plain(&app, &["for-each-ref"]);
@@ -185,7 +186,8 @@ pub(crate) fn environment(home: &Path) -> Vec<(std::ffi::OsString, std::ffi::OsS
     vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("HOME".into(), home.into())]
 }
 
-/// Every file below a directory with its mode and content; links with their target. `.git` is left out.
+/// Returns every file below a directory with its mode and content; links with their target. `.git` is left
+/// out.
 pub(crate) fn contents(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     collect(directory, directory, &mut found);

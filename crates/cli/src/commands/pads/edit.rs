@@ -49,7 +49,7 @@ pub(super) fn edit(
     }
 }
 
-/// The text and its revision; a missing pad is empty, at revision 0.
+/// Returns the text and its revision; a missing pad is empty, at revision 0.
 fn current(
     connection: &mut Connection,
     project: Option<String>,
@@ -64,7 +64,7 @@ fn current(
     }
 }
 
-/// The person's editor.
+/// Returns the person's editor.
 fn editor(variable: impl Fn(&str) -> Option<String>) -> Result<String, CliError> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     set("VISUAL")
@@ -111,7 +111,7 @@ impl Draft {
         fs::read_to_string(&self.file).map_err(CliError::io("the edited text cannot be read"))
     }
 
-    /// The error, with the path of the person's text; an unchanged copy is removed.
+    /// Returns the error, with the path of the person's text; an unchanged copy is removed.
     fn kept(self, error: CliError, before: &str) -> CliError {
         if fs::read(&self.file).is_ok_and(|now| now == before.as_bytes()) {
             self.discard();

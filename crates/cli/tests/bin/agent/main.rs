@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    /// `None` when only the version is wanted.
+    /// Parses the arguments. Returns `None` if only the version is wanted.
     fn parse(mut words: impl Iterator<Item = String>) -> Option<Self> {
         let mut options = Self { paste_window: Duration::from_millis(50), ..Self::default() };
         while let Some(word) = words.next() {

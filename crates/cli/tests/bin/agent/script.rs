@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Exit(u8),
 }
 
-/// The steps a prompt asks for.
+/// Returns the steps a prompt asks for.
 pub(crate) fn steps(prompt: &str) -> VecDeque<Step> {
     let step = |line: &str| {
         // Text from another process comes with a bar before each line.
@@ -75,7 +75,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The keys that these bytes complete.
+    /// Returns the keys that these bytes complete.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Vec<Input> {
         self.unread.extend_from_slice(bytes);
         let mut inputs = Vec::new();
@@ -87,7 +87,7 @@ impl Keys {
     }
 }
 
-/// The first key of these bytes and its length; `None` when more must come.
+/// Returns the first key of these bytes and its length; `None` when more must come.
 fn first(bytes: &[u8]) -> Option<(Option<Input>, usize)> {
     let (&byte, rest) = bytes.split_first()?;
     if bytes.starts_with(PASTE_BEGIN) {

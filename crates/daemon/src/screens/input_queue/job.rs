@@ -64,7 +64,7 @@ pub(super) struct Ends {
 }
 
 impl Job {
-    /// A job with a waiting caller.
+    /// Returns a job with a waiting caller.
     pub(super) fn watched(serial: u64, job: WriteJob) -> Self {
         let (deadline, reply) = (Some(job.deadline), Some(job.reply));
         let unwatched = Self::unwatched(serial, job.text);
@@ -72,7 +72,7 @@ impl Job {
         Self { is_prompt, guard, hold, deadline, reply, key: job.key, ..unwatched }
     }
 
-    /// A job without a waiting caller.
+    /// Returns a job without a waiting caller.
     pub(super) fn unwatched(serial: u64, text: Text) -> Self {
         let ends = |piece: &PastePiece| Ends { is_first: piece.is_first(), is_last: piece.is_last() };
         Self {
@@ -99,7 +99,7 @@ impl Job {
         }
     }
 
-    /// A viewer's keystrokes; without a viewer: the rest of an answer that has begun.
+    /// Returns a viewer's keystrokes; without a viewer: the rest of an answer that has begun.
     pub(super) fn keys(serial: u64, typist: Option<ViewerId>, bytes: Vec<u8>) -> Self {
         Self { typist, ..Self::unwatched(serial, Text::Bytes(bytes)) }
     }
@@ -117,7 +117,7 @@ impl Job {
         true
     }
 
-    /// The job that closes the brackets of a paste that does not continue.
+    /// Returns the job that closes the brackets of a paste that does not continue.
     pub(super) fn ending(serial: u64) -> Self {
         let text = Text::Bytes(PastePiece::ending().encode(true));
         Self { is_ending: true, ..Self::unwatched(serial, text) }
@@ -179,7 +179,7 @@ impl Before {
         longest > MAX_CANONICAL || (is_prompt && self.total + bytes.len() > MAX_CANONICAL)
     }
 
-    /// The same after these bytes.
+    /// Returns the same after these bytes.
     pub(super) fn and(self, bytes: &[u8], is_canonical: bool) -> Self {
         let open_line = match bytes.iter().rposition(is_line_end) {
             // A child that reads raw has no line in the kernel.

@@ -186,7 +186,7 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// When the queue must be checked.
+    /// Returns when the queue must be checked.
     pub(super) fn due(&self) -> Option<Instant> {
         let deadlines = self.jobs.iter().filter(|job| !job.is_given_up).filter_map(|job| job.deadline);
         let look_at = self.look_at.filter(|_| self.jobs.iter().any(Job::is_held));
@@ -222,7 +222,7 @@ impl Queue {
         self.pump(now, out);
     }
 
-    /// The conditions of the held job that is about to go.
+    /// Returns the conditions of the held job that is about to go.
     pub(super) fn about_to_go(&self, now: Instant) -> Option<Guard> {
         let held = self.jobs.iter().find(|job| job.is_held() && !job.is_given_up)?;
         held.guard.clone().filter(|_| is_raw_enough(held, now))

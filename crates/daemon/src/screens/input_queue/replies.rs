@@ -38,7 +38,7 @@ impl Replies {
         self.waiting.is_empty()
     }
 
-    /// How many bytes the holder may get now.
+    /// Returns how many bytes the holder may get now.
     pub(super) fn ready(&self) -> Option<usize> {
         Some(self.waiting.len()).filter(|length| *length > 0 && !self.is_under_way)
     }

@@ -115,7 +115,7 @@ impl Matcher {
         Self { queues, quick: Condvar::new(), slow: Condvar::new(), engine, held }
     }
 
-    /// The count of waiting text.
+    /// Returns the count of waiting text.
     pub(super) fn held(&self) -> &Arc<AtomicUsize> {
         &self.held
     }
@@ -405,7 +405,7 @@ pub(super) mod bench {
             }
         }
 
-        /// The same without the turns of one of them; returns each result in a word.
+        /// Works off everything but the turns of one of them; returns each result in a word.
         pub(in crate::screens::watch) fn work_off_but(&self, other: u64) -> Vec<(u64, &'static str)> {
             let absent = self.lock().open.get_mut(&other).and_then(|open| open.search.take());
             let said = self.work_off();

@@ -86,7 +86,7 @@ pub(super) struct Glance {
 }
 
 impl Glance {
-    /// The lines from this one on; known ones are not new.
+    /// Creates a search of the lines from this one on; known ones are not new.
     pub(super) fn new(lines: Arc<Lines>, from: LineId, known: Arc<Known>, offset: u64) -> Self {
         let next = lines.since(from);
         Self { lines, known, offset, next }
@@ -111,7 +111,7 @@ impl Glance {
         }
     }
 
-    /// The first of these rows, with this text, that is new and matches.
+    /// Returns the first of these rows, with this text, that is new and matches.
     fn find(&self, pattern: &LinePattern, rows: &[Row], text: std::ops::Range<usize>) -> Option<&str> {
         let begin = text.start;
         let earliest = begin + pattern.earliest_in(self.lines.text.get(text)?)?;
@@ -132,7 +132,7 @@ pub(super) struct LogScan {
 }
 
 impl LogScan {
-    /// The output from one offset to another, as far as it is still kept.
+    /// Creates a search of the output from one offset to another, as far as it is still kept.
     pub(super) fn new(ring: &Arc<RingReader>, since: u64, end: u64) -> Self {
         let at = since.max(ring.start());
         Self { ring: Arc::clone(ring), at, end, stream: TextStream::default() }

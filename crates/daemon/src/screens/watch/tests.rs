@@ -34,7 +34,7 @@ impl Scene {
         self.watches.begin(WaitId(number), pattern, None, &self.screen);
     }
 
-    /// What matched after this was printed and searched.
+    /// Prints this, searches it, and returns what matched.
     fn print(&mut self, text: &str) -> Vec<(u64, String)> {
         self.screen.feed(text.as_bytes());
         self.look()
@@ -51,7 +51,7 @@ impl Scene {
         self.watches.changed(&self.screen, 0, self.now, false);
     }
 
-    /// What the searches find in what they were given.
+    /// Returns what the searches find in what they were given.
     fn found(&mut self) -> Vec<(u64, String)> {
         let matched = |(_, fact)| match fact {
             RunFact::Matched { wait, text, .. } => Some((wait.0, text)),
@@ -183,7 +183,7 @@ fn a_watch_that_comes_later_does_not_see_what_an_earlier_one_has_yet_to_see() {
 /// Costs more than a microsecond for every byte of a text of a and b, and matches none of it.
 const COSTLY: &str = "(?:a|b|c|ab|bc){700}Q";
 
-/// A row of that text.
+/// Returns a row of that text.
 fn costly_row(number: usize) -> String {
     let words: String =
         (0..400).map(|n| if (n * number / 7 + n / 3).is_multiple_of(3) { 'a' } else { 'b' }).collect();

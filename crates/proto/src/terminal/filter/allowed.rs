@@ -58,8 +58,8 @@ pub(super) struct Head {
     pub(super) stream: Stream,
 }
 
-/// The head of a string that passes unheld: a sixel image, an image of kitty's protocol that brings its own
-/// data, and an allowed write to the clipboard.
+/// Returns the head of a string that passes unheld: a sixel image, an image of kitty's protocol that brings
+/// its own data, and an allowed write to the clipboard.
 pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Option<Head> {
     let is_introducer = |byte: &u8| *byte > b' ' && *byte != 0x7f && *byte != ESC;
     let body = window.iter().position(is_introducer)? + 1;
@@ -85,8 +85,8 @@ pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Op
     Some(Head { length: body + length, said, stream: Stream { kind } })
 }
 
-/// The head of an image in kitty's protocol, if its data comes with it and not from a file, rewritten so that
-/// the terminal answers nothing.
+/// Returns the head of an image in kitty's protocol, if its data comes with it and not from a file, rewritten
+/// so that the terminal answers nothing.
 pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
     let mut said = b"\x1b_G".to_vec();
     for field in head.strip_prefix(b"G")?.split(|byte| *byte == b',') {
@@ -108,7 +108,8 @@ pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
     Some(said)
 }
 
-/// ESC and what follows: saving the cursor, keypad, index, tab stops, shifts, character sets, the alignment pattern.
+/// Judges ESC and what follows: saving the cursor, keypad, index, tab stops, shifts, character sets, the
+/// alignment pattern.
 pub(super) fn escape(body: &[u8]) -> Judged {
     keep_if(match body {
         [b'7' | b'8' | b'=' | b'>' | b'D' | b'E' | b'H' | b'M' | b'N' | b'O' | b'n' | b'o'] => true,
@@ -146,7 +147,7 @@ impl<'b> Control<'b> {
         (is_plain && body.len() <= CONTROL_MAX).then_some(Self { prefix, numbers, intermediate, last: *last })
     }
 
-    /// The numbers; a missing or invalid one is zero.
+    /// Returns the numbers; a missing or invalid one is zero.
     pub(super) fn values(self) -> impl Iterator<Item = u32> + 'b {
         self.numbers.split(|byte| *byte == b';').map(|digits| number(digits).unwrap_or(0))
     }
@@ -155,7 +156,7 @@ impl<'b> Control<'b> {
         self.values().next().unwrap_or(0)
     }
 
-    /// The verdict where it does not depend on what came before.
+    /// Returns the verdict where it does not depend on what came before.
     pub(super) fn judge(self) -> Judged {
         let is_one = !self.numbers.contains(&b';');
         keep_if(match (self.prefix, self.intermediate, self.last) {
@@ -182,19 +183,20 @@ impl<'b> Control<'b> {
     }
 }
 
-/// Which modes without a prefix may be switched: inserting, and what a line feed does.
+/// Returns true for modes without a prefix that may be switched: inserting, and what a line feed does.
 pub(super) fn is_plain_mode(mode: u32) -> bool {
     matches!(mode, 4 | 20)
 }
 
-/// Which private modes may be switched. Margins to the left and right may only be switched off.
+/// Returns true for private modes that may be switched. Margins to the left and right may only be switched
+/// off.
 pub(super) fn is_private_mode(mode: u32, on: bool) -> bool {
     MODES.iter().any(|known| u32::from(*known) == mode)
         || matches!(mode, 47 | 1047..=1049 | 2026)
         || (mode == 69 && !on)
 }
 
-/// The verdict about an operating system command, where it does not depend on what came before.
+/// Returns the verdict about an operating system command, where it does not depend on what came before.
 pub(super) fn command(code: u32, rest: &[u8]) -> Judged {
     match code {
         4 => palette(rest),
@@ -229,7 +231,7 @@ fn palette(rest: &[u8]) -> Judged {
     if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
 }
 
-/// Foreground, background and cursor: a second field is for the next of them.
+/// Judges foreground, background and cursor: a second field is for the next of them.
 fn dynamic(first: u32, rest: &[u8]) -> Judged {
     let mut said = Vec::new();
     for (code, color) in (first..=12).zip(rest.split(|byte| *byte == b';')) {
@@ -240,7 +242,7 @@ fn dynamic(first: u32, rest: &[u8]) -> Judged {
     if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
 }
 
-/// `rgb:r/g/b`, `#rrggbb` or a name.
+/// Returns true for `rgb:r/g/b`, `#rrggbb` or a name.
 fn is_color(color: &[u8]) -> bool {
     let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     if let Some(parts) = color.strip_prefix(b"rgb:") {
@@ -279,7 +281,7 @@ fn is_notification(fields: &[u8]) -> bool {
     })
 }
 
-/// A decimal number of at most nine digits.
+/// Parses a decimal number of at most nine digits.
 pub(super) fn number(digits: &[u8]) -> Option<u32> {
     let is_number = matches!(digits.len(), 1..=9) && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))

@@ -31,7 +31,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// The character that was printed last, if nothing came after it.
+    /// Returns the character that was printed last, if nothing came after it.
     fn character(self) -> Option<char> {
         let bytes = &self.bytes[..usize::from(self.length)];
         let start = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80)?;
@@ -80,7 +80,7 @@ impl Default for Kept {
     }
 }
 
-/// The bit of a mode; 0 when it is not remembered.
+/// Returns the bit of a mode; 0 when it is not remembered.
 fn bit(mode: u32) -> u32 {
     MODES.iter().position(|known| u32::from(*known) == mode).map_or(0, |at| 1 << at)
 }
@@ -286,7 +286,7 @@ impl Kept {
     }
 }
 
-/// The sequence with those of its modes that may be switched.
+/// Returns the sequence with those of its modes that may be switched.
 fn only(control: Control<'_>, is_allowed: impl Fn(u32) -> bool) -> Judged {
     if control.values().all(&is_allowed) {
         return Judged::Keep;

@@ -67,8 +67,8 @@ impl Keyboard {
         format!("\x1b[={}u", levels.flags()).into_bytes()
     }
 
-    /// What the terminal gets before it leaves the alternate screen, which keeps its flags, and after it
-    /// enters it.
+    /// Returns what the terminal gets before it leaves the alternate screen, which keeps its flags, and after
+    /// it enters it.
     pub(super) fn around_alternate(&self, is_entering: bool) -> Vec<u8> {
         match (self.alternate.flags(), is_entering) {
             (0, _) => Vec::new(),

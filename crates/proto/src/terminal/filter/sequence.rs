@@ -59,7 +59,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The part between introducer and end, without control characters.
+    /// Returns the part between introducer and end, without control characters.
     pub(super) fn body(self, sequence: &[u8]) -> Vec<u8> {
         let is_own = |byte: &u8| *byte >= 0x20 && *byte != DEL;
         let mut body: Vec<u8> = sequence[self.body.0..self.body.1].iter().copied().filter(is_own).collect();
@@ -71,7 +71,7 @@ impl Found {
         body
     }
 
-    /// The sequence as we write it.
+    /// Returns the sequence as we write it.
     pub(super) fn clean(self, sequence: &[u8]) -> Vec<u8> {
         let introducer: &[u8] = match self.kind {
             Kind::Escape => b"\x1b",

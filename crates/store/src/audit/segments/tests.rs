@@ -30,7 +30,7 @@ fn append(store: &mut Store, numbers: std::ops::RangeInclusive<i64>) {
     numbers.for_each(|number| store.audit(&row(number)).unwrap());
 }
 
-/// The first row that is kept and the newest, of an intact log.
+/// Returns the first row that is kept and the newest, of an intact log.
 fn span(store: &Store) -> (u64, u64) {
     let AuditCheck::Intact { first, rows, head } = store.verify_audit().unwrap() else {
         panic!("{:?}", store.verify_audit());
@@ -41,7 +41,7 @@ fn span(store: &Store) -> (u64, u64) {
     (first, first + rows - 1)
 }
 
-/// The numbers of the rows that were appended and are still there.
+/// Returns the numbers of the rows that were appended and are still there.
 fn numbers(store: &Store) -> Vec<i64> {
     let rows = store.audit_rows(i64::MIN, usize::MAX).unwrap();
     rows.iter().filter(|row| !is_farewell(row)).map(|row| row.detail.parse().unwrap()).collect()
@@ -90,7 +90,7 @@ fn f11_a_log_in_memory_is_bounded_too() {
     assert!(first > 1 && newest > 30_000 && newest - first < 20_000, "{first} to {newest}");
 }
 
-/// What a check finds after SQL by an intruder who can write the file and removes the triggers.
+/// Returns what a check finds after SQL by an intruder who can write the file and removes the triggers.
 fn check_after(edit: &str) -> AuditCheck {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");

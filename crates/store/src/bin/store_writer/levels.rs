@@ -215,7 +215,7 @@ fn migration(directory: &Path, room: &Room<'_>) -> Result<bool, Fault> {
     Ok(is_migrated)
 }
 
-/// Every file in this directory, with its name.
+/// Returns every file in this directory, with its name.
 fn all_files(directory: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Fault> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {

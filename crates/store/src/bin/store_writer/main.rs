@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Keeps so little of the audit log that a segment ends every few rows and soon one is deleted.
 const AUDIT: AuditBound = AuditBound { segment_rows: 5, bytes: 2000 };
 
-/// One batch per number, each touching every kind of record, for ever.
+/// Writes one batch per number, each touching every kind of record, for ever.
 fn write_records(path: &Path, first: u64) -> Result<(), Box<dyn Error>> {
     let mut store = Store::open(path)?.bounding_audit(AUDIT);
     for number in first.. {
@@ -57,7 +57,7 @@ fn write_records(path: &Path, first: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One whole file per number, for ever.
+/// Writes one whole file per number, for ever.
 fn write_files(path: &Path, first: u64) -> Result<(), Box<dyn Error>> {
     for number in first.. {
         write_file_atomically(path, format!("{number:08} ").repeat(1000).as_bytes())?;

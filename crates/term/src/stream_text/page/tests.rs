@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::StreamPage;
 use crate::TextStream;
 
-/// The text of every page, one after the other. Every page keeps its limit and takes something.
+/// Returns the text of every page, one after the other. Every page keeps its limit and takes something.
 fn pages(bytes: &[u8], limit: usize, size: usize) -> Vec<String> {
     let (mut at, mut pages) = (0, Vec::new());
     while at < bytes.len() {
