@@ -1,7 +1,7 @@
-//! `hook`, `agents`, `check_manifest` and `sample`: what only agents and those who describe them ask for.
+//! `hook`, `agents`, `check_manifest` and `sample`: requests of agents and of people who write manifests.
 //!
-//! Owns the way from a vendor's event to the engine and back. Refuses an event from anybody but a process inside an
-//! agent's own run: a stray one would make another agent look busy.
+//! A lifecycle event is accepted only from a process inside an agent's own run: a stray one would make
+//! another agent look busy.
 
 use engine::input::{HookDecision, HookMoment, HookNotice};
 use engine::{Caller, Command, CommandAnswer, Input, RunFact, Verb};
@@ -19,12 +19,12 @@ use crate::log::RateLimited;
 
 /// Largest manifest that is checked.
 const MAX_MANIFEST: usize = 256 * 1024;
-/// Warnings that anybody can cause in a loop.
+/// Rate-limits warnings that any caller can cause in a loop.
 static OUTSIDE: RateLimited = RateLimited::new();
 static NO_AGENT: RateLimited = RateLimited::new();
 
-/// Hands a lifecycle event to the engine and answers with what the agent is to do. A request for permission that waits for a
-/// person is answered when that person has.
+/// Passes a lifecycle event to the engine and answers with what the agent is to do. A permission request that
+/// waits for a person is answered when that person has answered.
 pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     let Caller::Process(run) = client.caller else {
         if let Some(more) = OUTSIDE.is_due() {
@@ -40,14 +40,15 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
     };
     let manifest = agent_run.manifest();
     let reading = hook::read(&manifest, request.event.as_deref(), &request.payload);
-    // A subagent's request for permission waits for the same person as the agent's own; nothing else of it is the agent's.
+    // A subagent's permission request waits for the same person as the agent's own; its other events do not
+    // concern the agent.
     if reading.is_child && !matches!(reading.moment, EventMoment::PermissionAsked { .. }) {
         return Ok(nothing());
     }
     let session = reading.session.as_deref().filter(|session| agent_run.pin_session(session));
     if let Some(session) = session {
         let fact = RunFact::Session(session.to_owned());
-        // The daemon is ending when nobody listens.
+        // The receiver is gone only when the daemon is ending.
         drop(client.door.engine.facts.send(Input::Fact { run, fact }).await);
     }
     client.door.agents.heard(&agent_run, &reading, session.is_some());
@@ -94,7 +95,7 @@ fn refused() -> Failure {
     Failure::new(ErrorCode::Denied, "denied: a hook is called by the program of an agent that runs here")
 }
 
-/// Which agents there are.
+/// Lists the agents.
 pub(super) async fn agents(client: &Client, request: AskAgents) -> Result<Reply, Failure> {
     let own = match client.caller {
         Caller::Process(_) => own_standing(client, "agents").await?.path,
@@ -104,19 +105,19 @@ pub(super) async fn agents(client: &Client, request: AskAgents) -> Result<Reply,
     Ok(Reply::Agents(client.door.agents.list(path).await))
 }
 
-/// What is wrong with a manifest.
+/// Checks a manifest.
 pub(super) async fn check_manifest(request: CheckManifest) -> Result<Reply, Failure> {
     if request.text.len() > MAX_MANIFEST {
         return Err(Failure::invalid("text", format!("a manifest has at most {} KiB", MAX_MANIFEST / 1024)));
     }
-    // Patterns are compiled: not on the door's time.
+    // Compiling patterns takes time, so it does not run on the async thread.
     let checked = crate::threads::run(move || check_with_recordings(&request)).await;
     let checked =
         checked.map_err(|error| Failure::new(ErrorCode::Internal, format!("checking failed: {error}")))?;
     Ok(Reply::Manifest(checked))
 }
 
-/// Looks for faults, and tries a manifest without any on the recordings that came with it.
+/// Checks a manifest for faults, and tries one without faults on the recordings that came with it.
 fn check_with_recordings(request: &CheckManifest) -> ManifestChecked {
     let faults = ::agents::check(&request.name, &request.text);
     let files = vec![(request.name.clone(), request.text.clone())];
@@ -132,7 +133,7 @@ fn check_with_recordings(request: &CheckManifest) -> ManifestChecked {
     ManifestChecked { faults, disagreements: try_recordings.disagreements, unused: try_recordings.unused }
 }
 
-/// A recording of what an agent's screen shows, masked, with what its manifest's rules make of it.
+/// Records an agent's screen, masked, with the result of its manifest's rules.
 pub(super) async fn sample(client: &Client, request: Sample) -> Result<Reply, Failure> {
     let located = locate(client, request.target, Verb::Read).await?;
     let handle = hosted(client, &located)?;

@@ -1,6 +1,5 @@
-//! `attach`: a connection leaves the door and becomes a viewer on the data plane.
-//!
-//! Owns the hand-over. Refuses keeping anything of the connection: keys and frames go worker to client and back.
+//! `attach`: moves a connection from the door to the data plane, where it becomes a viewer. From then on keys
+//! and frames go directly between worker and client.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -17,13 +16,13 @@ use super::quota::CallPermit;
 use super::read::hosted;
 use crate::screens::{NewViewer, Order, ScreenHandle, ViewOptions};
 
-/// What a viewer is to be shown.
+/// The run that a viewer is attached to.
 pub(super) struct AttachTarget {
     pub(super) located: Located,
     handle: Arc<ScreenHandle>,
 }
 
-/// Which run is meant, if the caller may and it can be shown.
+/// Finds the run, if the caller may attach and it can be shown.
 pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTarget, Failure> {
     match client.door.engine.ask(client.caller, Command::Attach(request.clone())).await? {
         CommandAnswer::Located(located) => {
@@ -38,7 +37,7 @@ pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTa
     }
 }
 
-/// A place for the viewer, unless what it is to be shown would then show itself.
+/// Reserves a place for the viewer, unless the process would then show itself.
 pub(super) fn seat(
     client: &Client,
     request: &Attach,
@@ -55,8 +54,7 @@ pub(super) fn seat(
     seat.map(|seat| seat.counted_as(place))
 }
 
-/// Gives the stream, with what was read and not understood and what was said and not sent, to the worker that hosts
-/// the run.
+/// Gives the stream, with its unparsed input and its unsent output, to the worker that hosts the run.
 pub(super) fn hand_over(
     client: &Client,
     (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),

@@ -1,7 +1,5 @@
-//! The audit log at the door: who reads it, and what of the door's own doings goes into it.
-//!
-//! Owns the rows that no decision of the engine brings: calls of nobody, bytes that were typed. Refuses texts: rows say how
-//! much, never what.
+//! Reads the audit log, and writes rows for what the engine does not decide: calls of unidentified callers,
+//! and typed bytes. Rows have amounts, never texts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,13 +10,13 @@ use proto::{ErrorCode, Failure, Reply};
 use super::connection::Client;
 use super::dispatch::unexpected;
 
-/// What the log says; people only.
+/// Reads the log; people only.
 pub(super) async fn audit(client: &Client, request: Audit) -> Result<Reply, Failure> {
     permit(client, Verb::Administer).await?;
     Ok(Reply::Audit(client.door.records.audit_page(request).await?))
 }
 
-/// Whether the caller may do something without a target that the engine itself does not do.
+/// Checks that the caller may do something without a target that the engine itself does not do.
 pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
     match client.door.engine.ask(client.caller, Command::Permit(verb)).await? {
         CommandAnswer::Reply(_) => Ok(()),
@@ -29,19 +27,19 @@ pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
     }
 }
 
-/// Nobody may nothing: what such a caller is told, once it is written down.
+/// Audits an unidentified caller and returns the error it gets.
 pub(super) async fn turn_away(client: &Client, verb: &'static str) -> Failure {
     refused(client, verb, ErrorCode::Unauthorized, "nobody may nothing").await;
     Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
         .hint("call from a shell of the user who runs Quarterdeck")
 }
 
-/// Writes down what the door itself has refused.
+/// Audits a refusal by the door itself.
 pub(super) async fn refused(client: &Client, verb: &'static str, code: ErrorCode, why: &str) {
     client.door.records.note(refusal(client, verb, None, code, why)).await;
 }
 
-/// The same about somebody.
+/// Audits a refusal about a run.
 pub(super) async fn refused_to(client: &Client, verb: &'static str, run: RunKey, code: ErrorCode, why: &str) {
     client.door.records.note(refusal(client, verb, Some(run), code, why)).await;
 }
@@ -59,7 +57,7 @@ fn refusal(
     AuditNote { caller, via, verb, target, decision, detail: why.to_owned() }
 }
 
-/// A program that attaches may type from then on. People's own keys are their own business.
+/// Audits a program that attaches, because it may type from then on. People's attachments are not audited.
 pub(super) async fn attached(client: &Client, located: &Located, is_read_only: bool) {
     if client.caller.is_person() {
         return;
@@ -73,14 +71,14 @@ fn launch_spec(client: &Client, verb: &'static str, run: RunKey, detail: String)
     AuditNote { caller: Some(client.caller), via: client.via.clone(), verb, target, decision, detail }
 }
 
-/// How much one call has typed. Whatever becomes of the call, it is written down: when it settles, or when it is given up
-/// because its client went.
+/// How much one call has typed. It is audited when the call ends, or when it is dropped because its client
+/// went.
 pub(super) struct Typed<'a> {
     client: &'a Client,
     run: RunKey,
     /// Reached the terminal.
     written: AtomicU64,
-    /// On its way; it may yet reach the terminal.
+    /// Bytes under way that may yet reach the terminal.
     under_way: AtomicU64,
 }
 
@@ -89,25 +87,25 @@ impl<'a> Typed<'a> {
         Self { client, run, written: AtomicU64::new(0), under_way: AtomicU64::new(0) }
     }
 
-    /// So many bytes are handed over.
+    /// Records bytes that were queued.
     pub(super) fn hand_over(&self, bytes: u64) {
         self.under_way.store(bytes, Ordering::Relaxed);
     }
 
-    /// So many of them reached the terminal.
+    /// Records bytes that reached the terminal.
     pub(super) fn arrived(&self, bytes: u64) {
         self.under_way.store(0, Ordering::Relaxed);
         self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Writes it down, if there is anything.
+    /// Writes the audit row, if there is anything to record.
     pub(super) async fn flush(&self) {
         if let Some(note) = self.note() {
             self.client.door.records.note(note).await;
         }
     }
 
-    /// What there is to be written down, once.
+    /// The audit row, once.
     fn note(&self) -> Option<AuditNote> {
         let (written, under_way) =
             (self.written.swap(0, Ordering::Relaxed), self.under_way.swap(0, Ordering::Relaxed));

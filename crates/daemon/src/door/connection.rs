@@ -1,7 +1,5 @@
-//! One client's connection: frames in, answers out, several calls at a time.
-//!
-//! Owns the stream and its order. Refuses unbounded work: at most so many calls run at once, and a client that does
-//! not read its answers is not read from.
+//! One client's connection: frames in, answers out, several calls at a time. The number of calls at once is
+//! limited, and a client that does not read its answers is not read from.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +19,7 @@ use super::quota::ConnectionPermit;
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
 
-/// Lines and frames that may wait to be written; the calls that make them wait.
+/// The most lines and frames that wait to be written; the calls that produce them wait.
 const OUTGOING: usize = 32;
 /// Calls of one connection that run at once.
 const CALLS: usize = 64;
@@ -37,13 +35,13 @@ const READ: usize = 64 * 1024;
 pub(crate) struct Client {
     pub(crate) door: Server,
     pub(crate) caller: Caller,
-    /// In which process a person sits, by its name.
+    /// The name of the process in which the calling person sits.
     pub(crate) via: Option<String>,
     pub(crate) out: mpsc::Sender<Vec<u8>>,
 }
 
 impl Client {
-    /// Sends a line; whether the client is still there.
+    /// Sends a line; returns false when the client is gone.
     pub(crate) async fn send_line(&self, line: &ServerLine) -> bool {
         self.out.send(encode(line)).await.is_ok()
     }
@@ -76,18 +74,18 @@ struct Connection {
     decoder: Decoder,
     client: Client,
     outgoing: mpsc::Receiver<Vec<u8>>,
-    /// Bytes on their way, and how many of them are out.
+    /// Bytes being written, and how many of them are written.
     writing: (Vec<u8>, usize),
     calls: JoinSet<()>,
     /// Streams that calls of this connection read from.
     pastes: HashMap<u32, mpsc::Sender<Vec<u8>>>,
     is_welcome: bool,
-    /// It is known whether a person sits in the process that calls.
+    /// True once it is known whether a person sits in the calling process.
     is_placed: bool,
     closing: watch::Receiver<bool>,
 }
 
-/// What becomes of a connection after a frame.
+/// What happens to a connection after a frame.
 enum Next {
     GoOn,
     HandedOver,
@@ -103,7 +101,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
     let pass = match door.quotas.admit(caller) {
         Ok(pass) => pass,
         Err(failure) => {
-            // A caller that has too many is not waited for.
+            // The refusal is not waited for.
             let _unheard = stream.try_write(&failure_line(0, failure));
             return;
         }
@@ -129,7 +127,7 @@ impl Connection {
     async fn run(mut self) {
         let mut buffer = vec![0; READ];
         loop {
-            // Frames come many at once: those beyond the limit wait like those that were not read yet.
+            // Many frames may arrive at once: those beyond the limit wait as if they were not read yet.
             while self.calls.len() < CALLS
                 && let Some(frame) = self.decoder.next_frame()
             {
@@ -153,15 +151,15 @@ impl Connection {
         }
     }
 
-    /// Waits for bytes in either direction; whether the peer is still there. Without a buffer nothing is read, and a peer
-    /// that leaves is seen all the same. Cancel-safe: what was waited for is dealt with at once.
+    /// Waits for bytes in either direction; returns false when the peer is gone. Without a buffer nothing is
+    /// read, and a peer that leaves is still noticed. Cancel-safe: what was waited for is handled at once.
     async fn turn(&mut self, buffer: Option<&mut Vec<u8>>) -> bool {
         let is_writing = self.writing.1 < self.writing.0.len();
         let is_closing = *self.closing.borrow();
         if is_closing && !is_writing && self.calls.is_empty() && self.outgoing.is_empty() {
             return false;
         }
-        // On a stream nothing is ever urgent: what is left of that interest is the end of the other side.
+        // PRIORITY never fires on Unix streams; we only want the hang-up.
         let reading = if buffer.is_some() { Interest::READABLE } else { Interest::PRIORITY };
         let interest = if is_writing { reading | Interest::WRITABLE } else { reading };
         tokio::select! {
@@ -242,13 +240,13 @@ impl Connection {
         Next::GoOn
     }
 
-    /// Somebody who could not be placed when it came may have a place by now.
+    /// Identifies a caller again that could not be identified when it came.
     fn look_again(&mut self) {
         if self.client.caller == Caller::Nobody {
             let door = &self.client.door;
             self.visitor.look_again(&door.screens, &door.places.holders());
             self.client.caller = self.visitor.caller();
-            // Over its share it stays counted as it came.
+            // Over its limit it stays counted as it came.
             if self.client.caller != Caller::Nobody
                 && let Ok(pass) = door.quotas.admit(self.client.caller)
             {
@@ -257,8 +255,8 @@ impl Connection {
         }
     }
 
-    /// Asks once whether a person sits in the process that calls: from then on it is that person who calls, until the
-    /// engine says otherwise.
+    /// Asks once whether a person sits in the calling process: from then on that person is the caller, until
+    /// the engine says otherwise.
     async fn place(&mut self) {
         let Caller::Process(run) = self.client.caller else { return };
         if std::mem::replace(&mut self.is_placed, true) {
@@ -273,7 +271,8 @@ impl Connection {
         }
     }
 
-    /// A token can only take away: brought from elsewhere, or wrong, it makes its bearer nobody for good.
+    /// Processes a token, which can only reduce rights: a wrong one, or one of another run, makes its sender
+    /// nobody for good.
     async fn take_token(&mut self, token: Option<&str>) {
         let Some(token) = token else { return };
         let note = self.visitor.bring(token, self.client.door.agents.tokens());
@@ -283,7 +282,7 @@ impl Connection {
         }
     }
 
-    /// Starts a call's task, if its caller has not too many under way.
+    /// Starts a call's task, unless its caller has too many under way.
     async fn begin(&mut self, call: Call) {
         let wait = matches!(call.request, Request::Wait(_)).then(|| self.pass.wait()).transpose();
         let places = match self.pass.call().and_then(|place| wait.map(|wait| (place, wait))) {
@@ -302,8 +301,8 @@ impl Connection {
         });
     }
 
-    /// Bytes for a streamed paste. While the child is slow to take them nothing more is read from this connection; answers
-    /// are still written, and a peer that leaves is still seen.
+    /// Passes on bytes of a streamed paste. While the child is slow to read them, nothing more is read from
+    /// this connection; answers are still written, and a peer that leaves is still noticed.
     async fn on_data(&mut self, kind: DataKind, stream: u32, bytes: Vec<u8>) -> Next {
         let Some(sender) = self.pastes.get(&stream).filter(|_| kind == DataKind::Input).cloned() else {
             let message = format!("stream {stream} takes no data");
@@ -313,7 +312,7 @@ impl Connection {
         let is_last = bytes.is_empty();
         let is_gone = loop {
             tokio::select! {
-                // A call that gave up has dropped its end; the rest of its bytes goes nowhere.
+                // A call that gave up has dropped its end; the rest of its bytes is dropped.
                 room = sender.reserve() => break room.map(|room| room.send(bytes)).is_err(),
                 is_there = self.turn(None) => if !is_there { return Next::Left },
             }
@@ -362,14 +361,14 @@ impl Connection {
         Next::HandedOver
     }
 
-    /// Whether no call of this connection is still to be answered. A call's task ends a moment after its answer is on
-    /// its way, so that moment is waited for.
+    /// Returns true if every call of this connection is answered. A call's task ends a moment after its
+    /// answer was queued, so this waits for that moment.
     async fn is_all_answered(&mut self) -> bool {
         let last = async { while self.calls.join_next().await.is_some() {} };
         tokio::time::timeout(ANSWERED, last).await.is_ok()
     }
 
-    /// Answers that are not on the wire yet: they go out before anything a viewer is sent.
+    /// Answers that are not written yet: they are sent before anything to the viewer.
     fn unsent(&mut self) -> Vec<u8> {
         let mut unsent = self.writing.0.split_off(self.writing.1);
         while let Ok(line) = self.outgoing.try_recv() {
@@ -378,7 +377,7 @@ impl Connection {
         unsent
     }
 
-    /// The stream itself; what is left behind is closed with the connection.
+    /// Takes the stream out; what is left behind is closed with the connection.
     fn take_stream(&mut self) -> io::Result<std::os::unix::net::UnixStream> {
         let (other, _) = UnixStream::pair()?;
         std::mem::replace(&mut self.stream, other).into_std()
@@ -388,7 +387,7 @@ impl Connection {
         self.write_line(id, Err(failure)).await;
     }
 
-    /// Writes an answer from the connection itself, behind what is already on its way.
+    /// Writes an answer from the connection itself, after what is already queued.
     async fn write_line(&mut self, id: u64, result: Result<Reply, Failure>) {
         let line = encode(&ServerLine::Reply(Answer { id, outcome: Outcome::from(result) }));
         if self.writing.1 == self.writing.0.len() {
@@ -396,7 +395,7 @@ impl Connection {
         } else {
             self.writing.0.extend_from_slice(&line);
         }
-        // An error shows again on the next read.
+        // The next read returns the same error.
         let _broken = self.write_on();
         if self.writing.0.len() - self.writing.1 > READ {
             let _broken = self.stream.writable().await;

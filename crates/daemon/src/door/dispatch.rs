@@ -1,6 +1,4 @@
-//! From a call to whoever answers it.
-//!
-//! Owns which verbs the engine decides and which go on to the data plane. Refuses doing either.
+//! Routes a call: to the engine, or to the data plane.
 
 use engine::{Caller, Command, CommandAnswer, Located, Verb};
 use proto::crew::Ready;
@@ -32,13 +30,13 @@ pub(super) fn hello(hello: &Hello, who: Caller) -> Result<Reply, Failure> {
     }))
 }
 
-/// Whether a call is followed by data frames.
+/// Returns true if data frames follow a call.
 pub(super) fn wants_pieces(request: &Request) -> bool {
     matches!(request, Request::Write(write) if matches!(write.input, TypedInput::PasteStream(_)))
 }
 
-/// An answer for the case that serving a call fails, as when no thread can be had for it: whoever hears nothing waits for
-/// ever.
+/// Answers when serving a call panics, as when no thread is available for it: a caller without an answer
+/// would wait for ever.
 struct PanicReply {
     out: mpsc::Sender<Vec<u8>>,
     id: u64,
@@ -49,7 +47,8 @@ impl Drop for PanicReply {
         if std::thread::panicking() {
             let failure = Failure::new(ErrorCode::Internal, "the daemon failed to serve this call")
                 .hint("try again; processes or memory may be used up (ulimit -u, pids.max)");
-            // Full-queue policy: dropped. A client that takes no answers does not wait for this one.
+            // When the queue is full, this answer is dropped: a client that reads no answers does not wait
+            // for it.
             let _full = self.out.try_send(failure_line(self.id, failure));
         }
     }
@@ -92,7 +91,7 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
     client.answer(id, result).await;
 }
 
-/// Verbs the engine answers by itself.
+/// Verbs that the engine answers by itself.
 async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     let verb = request.verb();
     let command = match request {
@@ -165,7 +164,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     }
 }
 
-/// Which run a verb of the data plane means.
+/// Finds the run for a verb of the data plane.
 pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
     match client.door.engine.ask(client.caller, Command::Locate { target, verb }).await? {
         CommandAnswer::Located(located) => Ok(located),
@@ -176,7 +175,7 @@ pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Resul
     }
 }
 
-/// A lifecycle event. One from outside of every agent's run is refused by the door itself, which writes that down.
+/// Handles a lifecycle event. The door itself refuses and audits one from outside every agent's run.
 async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     let is_agents = matches!(client.caller, Caller::Process(run) if client.door.agents.find(run).is_some());
     if !is_agents {
@@ -186,7 +185,8 @@ async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     agents::hook(client, request).await
 }
 
-/// How the daemon is. Everybody is told that it lives; what lives in it is told only to those who may know.
+/// The daemon's status. Every caller learns that it runs; only callers that may see processes get their
+/// numbers.
 async fn status(client: &Client) -> Result<Reply, Failure> {
     let listed = match client.caller {
         Caller::Nobody => None,
@@ -211,7 +211,7 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
     }))
 }
 
-/// What tells that a process is ready must be a pattern before anything is started.
+/// Checks a readiness pattern before anything is started.
 fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
     let Some(Ready::Pattern(text)) = ready else { return Ok(()) };
     let named = |failure: Failure| Failure { message: format!("ready.{}", failure.message), ..failure };
@@ -222,7 +222,7 @@ fn not_attached() -> Failure {
     Failure::new(ErrorCode::Protocol, "view works on an attached connection")
 }
 
-/// The engine answered something else than it was asked: our own fault, told instead of hidden.
+/// The error when the engine answers with another kind than asked: our own fault.
 pub(super) fn unexpected(verb: &str) -> Failure {
     Failure::new(ErrorCode::Internal, format!("{verb} was answered with something else"))
 }

@@ -1,6 +1,5 @@
-//! `list` and `subscribe`: the engine's truth with the data plane's live numbers.
-//!
-//! Owns joining the two, and what of all that happens a process hears. Refuses caching either.
+//! `list` and `subscribe`: the engine's view of processes, joined with live numbers of the data plane, and
+//! the events that a caller may see. Nothing is cached.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,7 +17,7 @@ pub(super) async fn list(client: &Client) -> Result<Reply, Failure> {
     Ok(Reply::Processes(processes(client, client.caller, Command::List).await?.0))
 }
 
-/// What the caller may see, with live numbers, and the revision it is true at.
+/// The processes that the caller may see, with live numbers, and their revision.
 pub(super) async fn processes(
     client: &Client,
     caller: Caller,
@@ -44,7 +43,8 @@ fn fill_live_fields(client: &Client, process: &mut ProcessView) {
     }
 }
 
-/// Sends events until the client goes. The receiver is made before the list is taken, so nothing falls between.
+/// Sends events until the client goes. The receiver is created before the list is read, so nothing is missed
+/// between.
 pub(super) async fn subscribe(client: Client, id: u64) {
     let mut events = client.door.engine.events();
     let first = processes(&client, client.caller, Command::Subscribe).await;
@@ -77,7 +77,7 @@ pub(super) async fn subscribe(client: Client, id: u64) {
             },
         };
         let announcement = match is_last {
-            // Whoever asks again is told that the run is over.
+            // A client that asks again learns that the run is over.
             true => Announcement { revision, what: Event::Resync {} },
             false => announcement,
         };
@@ -87,19 +87,19 @@ pub(super) async fn subscribe(client: Client, id: u64) {
     }
 }
 
-/// What a process that has subscribed may hear of: what it could ask for as well. People hear of everything.
+/// Which events a subscribed process may get: those about what it may also ask for. People get all events.
 struct EventFilter {
     run: RunKey,
     workspace: String,
-    /// The processes it was told of.
+    /// The processes that it has got events about.
     known: BTreeSet<ProcessId>,
-    /// Those that are gone, oldest first.
+    /// Removed processes, oldest first.
     gone: VecDeque<ProcessId>,
-    /// The items it was told of that are open.
+    /// The open items that it has got events about.
     items: BTreeSet<u64>,
 }
 
-/// How many processes that are gone an ear remembers: the last word about one follows its removal closely.
+/// How many removed processes are remembered: the last event about one follows its removal closely.
 const MAX_GONE: usize = 256;
 
 impl EventFilter {
@@ -114,11 +114,12 @@ impl EventFilter {
         }
     }
 
-    /// Whether it may hear of this; a failure means that nobody is there any more who could.
+    /// Returns true if the subscriber may get this event; an error means that the subscriber is gone.
     async fn hears(&mut self, client: &Client, event: &Event) -> Result<bool, Failure> {
         let may = match event {
             Event::Changed(view) => {
-                // Everybody sees what shares their scope; the engine need not be asked for each movement in it.
+                // Processes of the same workspace are always visible; the engine need not be asked about
+                // each.
                 let may = view.workspace == self.workspace || ask(client, event).await?;
                 if may {
                     self.known.insert(view.id)
@@ -153,13 +154,13 @@ impl EventFilter {
         Ok(may)
     }
 
-    /// Whether this is the end of the run that listens: from here on nobody does.
+    /// Returns true for the end of the subscriber's own run: no one listens afterwards.
     fn is_end(&self, event: &Event) -> bool {
         matches!(event, Event::Exited { id, run, .. } if RunKey::new(*id, *run) == self.run)
     }
 }
 
-/// Asks the engine whether the caller may be told of something.
+/// Asks the engine whether the caller may see an event.
 async fn ask(client: &Client, event: &Event) -> Result<bool, Failure> {
     match client.door.engine.ask(client.caller, Command::Knows(Box::new(event.clone()))).await {
         Ok(_) => Ok(true),

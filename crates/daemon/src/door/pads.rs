@@ -1,7 +1,5 @@
-//! `pad`: scratchpads of a project.
-//!
-//! Owns the words for what went wrong with one. Refuses names that could lead elsewhere before a file is touched, and a
-//! process any project but its own.
+//! `pad`: the scratchpads of a project, and the errors about them. Names that could lead elsewhere are
+//! refused before a file is touched, and a process may use only its own project.
 
 use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Pad, PadAct};
@@ -11,7 +9,7 @@ use store::{PadError, PadName, Pads, Revision, StoreError};
 use super::connection::Client;
 use super::trust::{blocking, standing};
 
-/// Who a process may not be taken for.
+/// Author names that a process may not have.
 const TAKEN: [&str; 2] = ["human", "editor"];
 
 /// Reads or changes scratchpads.
@@ -77,7 +75,7 @@ fn parse(field: &str, name: &str) -> Result<PadName, Failure> {
     name.parse().map_err(|why: store::BadPadName| Failure::invalid(field, why))
 }
 
-/// What a caller is told; `field` is the one that a refusal of its content is about.
+/// The error for a caller; `field` is the one that a refused content is about.
 fn failure(field: &str, error: PadError) -> Failure {
     let message = error.to_string();
     match error {

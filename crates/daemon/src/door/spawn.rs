@@ -1,7 +1,7 @@
-//! `spawn`: from what was asked to an order with everything in it that only the disk knows.
+//! `spawn`: turns a request into an order with everything that only the disk knows: the preset's fields, the
+//! project, and the trust subject for what a process wants to start.
 //!
-//! Owns putting a preset's words into a spawn, the project it is for, and the trust subject for what a process wants started.
-//! Refuses an environment that a process brings along: what it wants to be different it declares, where a person sees it.
+//! A process cannot bring its environment: it must declare what differs, where a person sees it.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
     }
 }
 
-/// What the person's settings say of terminals that say nothing themselves.
+/// Applies the person's settings to terminals that do not state their rights.
 fn own_rights(mut spawn: Spawn, places: &proto::Dirs) -> Spawn {
     if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
         spawn.as_me = Some(crate::settings::terminals_act_for_people(places));
@@ -51,7 +51,7 @@ fn own_rights(mut spawn: Spawn, places: &proto::Dirs) -> Spawn {
     spawn
 }
 
-/// Leaves out what the user's settings keep from every process.
+/// Removes the variables that the user's settings keep from every process.
 fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
     if let Some(env) = &mut spawn.base_env {
         env.retain(|name, _| !settings.drops(name));
@@ -61,11 +61,12 @@ fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
     spawn
 }
 
-/// What a person wants started. Their word needs no trust subject, and what they say beside a preset wins over it.
+/// The order for a person's spawn. It needs no trust subject, and the person's own fields override the
+/// preset's.
 fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
     let dir = spawn.cwd.clone().unwrap_or_else(own_home);
     let Some(name) = spawn.preset.clone() else {
-        // A directory that is not there is told by whoever starts the child, in the words it has always had.
+        // The start of the child reports a missing directory.
         let project = ProjectDir::of(Path::new(&dir))
             .map_or_else(|_| Project::default(), |project_dir| project_dir.project);
         return Ok(SpawnOrder { spawn, project, trust_subject: None });
@@ -79,7 +80,7 @@ fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
     Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None })
 }
 
-/// Puts a preset's words where the spawn has none. Where the caller stands only says which project is meant.
+/// Fills missing fields of the spawn from a preset. The caller's directory only determines the project.
 fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) -> Result<(), Failure> {
     if spawn.argv.is_empty() {
         spawn.argv.clone_from(&preset.argv);
@@ -96,7 +97,7 @@ fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) ->
     Ok(())
 }
 
-/// What a process wants started.
+/// The order for a process's spawn.
 async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result<SpawnOrder, Failure> {
     let own = own_standing(client, "spawn").await?;
     if spawn.cwd.is_none() {
@@ -131,8 +132,8 @@ struct Asker<'a> {
     manifest: &'a dyn Fn(&str, &Path) -> Option<ForeignManifest>,
 }
 
-/// Judges what a process wants. In another project than its own it needs a person's word for exactly that: neither the
-/// trust of its own project nor that of the other one counts, and the rules of both do.
+/// Judges a process's spawn. In another project than its own it needs a person's approval for exactly that:
+/// neither the trust of its own project nor that of the other one counts, and the rules of both do.
 fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     spawn.base_env = None;
     if spawn.as_me == Some(false) {
@@ -141,7 +142,7 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     spawn.base_env_hex.clear();
     let dir = spawn.cwd.clone().unwrap_or_default();
     site_of("cwd", &dir)?;
-    // What is judged is what runs: a link that is turned elsewhere meanwhile leads nowhere new, to no other project either.
+    // The judged directory is the one that is used: a link that changes meanwhile has no effect.
     let dir = project::real("cwd", Path::new(&dir))?;
     let project_dir = site_of("cwd", &dir)?;
     let preset_set = PresetSet::read(&project_dir, asker.config);
@@ -166,7 +167,7 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     let manifest = if is_agent { (asker.manifest)(name, cwd) } else { None };
     let is_elsewhere = is_elsewhere(asker.own, &project_dir);
     if name.is_empty() || (is_plain_agent(&spawn) && manifest.is_none() && !is_elsewhere) {
-        // An order without a program is refused by the engine.
+        // The engine refuses an order without a program.
         return Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None });
     }
     let found = Found {
@@ -180,8 +181,8 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: Some(trust_subject) })
 }
 
-/// Whether a directory belongs to another project than a process's own. Below the process's own project a directory
-/// without a mark of its own is part of it.
+/// Returns true if a directory belongs to another project than the process's own. Below the process's own
+/// project, a directory without a mark of its own is part of it.
 fn is_elsewhere(own: &ProjectDir, project_dir: &ProjectDir) -> bool {
     let is_part = project_dir.dir.starts_with(&own.dir) && !project::is_marked(&project_dir.dir);
     project_dir.project.key != own.project.key && !is_part
@@ -220,12 +221,12 @@ fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<TrustSubj
     }
     let is_listed =
         !is_elsewhere && program.is_some_and(|program| preset_set.policy.covers(&launch_spec, &program));
-    // Whether a person trusts the list as it stands, the engine knows.
+    // The engine knows whether a person trusts the list as it is.
     trust_subject.listed = is_listed.then(|| preset_set.policy.digest(project_dir, asker.path));
     Ok(trust_subject)
 }
 
-/// A preset that a process starts is started as it is: a person trusted exactly that.
+/// Refuses changes to a preset that a process starts: a person trusted exactly the preset.
 fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     let agent = &spawn.agent;
     let given = [
@@ -247,17 +248,17 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     }
 }
 
-/// An agent as its manifest has it, which needs no permission if that manifest is built in.
+/// An agent as its manifest has it, which needs no approval if that manifest is built in.
 fn is_plain_agent(spawn: &Spawn) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && !grants_leave(spawn)
 }
 
-/// Whether requests for permission of an agent are granted when nobody answers them.
+/// Returns true if permission requests of an agent are granted when no person answers.
 fn grants_leave(spawn: &Spawn) -> bool {
     spawn.agent.permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow)
 }
 
-/// What a terminal runs that names nothing, when nobody knows the caller's shell.
+/// The shell of a terminal without a command, when the caller's shell is unknown.
 fn own_shell() -> String {
     std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }

@@ -1,7 +1,7 @@
-//! `presets` and `trust`: what a project keeps, and what of it agents may start.
+//! `presets` and `trust`: a project's presets, and what agents may start.
 //!
-//! Owns finding the project a caller means. Refuses trusting by name: what is trusted is what the files say at that
-//! moment, by its digest; and refuses a process another project than its own.
+//! What is trusted is the content of the files at that moment, by its digest, never a name. A process may use
+//! only its own project.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use crate::presets::{Preset, PresetSet};
 use crate::project::{self, ProjectDir};
 use crate::trust_subject::{self, LaunchSpec};
 
-/// Where a caller stands.
+/// A caller's project.
 pub(super) struct CallerProject {
     pub(super) project_dir: ProjectDir,
-    /// What it is called.
+    /// The caller's name.
     pub(super) name: String,
-    /// The search path of its process; none for people, who say theirs.
+    /// The search path of its process; `None` for people, who send theirs.
     pub(super) path: Option<String>,
     /// The shell of its process.
     pub(super) shell: Option<String>,
 }
 
-/// The project a caller means. A process has one of its own and no other.
+/// The project that a caller means. A process has only its own.
 pub(super) async fn standing(
     client: &Client,
     verb: &'static str,
@@ -58,7 +58,7 @@ pub(super) async fn standing(
     }
 }
 
-/// What a process is called and which project it works in.
+/// A process's name and project.
 pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
     let CallerStanding { identity, path, shell } =
         match client.door.engine.ask(client.caller, Command::Standing(verb)).await? {
@@ -80,7 +80,7 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
     Ok(CallerProject { project_dir: ProjectDir::recorded(identity.project), name, path, shell })
 }
 
-/// The project of a directory that somebody named.
+/// The project of a directory that a caller named.
 pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     if !dir.starts_with('/') || dir.contains('\0') {
         return Err(Failure::invalid(field, "a directory is an absolute path"));
@@ -88,17 +88,17 @@ pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     ProjectDir::of(Path::new(dir)).map_err(|error| project::gone(dir, &error))
 }
 
-/// Where the daemon's user is at home.
+/// The home directory of the daemon's user.
 pub(super) fn own_home() -> String {
     std::env::var("HOME").ok().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned())
 }
 
-/// The search path of programs that nobody's own path is known for.
+/// The search path for callers whose own path is unknown.
 pub(super) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
 }
 
-/// Runs what reads the disk where waiting harms nobody.
+/// Runs work that reads the disk on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -118,7 +118,7 @@ pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
     }
 }
 
-/// Which presets there are.
+/// Lists the presets.
 pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, Failure> {
     let CallerProject { project_dir, path, .. } = standing(client, "presets", request.project).await?;
     let path = path_of(client, path, request.path);
@@ -127,7 +127,7 @@ pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, 
     blocking(move || Ok(Reply::Presets(list(&project_dir, &config, &trusted, path.as_deref())))).await
 }
 
-/// The search path by which a caller's programs are found: a person says theirs, a process has its own.
+/// The search path for a caller's programs: a person sends theirs, a process has its own.
 pub(super) fn path_of(client: &Client, own: Option<String>, said: Option<String>) -> Option<String> {
     let said = said.filter(|_| client.caller.is_person());
     said.or(own).or_else(own_path)
@@ -143,7 +143,7 @@ fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Op
         let cwd = match drawn {
             Ok((cwd, _)) => cwd,
             Err(failure) => {
-                // It is listed all the same: it may be started once what is missing is there.
+                // It is listed all the same: it can be started once what is missing is there.
                 preset_set.faults.push(format!("preset {}: {}", preset.name, failure.message));
                 let dir = project_dir.dir.join(preset.working_dir.as_deref().unwrap_or("."));
                 dir.display().to_string()
@@ -154,7 +154,7 @@ fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Op
     PresetList { project: project_dir.project.clone(), presets, faults: preset_set.faults }
 }
 
-/// Where a preset runs, and its trust subject.
+/// The directory of a preset, and its trust subject.
 pub(super) fn draw(
     preset: &Preset,
     project_dir: &ProjectDir,
@@ -177,14 +177,14 @@ pub(super) fn draw(
     Ok((cwd, trust_subject))
 }
 
-/// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people do.
+/// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people may.
 pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Failure> {
     let trust_subject = match client.caller {
         Caller::Human | Caller::Via(_) => {
             let (config, agents) = (client.door.places.config.clone(), client.door.agents.clone());
             blocking(move || meant(request, config, &agents)).await?
         }
-        // The engine refuses it and writes that down; there is nothing in it to be trusted.
+        // The engine refuses and audits it, so the subject is empty.
         Caller::Process(_) | Caller::Nobody => TrustSubject::default(),
     };
     match client.door.engine.ask(client.caller, Command::Trust(Box::new(trust_subject))).await? {
@@ -196,7 +196,7 @@ pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Fail
     }
 }
 
-/// The manifest of an agent as a person trusts it for a project.
+/// The trust subject of an agent's manifest for a project.
 fn manifest_warrant(
     name: String,
     project_dir: &ProjectDir,

@@ -1,8 +1,8 @@
-//! The room for viewers: so many in all, and so many for one process. A viewer has left the door, and the limit of its
-//! connections with it.
+//! Limits the number of viewers, in all and per process: a viewer has left the door, and so the limit of its
+//! connections.
 //!
-//! Owns the counts, and who shows what in whose terminal. Refuses forgetting to count down: a seat is free when whoever
-//! had it is dropped. Refuses mirrors that face each other: a process that showed itself would never come to rest.
+//! It also knows which process is shown in whose terminal and refuses loops: a process that shows itself
+//! would never become quiet. Dropping a permit frees its place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,15 @@ use super::quota::CallPermit;
 const IN_ALL: usize = 1024;
 /// Viewers of one process: each is drawn for whenever it changes.
 const PER_PROCESS: usize = 256;
-/// Of these, how many may be in terminals of ours: the others are kept for people outside.
+/// How many of these may be in terminals of ours: the others are reserved for people outside.
 const PER_PROCESS_WITHIN: usize = 192;
 
-/// Who watches what, by number. Cheap to clone.
+/// The viewers of each process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewerLimits {
     taken: Arc<Mutex<HashMap<ProcessId, usize>>>,
-    /// Who is shown in whose terminal, as often as it is: the one that shows, then the one that is shown.
+    /// Which process is shown in whose terminal, once per viewer: the one that shows, then the one that is
+    /// shown.
     shown: Arc<Mutex<Vec<(ProcessId, ProcessId)>>>,
 }
 
@@ -31,14 +32,14 @@ pub(crate) struct ViewerLimits {
 pub(crate) struct ViewerPermit {
     viewer_limits: ViewerLimits,
     process: ProcessId,
-    /// In whose terminal it is.
+    /// The process in whose terminal it is.
     within: Option<ProcessId>,
-    /// Its place among the viewers of whoever watches.
+    /// Its permit among the viewers of its caller.
     _slip: Option<CallPermit>,
 }
 
 impl ViewerPermit {
-    /// The same seat, counted as one of its caller's viewers for as long as it is taken.
+    /// Adds the permit of its caller, held as long as this one.
     pub(super) fn counted_as(mut self, slip: CallPermit) -> Self {
         self._slip = Some(slip);
         self
@@ -46,7 +47,8 @@ impl ViewerPermit {
 }
 
 impl ViewerLimits {
-    /// A place for one more. Whoever sends the others away finds one for this process in any case.
+    /// Returns a permit for one more viewer. A viewer that detaches the others always gets one for this
+    /// process.
     pub(crate) fn sit(&self, process: ProcessId, is_taking_over: bool) -> Result<ViewerPermit, Failure> {
         let mut taken = self.lock();
         if taken.values().sum::<usize>() >= IN_ALL {
@@ -86,17 +88,17 @@ impl ViewerLimits {
     }
 
     fn lock_shown(&self) -> MutexGuard<'_, Vec<(ProcessId, ProcessId)>> {
-        // Every change is one entry.
+        // Every change is one entry, so a panic of another thread cannot have left half of it.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProcessId, usize>> {
-        // Every change is one number: a panic of another thread cannot have left half of it.
+        // Every change is one number, so a panic of another thread cannot have left half of it.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether `outer` shows `inner`: itself, in its terminal, or in a terminal that is shown there.
+/// Returns true if `outer` shows `inner`: itself, in its terminal, or in a terminal that is shown there.
 fn shows(shown: &[(ProcessId, ProcessId)], outer: ProcessId, inner: ProcessId) -> bool {
     let mut reached = vec![outer];
     let mut at = 0;
