@@ -56,7 +56,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     run_all(&options::parse(arguments)?)
 }
 
-/// A short run of every target, the same for the same commit.
+/// Runs every target for a short time, the same for the same commit.
 pub(crate) fn smoke() -> Result<(), String> {
     run_all(&Options { budget: Budget::Smoke, only: None })
 }
@@ -94,7 +94,7 @@ fn build(targets: &[String], triple: &str) -> Result<(), String> {
     step::run(command.env("RUSTFLAGS", COVERAGE_FLAGS).env("CARGO_TARGET_DIR", build_dir()))
 }
 
-/// One target until its budget is used up, from the committed seeds on.
+/// Runs one target until its budget is used up, from the committed seeds on.
 fn run(name: &str, triple: &str, budget: Budget) -> Result<(), String> {
     let artifacts = step::root().join("fuzz/artifacts").join(name);
     std::fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
@@ -130,7 +130,8 @@ fn run(name: &str, triple: &str, budget: Budget) -> Result<(), String> {
     Ok(())
 }
 
-/// The program, ended by force when it outlives a budget of time; a number of inputs takes as long as it takes.
+/// Returns the program, ended by force when it outlives a budget of time; a number of inputs takes as long as
+/// it takes.
 fn within(budget: Budget, program: &Path) -> std::process::Command {
     let Budget::Seconds(seconds) = budget else { return step::command(program) };
     let mut command = step::command("timeout");
@@ -145,7 +146,7 @@ fn known(name: &str) -> Result<&'static Known, String> {
         .ok_or_else(|| format!("xtask knows nothing of fuzz target {name}"))
 }
 
-/// The committed beginning of every hunt.
+/// Returns the committed beginning of every hunt.
 fn seeds(name: &str) -> Result<PathBuf, String> {
     let directory = step::root().join("fuzz/seeds").join(name);
     if directory.is_dir() { Ok(directory) } else { Err(format!("{} is missing", directory.display())) }
@@ -174,7 +175,7 @@ pub(crate) fn host_triple() -> Result<String, String> {
     line.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
 }
 
-/// The names of all `[[bin]]` tables.
+/// Returns the names of all `[[bin]]` tables.
 fn targets(manifest: &str) -> Vec<String> {
     let mut in_bin = false;
     let mut names = Vec::new();

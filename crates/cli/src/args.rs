@@ -117,8 +117,8 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
     errors::report(&usage(&error.to_string()), is_json)
 }
 
-/// The error on one line and the verb's usage, from clap's paragraphs: the error with a list of words, tips,
-/// the usage, and a pointer to help.
+/// Returns the error on one line and the verb's usage, from clap's paragraphs: the error with a list of
+/// words, tips, the usage, and a pointer to help.
 fn usage(text: &str) -> CliError {
     let mut paragraphs = text.split("\n\n").map(one_line);
     let first = paragraphs.next().unwrap_or_default();

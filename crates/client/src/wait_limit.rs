@@ -25,7 +25,7 @@ pub(crate) struct WaitLimit<'a> {
 }
 
 impl<'a> WaitLimit<'a> {
-    /// The limit of a request.
+    /// Returns the limit of a request.
     pub(crate) fn with(request: &Request) -> Self {
         Self { deadline: limit(request).map(|limit| (Instant::now() + limit, limit)), cancel_fd: None }
     }

@@ -169,7 +169,7 @@ fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) ->
     wanted
 }
 
-/// The run whose holder listens there, by the socket's name.
+/// Returns the run whose holder listens there, by the socket's name.
 fn run_at(path: &Path) -> Option<RunKey> {
     let (process, run) = path.file_name()?.to_str()?.rsplit_once('.')?;
     Some(RunKey::new(process.parse().ok()?, RunNumber(run.parse().ok()?)))

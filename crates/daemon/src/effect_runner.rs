@@ -259,7 +259,7 @@ mod tests {
         Effect::Reply { ticket: Ticket(ticket), result: Box::new(Ok(CommandAnswer::Reply(reply))) }
     }
 
-    /// The tickets that are answered, with the error code of those that fail.
+    /// Returns the tickets that are answered, with the error code of those that fail.
     fn answers(effects: &[Effect]) -> Vec<(u64, Option<ErrorCode>)> {
         let answers = effects.iter().filter_map(|effect| match effect {
             Effect::Reply { ticket, result } => {

@@ -69,7 +69,7 @@ impl EngineHandle {
         answered.unwrap_or_else(|| unanswered(is_agreed))
     }
 
-    /// A subscription to events from now on.
+    /// Returns a subscription to events from now on.
     pub(crate) fn events(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.events.subscribe()
     }
@@ -80,8 +80,8 @@ fn is_plain_shutdown(command: &Command) -> bool {
     matches!(command, Command::Shutdown(shutdown) if !shutdown.kill)
 }
 
-/// The answer to a command that comes after the engine task has ended. A plain shutdown succeeds: as for the
-/// first caller, the connection closes when everything is stored.
+/// Returns the answer to a command that comes after the engine task has ended. A plain shutdown succeeds: as
+/// for the first caller, the connection closes when everything is stored.
 fn unanswered(is_agreed: bool) -> Answered {
     if is_agreed {
         return Ok(CommandAnswer::Reply(Reply::Done(Done {})));
@@ -245,7 +245,7 @@ impl EngineTask {
         }
     }
 
-    /// The audit note for typing that is now known to have reached a terminal.
+    /// Returns the audit note for typing that is now known to have reached a terminal.
     fn typed(&mut self, input: &Input) -> Option<AuditNote> {
         let Input::Fact { run, fact: RunFact::TypingDone { job, outcome } } = input else { return None };
         let what = self.typing.remove(job)?;
@@ -267,7 +267,7 @@ impl EngineTask {
     }
 }
 
-/// How much is typed, without any of its text.
+/// Returns how much is typed, without any of its text.
 fn size(what: &Keystrokes) -> String {
     match what {
         Keystrokes::Paste(text) => format!("{} bytes", text.len()),

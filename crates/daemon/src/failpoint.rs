@@ -18,7 +18,7 @@ macro_rules! failpoints {
             /// Every place.
             pub const ALL: &[Self] = &[$(Self::$place,)*];
 
-            /// Its name.
+            /// Returns its name.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -77,7 +77,7 @@ mod armed {
 
     use super::Failpoint;
 
-    /// The file that this daemon's environment names.
+    /// Returns the file that this daemon's environment names.
     fn directory() -> Option<&'static PathBuf> {
         static TOLD: OnceLock<Option<PathBuf>> = OnceLock::new();
         TOLD.get_or_init(|| std::env::var_os("QD_TEST_FAILPOINTS").map(PathBuf::from)).as_ref()

@@ -71,7 +71,7 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
-    /// The real directory it runs in.
+    /// Returns the real directory it runs in.
     pub(crate) fn directory(&self, project_dir: &ProjectDir) -> Result<String, Failure> {
         let dir = project_dir.dir.join(self.working_dir.as_deref().unwrap_or("."));
         let real = project::real("working_dir", &dir)?;
@@ -184,7 +184,7 @@ impl PresetSet {
         preset_set
     }
 
-    /// The preset of this name.
+    /// Returns the preset of this name.
     pub(crate) fn find(&self, name: &str) -> Result<&Preset, Failure> {
         self.presets.get(name).ok_or_else(|| {
             let failure = Failure::new(ErrorCode::NotFound, format!("no preset \"{}\"", Printable(name)));
@@ -285,7 +285,7 @@ impl PresetFile<'_> {
         self.faults.push((line, why.trim().to_owned()));
     }
 
-    /// Every fault as a sentence that names file and line.
+    /// Returns every fault as a sentence that names file and line.
     fn sentences(mut self) -> Vec<String> {
         self.faults.sort();
         let path = self.path.display().to_string();
@@ -296,7 +296,7 @@ impl PresetFile<'_> {
         self.faults.iter().map(sentence).collect()
     }
 
-    /// A preset, or faults.
+    /// Returns a preset, or faults.
     fn preset(
         &mut self,
         name: &str,
@@ -327,7 +327,7 @@ fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Resu
     T::deserialize(Deserializer::from(table))
 }
 
-/// A preset, or the wrong field and the reason.
+/// Returns a preset, or the wrong field and the reason.
 fn make(
     name: &str,
     wording: PresetToml,
@@ -379,7 +379,7 @@ fn make(
     })
 }
 
-/// The user's files of one preset each, in order.
+/// Returns the user's files of one preset each, in order.
 fn own_files(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
@@ -389,8 +389,8 @@ fn own_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file's text; `None` when it does not exist. Only plain files of the user or of root count: a file that
-/// another user left in a shared directory must not decide what this user runs.
+/// Returns a file's text; `None` when it does not exist. Only plain files of the user or of root count: a
+/// file that another user left in a shared directory must not decide what this user runs.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -118,7 +118,7 @@ impl Records {
     }
 }
 
-/// A decision as a row of the audit log.
+/// Returns a decision as a row of the audit log.
 pub(crate) fn audit(note: AuditNote) -> Change {
     let caller = match note.caller {
         None => "quarterdeck".to_owned(),
@@ -140,7 +140,7 @@ pub(crate) fn audit(note: AuditNote) -> Change {
     })
 }
 
-/// A record as a change for the store.
+/// Returns a record as a change for the store.
 pub(crate) fn change(record: Record) -> Option<Change> {
     match record {
         Record::Put(process) => {
@@ -190,7 +190,7 @@ fn drop_document(kind: &'static str, id: String) -> Change {
     Change::RemoveDocument { kind, id }
 }
 
-/// A number as the database holds it.
+/// Returns a number as the database holds it.
 fn row(number: u64) -> Option<i64> {
     i64::try_from(number).ok()
 }

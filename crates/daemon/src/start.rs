@@ -125,7 +125,7 @@ fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), D
     result
 }
 
-/// Everything between taking the lock and the end.
+/// Does everything between taking the lock and the end.
 async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings = Warnings::default();

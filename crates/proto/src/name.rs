@@ -16,7 +16,7 @@ pub const MAX_NAME: usize = 40;
 pub struct Name(String);
 
 impl Name {
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

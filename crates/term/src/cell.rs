@@ -117,7 +117,7 @@ impl CellText {
         }
     }
 
-    /// The cluster as text.
+    /// Returns the cluster as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }

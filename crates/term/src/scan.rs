@@ -125,7 +125,7 @@ impl Scanner {
         resumed + self.feed_whole(&bytes[resumed..], sink)
     }
 
-    /// Like `feed`, starting between two sequences.
+    /// Feeds like `feed`, starting between two sequences.
     fn feed_whole(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let piece = Piece::new(bytes);
         let (mut position, mut run_start, mut careful_end) = (0, 0, 0);

@@ -38,7 +38,7 @@ pub(crate) const TUPLES: &[&str] = &[
     "crates/mcp/src/waiting.rs",
 ];
 
-/// The four rules over the whole tree.
+/// Checks the four rules over the whole tree.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = limited("methods", &count_methods(tree), MAX_METHODS, METHODS);
     findings.extend(limited("fields", &count_fields(tree), MAX_FIELDS, FIELDS));
@@ -145,13 +145,13 @@ fn public_names(tree: &Tree) -> BTreeMap<String, BTreeSet<(String, String)>> {
     names
 }
 
-/// The crate of a file below `crates/NAME/src`.
+/// Returns the crate of a file below `crates/NAME/src`.
 fn shipped_crate(path: &str) -> Option<&str> {
     let (crate_name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(crate_name)
 }
 
-/// The type of an `impl` block that begins on this line, whether it implements a trait or not.
+/// Returns the type of an `impl` block that begins on this line, whether it implements a trait or not.
 fn implemented_type(line: &str) -> Option<String> {
     let rest = line.strip_prefix("impl")?;
     let rest = rest.strip_prefix('<').map_or(rest, |generics| after_generics(generics));
@@ -160,7 +160,7 @@ fn implemented_type(line: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// What follows the closing bracket of a list of generic parameters.
+/// Returns what follows the closing bracket of a list of generic parameters.
 fn after_generics(text: &str) -> &str {
     let mut depth = 1usize;
     for (at, character) in text.char_indices() {
@@ -174,7 +174,8 @@ fn after_generics(text: &str) -> &str {
     ""
 }
 
-/// The name of a type that this line declares with one of `kinds`, and whether the whole crate graph may see it.
+/// Returns the name of a type that this line declares with one of `kinds`, and whether the whole crate graph
+/// may see it.
 fn declared_type(line: &str, kinds: &[&str]) -> Option<(String, bool)> {
     let line = line.trim_start();
     let is_public = line.starts_with("pub ");
@@ -188,14 +189,14 @@ fn declared_type(line: &str, kinds: &[&str]) -> Option<(String, bool)> {
     (kinds.contains(&kind) && !name.is_empty()).then_some((name, is_public))
 }
 
-/// Whether a line inside an `impl` block begins a method: one level of indentation, then `fn`.
+/// Returns true if a line inside an `impl` block begins a method: one level of indentation, then `fn`.
 fn is_method(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("    ").filter(|rest| !rest.starts_with(' ')) else { return false };
     let mut words = rest.split([' ', '(']).filter(|word| !word.is_empty());
     words.by_ref().take(6).any(|word| word == "fn")
 }
 
-/// Whether a line of a struct's body declares a field.
+/// Returns true if a line of a struct's body declares a field.
 fn is_field(line: &str) -> bool {
     let line = line.trim_start();
     let rest = match line.strip_prefix("pub") {
@@ -224,7 +225,8 @@ pub(crate) fn tuple_parameters(source: &Source, recorded: &[&str]) -> Vec<Findin
     if is_recorded { Vec::new() } else { found.into_iter().map(told).collect() }
 }
 
-/// Whether `(a, b): (` stands in a list of parameters. Closures and `let` have no type there and are not meant.
+/// Returns true if `(a, b): (` stands in a list of parameters. Closures and `let` have no type there and are
+/// not meant.
 fn takes_a_tuple_apart(line: &str) -> bool {
     let Some(at) = line.find("): (") else { return false };
     let Some(open) = line[..at].rfind('(') else { return false };

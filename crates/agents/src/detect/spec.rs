@@ -88,8 +88,9 @@ impl RuleState {
         }
     }
 
-    /// Of two rules with the same priority that match at once, the one with the higher rank counts: blocked
-    /// beats working beats idle. A screen that cannot be judged still shows that a person must answer.
+    /// Ranks states. Of two rules with the same priority that match at once, the one with the higher rank
+    /// counts: blocked beats working beats idle. A screen that cannot be judged still shows that a person
+    /// must answer.
     pub(crate) fn rank(self) -> u8 {
         match self {
             Self::Blocked => 7,

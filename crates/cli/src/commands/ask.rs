@@ -50,7 +50,7 @@ impl AskArgs {
     }
 }
 
-/// The process that this command runs in.
+/// Returns the process that this command runs in.
 fn own(connection: &mut Connection) -> Result<Target, CliError> {
     let process = connection.who_am_i()?.process;
     let process = process.ok_or_else(|| CliError::usage("qd ask is for processes: run it inside of one"))?;

@@ -37,7 +37,7 @@ impl CompleteArgs {
     }
 }
 
-/// The names from a daemon that is already running.
+/// Returns the names from a daemon that is already running.
 fn known(named: Named) -> Option<Vec<String>> {
     let mut connection = DaemonAddress::without_start(places().ok()?).connect().ok()?;
     Some(match named {
@@ -52,7 +52,7 @@ fn known(named: Named) -> Option<Vec<String>> {
     })
 }
 
-/// Every completion of the last word.
+/// Returns every completion of the last word.
 fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<String>) -> Vec<String> {
     let Some((current, before)) = words.split_last() else { return Vec::new() };
     if before.iter().any(|word| word == "--") {
@@ -102,7 +102,7 @@ fn flag_of<'a>(root: &'a Command, command: &'a Command, word: &str) -> Option<&'
     command.get_arguments().chain(root.get_arguments()).find(is_it)
 }
 
-/// The completions of a positional word: a verb, or the name of a process or preset.
+/// Returns the completions of a positional word: a verb, or the name of a process or preset.
 fn positional(
     command: &Command,
     depth: usize,

@@ -189,7 +189,7 @@ fn room(dirs: &[&Path]) -> Check {
         .unwrap_or_else(|| Check::new(name, Health::Ok, "the runtime and the data directory can be written"))
 }
 
-/// Why no file can be created in a directory.
+/// Returns why no file can be created in a directory.
 fn cannot_grow(dir: &Path) -> Option<String> {
     if let Err(error) = access(dir, Access::WRITE_OK | Access::EXEC_OK) {
         return Some(format!("it cannot be written: {}", std::io::Error::from(error)));

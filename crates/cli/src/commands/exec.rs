@@ -123,7 +123,7 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
     }
 }
 
-/// The bytes after the one that reports a plain terminal.
+/// Returns the bytes after the one that reports a plain terminal.
 fn behind_ready<'a>(bytes: &'a [u8], is_plain: &mut bool) -> &'a [u8] {
     match bytes.iter().position(|byte| *byte == READY) {
         Some(place) => {

@@ -48,12 +48,12 @@ impl GrantArgs {
     }
 }
 
-/// A grant in words.
+/// Returns a grant in words.
 pub(crate) fn words(grant: &GrantView) -> String {
     format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name)
 }
 
-/// A right's word.
+/// Returns a right's word.
 pub(crate) fn word(right: Right) -> &'static str {
     match right {
         Right::Read => "read",

@@ -30,7 +30,7 @@ impl InboxArgs {
     }
 }
 
-/// The list, and below it everything that must be read whole before it is answered.
+/// Prints the list, and below it everything that must be read whole before it is answered.
 fn print_items(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
     out.table(&table(items, now))?;
     for item in items.iter().filter(|item| is_shown_whole(item)) {
@@ -93,7 +93,7 @@ fn kind_style(kind: ItemKind) -> Style {
     if kind == ItemKind::Failure { Style::Red } else { Style::Yellow }
 }
 
-/// The title and the first line of the details, as far as there is room.
+/// Returns the title and the first line of the details, as far as there is room.
 fn what(item: &InboxItem) -> String {
     match item.kind {
         ItemKind::Trust => shortened(&item.title),
@@ -113,7 +113,7 @@ fn full(item: &InboxItem) -> String {
     }
 }
 
-/// The most relevant line: a command after its prompt, else the first.
+/// Returns the most relevant line: a command after its prompt, else the first.
 fn command(body: &str) -> Option<&str> {
     let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();
@@ -128,7 +128,7 @@ fn shortened(title: &str) -> String {
     title.chars().take(MAX_TITLE - 1).chain(['…']).collect()
 }
 
-/// The words that `qd answer` accepts: the best name of each option.
+/// Returns the words that `qd answer` accepts: the best name of each option.
 fn answers(item: &InboxItem, now: u64) -> String {
     let named = item.options.iter().map(|option| {
         let number = option.names.first().map(String::as_str).unwrap_or_default();

@@ -140,7 +140,7 @@ impl PadsVerb {
     }
 }
 
-/// A whole text: as given, or all of stdin.
+/// Returns a whole text: as given, or all of stdin.
 fn whole(text: Option<String>) -> Result<String, CliError> {
     match text {
         Some(text) if text != "-" => Ok(text),
@@ -151,7 +151,7 @@ fn whole(text: Option<String>) -> Result<String, CliError> {
     }
 }
 
-/// A line, ended by a line feed, so that the next one does not join it. Text from stdin has its own.
+/// Returns a line, ended by a line feed, so that the next one does not join it. Text from stdin has its own.
 fn line(text: String) -> Result<String, CliError> {
     match text.as_str() {
         "-" => from_stdin(),
@@ -160,7 +160,7 @@ fn line(text: String) -> Result<String, CliError> {
     }
 }
 
-/// All of stdin, byte for byte: a scratchpad that is read and written again stays the same.
+/// Reads all of stdin, byte for byte: a scratchpad that is read and written again stays the same.
 fn from_stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
@@ -207,7 +207,7 @@ fn show(context: &mut Context, outcome: PadOutcome) -> Result<(), CliError> {
     }
 }
 
-/// The result of a change; a removed scratchpad has no revision.
+/// Returns the result of a change; a removed scratchpad has no revision.
 fn changed(name: &str, revision: u64) -> String {
     match revision {
         0 => format!("{} is removed; its history stays", Printable(name)),

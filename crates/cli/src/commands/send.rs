@@ -48,7 +48,7 @@ impl SendArgs {
     }
 }
 
-/// What was written, in words.
+/// Prints what was written, in words.
 pub(crate) fn print_wrote(wrote: &Wrote, out: &mut Output) -> Result<(), CliError> {
     let submitted = match wrote.submitted {
         Some(true) => ", submitted",
@@ -58,7 +58,7 @@ pub(crate) fn print_wrote(wrote: &Wrote, out: &mut Output) -> Result<(), CliErro
     out.line(&format!("wrote {} of {} bytes{submitted}", wrote.written, wrote.of))
 }
 
-/// All of stdin without its last line feed: Enter is pressed instead.
+/// Reads all of stdin without its last line feed: Enter is pressed instead.
 pub(crate) fn from_stdin() -> Result<String, CliError> {
     let mut text = String::new();
     let stdin = std::io::stdin().lock();

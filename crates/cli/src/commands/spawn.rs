@@ -122,7 +122,7 @@ impl SpawnArgs {
         }
     }
 
-    /// Only a kind, for verbs that set the rest themselves.
+    /// Creates arguments with only a kind, for verbs that set the rest themselves.
     pub(super) fn of_kind(kind: Kind) -> Self {
         Self {
             kind,
@@ -217,7 +217,7 @@ pub(crate) fn warn(spawned: &Spawned) {
     }
 }
 
-/// A started process in words.
+/// Prints a started process in words.
 pub(crate) fn print_spawned(spawned: &Spawned, out: &mut Output) -> Result<(), CliError> {
     warn(spawned);
     let pid = spawned.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
@@ -237,7 +237,7 @@ fn on_timeout(word: &str) -> Result<OnTimeout, String> {
     }
 }
 
-/// `K=V` as it is, `K` with the value this shell has.
+/// Returns `K=V` as it is, and `K` with the value this shell has.
 fn declared(words: &[String], own: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, CliError> {
     let pair = |word: &String| match word.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

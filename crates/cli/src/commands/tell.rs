@@ -61,7 +61,7 @@ impl TellArgs {
     }
 }
 
-/// The error for a message that was not delivered, or whose delivery is unknown.
+/// Returns the error for a message that was not delivered, or whose delivery is unknown.
 fn undelivered(receipt: &Receipt) -> Option<Failure> {
     let why = match &receipt.delivery {
         Delivery::Unknown { reason } => {
@@ -77,7 +77,7 @@ fn undelivered(receipt: &Receipt) -> Option<Failure> {
     Some(Failure::new(ErrorCode::NotDelivered, message).hint("look at the agent with qd read or qd attach"))
 }
 
-/// A receipt in words.
+/// Returns a receipt in words.
 fn words(receipt: &Receipt) -> String {
     match &receipt.delivery {
         Delivery::Queued { reason } => format!("message {} is queued: {reason}", receipt.mail),

@@ -187,7 +187,7 @@ fn when(timer: &TimerView) -> String {
     }
 }
 
-/// One timer in words.
+/// Returns one timer in words.
 fn words(timer: &TimerView) -> String {
     let left = match timer.status {
         TimerStatus::Armed => format!(", {} left", left(timer)),

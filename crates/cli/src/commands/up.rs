@@ -115,7 +115,7 @@ fn is_projects(list: &PresetList, preset: &PresetView) -> bool {
     std::path::Path::new(&preset.origin).starts_with(&list.project.path)
 }
 
-/// The named presets and everything they depend on; all of the project's own when none is named.
+/// Returns the named presets and everything they depend on; all of the project's own when none is named.
 fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>, CliError> {
     let mut wanted: Vec<String> = match named.is_empty() {
         true => {
@@ -135,7 +135,7 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     Ok(wanted)
 }
 
-/// The named presets and everything that depends on them; all when none is named.
+/// Returns the named presets and everything that depends on them; all when none is named.
 fn with_those_behind(list: &PresetList, named: &[String]) -> Result<Vec<String>, CliError> {
     if named.is_empty() {
         return Ok(list.presets.iter().map(|preset| preset.name.clone()).collect());
@@ -152,7 +152,7 @@ fn with_those_behind(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     Ok(wanted)
 }
 
-/// These presets, each after all that it depends on.
+/// Returns these presets, each after all that it depends on.
 fn in_order<'a>(list: &'a PresetList, wanted: &[String]) -> Result<Vec<&'a PresetView>, CliError> {
     let mut left: BTreeMap<&str, &PresetView> = BTreeMap::new();
     for name in wanted {
@@ -181,7 +181,7 @@ fn is_of(entry: &ProcessView, list: &PresetList, preset: &str) -> bool {
     entry.project == list.project.key && entry.preset.as_deref() == Some(preset)
 }
 
-/// The entry of a preset: a running one, else one that is over.
+/// Returns the entry of a preset: a running one, else one that is over.
 fn entry_of(
     connection: &mut Connection,
     list: &PresetList,

@@ -148,7 +148,7 @@ fn print_satisfied(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliErr
     }
 }
 
-/// How a run ended, in words.
+/// Returns how a run ended, in words.
 pub(crate) fn exit_words(exit: &Exit) -> String {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit {code}"),

@@ -15,7 +15,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
-/// The production sources of some crates.
+/// Returns the production sources of some crates.
 fn sources(names: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut directories: Vec<PathBuf> = names.iter().map(|name| crates().join(name).join("src")).collect();
@@ -79,7 +79,7 @@ fn m15_every_field_that_an_error_may_name_has_a_command_line_name() {
     }
 }
 
-/// The words of a hint after `qd`: a verb, perhaps a second one, and flags.
+/// Returns the words of a hint after `qd`: a verb, perhaps a second one, and flags.
 fn commands_in(text: &str) -> Vec<Vec<String>> {
     let is_word = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.is_empty();
     let all = text.split("qd ").skip(1).map(|rest| {

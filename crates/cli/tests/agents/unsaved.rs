@@ -40,7 +40,7 @@ fn done(crew: &FakeAgents, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", said(&output));
 }
 
-/// What is kept for people and agents: grants, timers, trust, names.
+/// Returns what is kept for people and agents: grants, timers, trust, names.
 fn kept(crew: &FakeAgents) -> [Value; 3] {
     let project = crew.root().display().to_string();
     let trusted = crew.json(&["trust", "--project", &project, "list"]);

@@ -20,12 +20,12 @@ mod window;
 
 use testkit::{MarkedDaemon, child};
 
-/// A daemon of its own for every test.
+/// Returns a daemon of its own for every test.
 fn stage() -> MarkedDaemon {
     MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
 }
 
-/// A daemon in which `x` echoes each line.
+/// Returns a daemon in which `x` echoes each line.
 fn running() -> MarkedDaemon {
     let stage = stage();
     stage.run("x", child::repeat_lines());
@@ -40,7 +40,7 @@ fn runs_on_alone(stage: &MarkedDaemon) {
     stage.wait_pattern("x", "got:still here");
 }
 
-/// A shell script as argv.
+/// Returns a shell script as argv.
 fn sh(script: &str) -> Vec<String> {
     child::shell(script)
 }

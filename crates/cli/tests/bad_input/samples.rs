@@ -8,7 +8,7 @@ use proto::{Request, crew::Ready};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Every sample.
+/// Returns every sample.
 pub(crate) fn requests() -> Vec<Value> {
     [processes(), views(), agents(), crew()].concat()
 }
@@ -139,7 +139,7 @@ fn crew() -> Vec<Value> {
     ]
 }
 
-/// The variants of this enum, from its own parser's error.
+/// Returns the variants of this enum, from its own parser's error.
 fn kinds<T: DeserializeOwned>() -> BTreeSet<String> {
     let error = serde_json::from_value::<T>(json!({"no_such_kind": {}})).err().map(|error| error.to_string());
     let told = error.unwrap_or_default();
@@ -147,7 +147,7 @@ fn kinds<T: DeserializeOwned>() -> BTreeSet<String> {
     expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The samples' values at this place: the words of an enum.
+/// Returns the samples' values at this place: the words of an enum.
 fn sampled(pointer: &str) -> BTreeSet<String> {
     let word = |value: &Value| match value {
         Value::String(word) => Some(word.clone()),

@@ -9,7 +9,7 @@ use testkit::{TestDaemon, child};
 
 use crate::{QD, daemons, only_daemon, said};
 
-/// A daemon with three runs; their pids.
+/// Returns a daemon with three runs; their pids.
 fn with_runs() -> (TestDaemon, Vec<i32>) {
     let daemon = TestDaemon::start(QD);
     for name in ["one", "two", "three"] {

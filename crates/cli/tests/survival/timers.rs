@@ -55,7 +55,8 @@ fn check_timers(crew: &FakeAgents) {
     assert_eq!(fired.len(), TIMERS, "{fired:?}");
 }
 
-/// One message for every timer, and each of them with its agent once; returns how many of them for certain.
+/// Checks that every timer has sent one message, which reached its agent at most once. Returns the number of
+/// messages that were certainly submitted.
 fn check_mail(crew: &FakeAgents) -> usize {
     let mut certain = 0;
     for mail in (1..).map(MailId).take(TIMERS) {

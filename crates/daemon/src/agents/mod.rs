@@ -115,7 +115,7 @@ impl Agents {
         Ok(agents)
     }
 
-    /// The manifests for a project.
+    /// Returns the manifests for a project.
     pub(crate) fn manifest_set(&self, project: Option<&Path>) -> Arc<ManifestSet> {
         let manifest_set = lock(&self.shared.manifests).manifest_set(project);
         let cause = Cause::Manifests(project.map(Path::to_owned));
@@ -123,18 +123,18 @@ impl Agents {
         manifest_set
     }
 
-    /// What a person must trust before a process may start this agent there: `None` if its manifest is built
-    /// in, or if there is none.
+    /// Returns what a person must trust before a process may start this agent there: `None` if its manifest
+    /// is built in, or if there is none.
     pub(crate) fn foreign_manifest(&self, name: &str, cwd: &Path) -> Option<ForeignManifest> {
         ForeignManifest::find(&self.manifest_set(Some(cwd)).catalogue, name)
     }
 
-    /// The tokens with which agents' runs identify themselves.
+    /// Returns the tokens with which agents' runs identify themselves.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.shared.launcher.tokens
     }
 
-    /// The agent of this run.
+    /// Returns the agent of this run.
     pub(crate) fn find(&self, run: RunKey) -> Option<Arc<AgentRun>> {
         self.charges().get(&run).map(Arc::clone)
     }
@@ -280,12 +280,12 @@ impl Agents {
         self.send_fact(run, RunFact::Launched(agent_run.launched()));
     }
 
-    /// The files that may change a manifest.
+    /// Returns the files that may change a manifest.
     fn manifest_files(&self, name: &str, cwd: &Path) -> Vec<PathBuf> {
         lock(&self.shared.manifests).files_of(name, cwd)
     }
 
-    /// The text of an agent's screen.
+    /// Returns the text of an agent's screen.
     fn screen_text(&self, run: RunKey) -> Option<String> {
         Some(self.shared.screens.find(run)?.screen().text(Wraps::Join))
     }
@@ -325,12 +325,12 @@ impl Agents {
         }));
     }
 
-    /// How the user wants to be notified, as the file says now.
+    /// Returns how the user wants to be notified, as the file says now.
     fn ways(&self) -> NotifyConfig {
         self.settings().notify
     }
 
-    /// The user's settings as the file has them now; a broken file is a warning until it is repaired.
+    /// Returns the user's settings as the file has them now; a broken file is a warning until it is repaired.
     pub(crate) fn settings(&self) -> Settings {
         let places = &self.shared.launcher.places;
         let (settings, problem) = Settings::read(places);
@@ -396,7 +396,7 @@ fn detector(manifest: &Manifest) -> Option<Detector> {
     made.inspect_err(|error| tracing::error!(%error, manifest = manifest.name, "rules cannot be used")).ok()
 }
 
-/// The last non-empty lines of a screen, safe to show.
+/// Returns the last non-empty lines of a screen, safe to show.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     let last = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));

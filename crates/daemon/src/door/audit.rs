@@ -105,7 +105,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The audit row, once.
+    /// Returns the audit row, once.
     fn note(&self) -> Option<AuditNote> {
         let (written, under_way) =
             (self.written.swap(0, Ordering::Relaxed), self.under_way.swap(0, Ordering::Relaxed));

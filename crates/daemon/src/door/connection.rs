@@ -52,7 +52,7 @@ impl Client {
     }
 }
 
-/// A line as bytes.
+/// Returns a line as bytes.
 pub(crate) fn encode(line: &ServerLine) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(line).unwrap_or_else(|error| {
         tracing::error!(%error, "an answer does not serialise");
@@ -62,7 +62,7 @@ pub(crate) fn encode(line: &ServerLine) -> Vec<u8> {
     bytes
 }
 
-/// A failure as a line.
+/// Returns a failure as a line.
 pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
     encode(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }))
 }
@@ -404,7 +404,7 @@ impl Connection {
     }
 }
 
-/// A stream whose reader is gone.
+/// Returns a stream whose reader is gone.
 fn closed() -> mpsc::Sender<Vec<u8>> {
     mpsc::channel(1).0
 }

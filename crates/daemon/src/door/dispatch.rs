@@ -185,8 +185,8 @@ async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
     agents::hook(client, request).await
 }
 
-/// The daemon's status. Every caller learns that it runs; only callers that may see processes get their
-/// numbers.
+/// Returns the daemon's status. Every caller learns that it runs; only callers that may see processes get
+/// their numbers.
 async fn status(client: &Client) -> Result<Reply, Failure> {
     let listed = match client.caller {
         Caller::Nobody => None,
@@ -222,7 +222,7 @@ fn not_attached() -> Failure {
     Failure::new(ErrorCode::Protocol, "view works on an attached connection")
 }
 
-/// The error when the engine answers with another kind than asked: our own fault.
+/// Returns the error when the engine answers with another kind than asked: our own fault.
 pub(super) fn unexpected(verb: &str) -> Failure {
     Failure::new(ErrorCode::Internal, format!("{verb} was answered with something else"))
 }

@@ -74,8 +74,8 @@ fn check_screen(request: &Follow) -> Result<(), Failure> {
     }
 }
 
-/// The screen as bytes, and its offset in the log. The worker reports its position only after it has drawn,
-/// so a screen that is ahead of that is read again.
+/// Returns the screen as bytes, and its offset in the log. The worker reports its position only after it has
+/// drawn, so a screen that is ahead of that is read again.
 async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
     let mut progress = run.progress().subscribe();
     let mut tries = 0;
@@ -94,8 +94,8 @@ async fn draw(run: &dyn ReadableRun) -> (u64, Vec<u8>) {
     }
 }
 
-/// Where a follower starts. Without a starting point it gets everything, and what is gone is reported as a
-/// gap.
+/// Returns where a follower starts. Without a starting point it gets everything, and what is gone is reported
+/// as a gap.
 fn beginning(run: &dyn ReadableRun, log: LogSpan, request: &Follow) -> Result<u64, Failure> {
     let is_relative = request.since_ms.is_some() || request.tail.is_some();
     match request.from {
@@ -110,7 +110,7 @@ fn beginning(run: &dyn ReadableRun, log: LogSpan, request: &Follow) -> Result<u6
     }
 }
 
-/// Where the last lines begin. A line feed at the very end does not begin a line.
+/// Returns where the last lines begin. A line feed at the very end does not begin a line.
 fn last_lines(bytes: &dyn Log, log: LogSpan, lines: u32) -> u64 {
     let mut buffer = vec![0; PIECE];
     let (mut end, mut left) = (log.end, u64::from(lines));

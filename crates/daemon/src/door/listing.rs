@@ -17,7 +17,7 @@ pub(super) async fn list(client: &Client) -> Result<Reply, Failure> {
     Ok(Reply::Processes(processes(client, client.caller, Command::List).await?.0))
 }
 
-/// The processes that the caller may see, with live numbers, and their revision.
+/// Returns the processes that the caller may see, with live numbers, and their revision.
 pub(super) async fn processes(
     client: &Client,
     caller: Caller,

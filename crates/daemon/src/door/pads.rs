@@ -75,7 +75,7 @@ fn parse(field: &str, name: &str) -> Result<PadName, Failure> {
     name.parse().map_err(|why: store::BadPadName| Failure::invalid(field, why))
 }
 
-/// The error for a caller; `field` is the one that a refused content is about.
+/// Returns the error for a caller; `field` is the one that a refused content is about.
 fn failure(field: &str, error: PadError) -> Failure {
     let message = error.to_string();
     match error {

@@ -50,7 +50,7 @@ pub(super) async fn read(client: &Client, request: Read) -> Result<Reply, Failur
     .map(Reply::Text)
 }
 
-/// The limit of the reply; an error for options that exclude each other.
+/// Returns the limit of the reply; an error for options that exclude each other.
 fn read_limit(request: &Read) -> Result<usize, Failure> {
     match request {
         Read { styles: false, .. } => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
@@ -127,7 +127,7 @@ pub(super) async fn wait_since(client: &Client, mut request: Wait) -> Result<Wai
     Ok(request)
 }
 
-/// The run's data, unless it is gone with its holder.
+/// Returns the run's data, unless it is gone with its holder.
 pub(super) fn hosted(client: &Client, located: &Located) -> Result<Arc<ScreenHandle>, Failure> {
     client.door.screens.find(located.run).ok_or_else(|| {
         let message = format!("{} has no screen: its run is gone", located.name);
@@ -135,7 +135,7 @@ pub(super) fn hosted(client: &Client, located: &Located) -> Result<Arc<ScreenHan
     })
 }
 
-/// The run that a reader has chosen: the present one, or the kept data of an earlier one.
+/// Returns the run that a reader has chosen: the present one, or the kept data of an earlier one.
 pub(super) async fn chosen(
     client: &Client,
     located: &Located,

@@ -61,8 +61,8 @@ fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
     spawn
 }
 
-/// The order for a person's spawn. It needs no trust subject, and the person's own fields override the
-/// preset's.
+/// Returns the order for a person's spawn. It needs no trust subject, and the person's own fields override
+/// the preset's.
 fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
     let dir = spawn.cwd.clone().unwrap_or_else(own_home);
     let Some(name) = spawn.preset.clone() else {
@@ -97,7 +97,7 @@ fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) ->
     Ok(())
 }
 
-/// The order for a process's spawn.
+/// Returns the order for a process's spawn.
 async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result<SpawnOrder, Failure> {
     let own = own_standing(client, "spawn").await?;
     if spawn.cwd.is_none() {
@@ -248,7 +248,7 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     }
 }
 
-/// An agent as its manifest has it, which needs no approval if that manifest is built in.
+/// Returns true for an agent as its manifest has it, which needs no approval if that manifest is built in.
 fn is_plain_agent(spawn: &Spawn) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && !grants_leave(spawn)
 }
@@ -258,7 +258,7 @@ fn grants_leave(spawn: &Spawn) -> bool {
     spawn.agent.permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow)
 }
 
-/// The shell of a terminal without a command, when the caller's shell is unknown.
+/// Returns the shell of a terminal without a command, when the caller's shell is unknown.
 fn own_shell() -> String {
     std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }

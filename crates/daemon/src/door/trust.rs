@@ -30,7 +30,7 @@ pub(super) struct CallerProject {
     pub(super) shell: Option<String>,
 }
 
-/// The project that a caller means. A process has only its own.
+/// Returns the project that a caller means. A process has only its own.
 pub(super) async fn standing(
     client: &Client,
     verb: &'static str,
@@ -58,7 +58,7 @@ pub(super) async fn standing(
     }
 }
 
-/// A process's name and project.
+/// Returns a process's name and project.
 pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
     let CallerStanding { identity, path, shell } =
         match client.door.engine.ask(client.caller, Command::Standing(verb)).await? {
@@ -80,7 +80,7 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
     Ok(CallerProject { project_dir: ProjectDir::recorded(identity.project), name, path, shell })
 }
 
-/// The project of a directory that a caller named.
+/// Returns the project of a directory that a caller named.
 pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     if !dir.starts_with('/') || dir.contains('\0') {
         return Err(Failure::invalid(field, "a directory is an absolute path"));
@@ -88,12 +88,12 @@ pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     ProjectDir::of(Path::new(dir)).map_err(|error| project::gone(dir, &error))
 }
 
-/// The home directory of the daemon's user.
+/// Returns the home directory of the daemon's user.
 pub(super) fn own_home() -> String {
     std::env::var("HOME").ok().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned())
 }
 
-/// The search path for callers whose own path is unknown.
+/// Returns the search path for callers whose own path is unknown.
 pub(super) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
 }
@@ -106,7 +106,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Failure::new(ErrorCode::Internal, format!("it was not done: {error}")))?
 }
 
-/// Everything that people trust.
+/// Returns everything that people trust.
 pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
     match client.door.engine.ask(Caller::Human, Command::Trusted).await? {
         CommandAnswer::Reply(Reply::Trusted(all)) => Ok(all),
@@ -127,7 +127,7 @@ pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, 
     blocking(move || Ok(Reply::Presets(list(&project_dir, &config, &trusted, path.as_deref())))).await
 }
 
-/// The search path for a caller's programs: a person sends theirs, a process has its own.
+/// Returns the search path for a caller's programs: a person sends theirs, a process has its own.
 pub(super) fn path_of(client: &Client, own: Option<String>, said: Option<String>) -> Option<String> {
     let said = said.filter(|_| client.caller.is_person());
     said.or(own).or_else(own_path)
@@ -154,7 +154,7 @@ fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Op
     PresetList { project: project_dir.project.clone(), presets, faults: preset_set.faults }
 }
 
-/// The directory of a preset, and its trust subject.
+/// Returns the directory of a preset, and its trust subject.
 pub(super) fn draw(
     preset: &Preset,
     project_dir: &ProjectDir,
@@ -196,7 +196,7 @@ pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Fail
     }
 }
 
-/// The trust subject of an agent's manifest for a project.
+/// Returns the trust subject of an agent's manifest for a project.
 fn manifest_warrant(
     name: String,
     project_dir: &ProjectDir,

@@ -62,7 +62,7 @@ impl ViewerLimits {
         Ok(ViewerPermit { viewer_limits: self.clone(), process, within: None, _slip: None })
     }
 
-    /// The same for a viewer in the terminal of a process.
+    /// Reserves a place for a viewer in the terminal of a process.
     pub(crate) fn sit_within(
         &self,
         within: ProcessId,

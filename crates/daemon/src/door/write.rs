@@ -378,7 +378,7 @@ struct StreamedPaste<'a> {
 }
 
 impl StreamedPaste<'_> {
-    /// The next piece, of at least `least` bytes unless it is the last.
+    /// Returns the next piece, of at least `least` bytes unless it is the last.
     async fn next(
         &mut self,
         pieces: &mut mpsc::Receiver<Vec<u8>>,
@@ -409,7 +409,7 @@ impl Drop for StreamedPaste<'_> {
     }
 }
 
-/// The error when a program may not type there now.
+/// Returns the error when a program may not type there now.
 fn refusal(obstacle: TypingOutcome, name: &str) -> Failure {
     let failure = |code, why: &str| Failure::new(code, format!("nothing was typed into {name}: {why}"));
     match obstacle {

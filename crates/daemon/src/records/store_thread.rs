@@ -100,7 +100,7 @@ impl StoreThread {
         }
     }
 
-    /// The time until there is something to do without a new job.
+    /// Returns the time until there is something to do without a new job.
     fn next_look(&self) -> Option<Duration> {
         let due = self.refusal_limiter.due_at().map(|due| due.saturating_duration_since(Instant::now()));
         let retry = (!self.kept.is_empty()).then_some(RETRY);
@@ -218,13 +218,13 @@ impl StoreThread {
     }
 }
 
-/// The row that records how much the log lacks.
+/// Returns the row that records how much the log lacks.
 fn loss(count: u64) -> Change {
     let detail = format!("{count} changes and rows that the disk refused were given up");
     Change::Audit(save_row("lost", detail))
 }
 
-/// A row about saving itself.
+/// Returns a row about saving itself.
 fn save_row(decision: &str, detail: String) -> AuditRow {
     AuditRow {
         at_ms: i64::try_from(clock::now().wall_ms).unwrap_or(i64::MAX),

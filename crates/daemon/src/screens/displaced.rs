@@ -87,7 +87,7 @@ impl Displacement {
         self.unlinked.is_some()
     }
 
-    /// When to check a run that has no link.
+    /// Returns when to check a run that has no link.
     pub(super) fn due(&self) -> Option<Instant> {
         self.unlinked.map(|unlinked| unlinked.look_at.min(unlinked.link_at))
     }
@@ -115,7 +115,7 @@ impl Run {
         self.input_queue.clear();
     }
 
-    /// The orders that the holder may not have received: to exit, or to end its tree.
+    /// Returns the orders that the holder may not have received: to exit, or to end its tree.
     fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
         if self.is_released {
             return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
@@ -274,7 +274,7 @@ impl Worker {
     }
 }
 
-/// The name of a process, for a sentence.
+/// Returns the name of a process, for a sentence.
 fn name(pid: i32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     if name.trim().is_empty() { String::new() } else { format!(" ({})", name.trim()) }

@@ -52,7 +52,7 @@ impl Faults {
         self.resets = self.resets.saturating_add(1);
     }
 
-    /// Its work failed.
+    /// Records that its work failed.
     fn failed(&mut self, now: Instant) {
         if self.since.is_none_or(|since| now.duration_since(since) >= WINDOW) {
             (self.recent, self.since) = (0, Some(now));
@@ -80,8 +80,8 @@ impl Faults {
         self.is_resting(now) && !self.is_blind(now)
     }
 
-    /// When something is due: during a pause only checks for output count, and those only if nothing is
-    /// drawn.
+    /// Returns when something is due: during a pause only checks for output count, and those only if nothing
+    /// is drawn.
     pub(super) fn postpone(&self, look: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
         match self.resting_until {
             None => look.into_iter().chain(other).min(),
@@ -95,7 +95,7 @@ impl Faults {
         self.resting_until.take_if(|until| *until <= now).is_some()
     }
 
-    /// How often its screen was lost, if that is new.
+    /// Returns how often its screen was lost, if that is new.
     fn take_news(&mut self) -> Option<u32> {
         let is_new = self.resets > self.told;
         self.told = self.resets;

@@ -124,12 +124,12 @@ impl Screens {
         Ok(Self { shared: Arc::new(index) })
     }
 
-    /// The limits of each screen.
+    /// Returns the limits of each screen.
     pub(crate) fn limits(&self) -> Limits {
         self.shared.limits
     }
 
-    /// What is kept of earlier runs.
+    /// Returns what is kept of earlier runs.
     pub(crate) fn kept(&self) -> &Arc<KeptRuns> {
         &self.shared.kept
     }
@@ -179,7 +179,7 @@ impl Screens {
         self.write().remove(&run);
     }
 
-    /// The hosted run, if there is one.
+    /// Returns the hosted run, if there is one.
     pub(crate) fn find(&self, run: RunKey) -> Option<Arc<ScreenHandle>> {
         self.read().get(&run).map(|hosted| Arc::clone(&hosted.handle))
     }
@@ -219,8 +219,8 @@ impl Screens {
         }
     }
 
-    /// The run whose holder is this process: turns a caller's lineage into an identity. A recycled pid does
-    /// not match.
+    /// Returns the run whose holder is this process: turns a caller's lineage into an identity. A recycled
+    /// pid does not match.
     pub(crate) fn run_of_holder(&self, pid: i32, start_time: u64) -> Option<RunKey> {
         let is_holder = |handle: &ScreenHandle| {
             handle.holder_pid == pid && handle.holder_start_time.is_none_or(|started| started == start_time)

@@ -19,8 +19,8 @@ impl UnreadAnswers {
         self.dropped = self.dropped.saturating_add(dropped);
     }
 
-    /// The number of dropped answers, if the warning shows less than half of it: many queries must not cause
-    /// many warnings.
+    /// Returns the number of dropped answers, if the warning shows less than half of it: many queries must
+    /// not cause many warnings.
     fn take_news(&mut self) -> Option<u64> {
         let is_news = self.dropped > self.warned.saturating_mul(2);
         if is_news {

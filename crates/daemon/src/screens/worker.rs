@@ -222,7 +222,7 @@ impl Worker {
         })
     }
 
-    /// When a slot or one of its viewers next needs something.
+    /// Returns when a slot or one of its viewers next needs something.
     fn slot_due(&self, slot: u64) -> Option<Instant> {
         let slot = self.slots.get(&slot)?;
         let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(due);

@@ -100,7 +100,7 @@ fn agent() -> Value {
     })
 }
 
-/// How a value of this type is printed after it was parsed.
+/// Returns how a value of this type is printed after it was parsed.
 fn printed<T: serde::Serialize + serde::de::DeserializeOwned>(value: Value) -> Value {
     json!(serde_json::from_value::<T>(value).expect("a sample of the type"))
 }
@@ -219,7 +219,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// One event of each kind.
+/// Returns one event of each kind.
 fn event_samples() -> Vec<(&'static str, Value)> {
     let receipt = json!({"mail": 1, "to": id(), "status": "submitted", "turn": 3});
     let item = json!({"item": 1, "id": id(), "name": name(), "kind": "question", "title": "t", "options": [], "at": 1});

@@ -64,7 +64,7 @@ impl SpawnLimits {
     }
 }
 
-/// `spawns=10,minutes=30` as limits.
+/// Parses `spawns=10,minutes=30` as limits.
 fn budget(text: &str) -> Result<Budget, String> {
     let mut limits = Budget::default();
     for part in text.split(',') {

@@ -84,7 +84,7 @@ pub(super) fn modes(modes: &Modes) -> ModesView {
     }
 }
 
-/// The visible grid; a text that is too long loses its beginning.
+/// Returns the visible grid; a text that is too long loses its beginning.
 pub(super) fn screen(run: &dyn ReadableRun, caught_up: u64, wraps: Wraps, limit: usize) -> Text {
     let (screen, mut reply) = describe(run, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
@@ -127,7 +127,7 @@ pub(super) fn history(run: &dyn ReadableRun, span: Span, wraps: Wraps) -> Text {
     reply
 }
 
-/// Log text from `since` on, or the newest that fits.
+/// Returns log text from `since` on, or the newest that fits.
 pub(super) fn stream(run: &dyn ReadableRun, span: Span) -> Text {
     let (screen, mut reply) = describe(run, ReadMode::Stream);
     drop(screen);
@@ -180,8 +180,8 @@ fn newest_of_stream(reply: &mut Text, log: &dyn Log, range: Range<u64>, limit: u
     reply.offset = log.at - (stream.unfinished_bytes() as u64).min(log.at - log.from);
 }
 
-/// The bytes after the first line feed, or from the first escape on: those before may be the rest of a
-/// sequence. Text without either begins with its first whole character.
+/// Returns the bytes after the first line feed, or from the first escape on: those before may be the rest of
+/// a sequence. Text without either begins with its first whole character.
 fn from_a_beginning(bytes: &[u8], most: usize) -> &[u8] {
     let beginning = bytes.iter().take(most).position(|byte| matches!(byte, b'\n' | 0x1b));
     let is_inside = |byte: &u8| byte & 0xc0 == 0x80;

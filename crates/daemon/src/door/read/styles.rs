@@ -8,7 +8,7 @@ use term::{Attributes, Cell, CellRow, Color, LineId, Style, Underline};
 use super::pages::{Span, describe, modes};
 use crate::screens::ReadableRun;
 
-/// The visible rows from `since` on.
+/// Returns the visible rows from `since` on.
 pub(super) fn screen(run: &dyn ReadableRun, caught_up: u64, span: Span) -> Text {
     let (screen, mut reply) = describe(run, ReadMode::Screen);
     reply.modes = Some(modes(&screen.modes()));
@@ -124,7 +124,7 @@ fn json_length(row: &StyledRow) -> usize {
     serde_json::to_vec(row).map_or(0, |bytes| bytes.len() + 1)
 }
 
-/// A row as runs of characters with the same style.
+/// Returns a row as runs of characters with the same style.
 fn styled_row(line: u64, row: &CellRow) -> StyledRow {
     let is_plain =
         |cell: &&Cell| cell.text.as_str() == " " && cell.style == Style::default() && cell.link.is_none();
@@ -150,7 +150,7 @@ fn is_joined(cell: &Cell) -> bool {
     cell.text.chars().nth(1).is_some()
 }
 
-/// The visible text: text that the child hides is blank.
+/// Returns the visible text: text that the child hides is blank.
 fn visible_text(cell: &Cell) -> &str {
     match cell.style.attributes.contains(Attributes::HIDDEN) {
         true => " ",

@@ -182,7 +182,7 @@ fn m4d_no_file_changes_a_built_in_manifest_for_processes_unless_a_person_trusts_
     }
 }
 
-/// A second project beside the first, with the same file.
+/// Returns a second project beside the first, with the same file.
 fn other_project(fixture: &SpawnFixture) -> PathBuf {
     let other = fixture.top().join("other");
     std::fs::create_dir_all(other.join("web")).unwrap();

@@ -137,7 +137,7 @@ impl SpawnFixture {
         Spawn { kind: Kind::Agent, ..self.free(argv) }
     }
 
-    /// The search path of what is started: a place that is empty at first, and the programs.
+    /// Returns the search path of what is started: a place that is empty at first, and the programs.
     fn path(&self) -> String {
         format!("{}:{}", self.top().join("early").display(), self.bin.display())
     }
@@ -156,25 +156,25 @@ impl SpawnFixture {
         judged(spawn, &Asker { own: &own, config: &self.config, path: Some(&path), manifest: &manifest })
     }
 
-    /// The digests when a person trusts exactly this and nothing else.
+    /// Returns the digests when a person trusts exactly this and nothing else.
     pub(super) fn trusted(&self, spawn: &Spawn) -> Vec<String> {
         let order = self.judged(spawn.clone()).unwrap();
         vec![order.trust_subject.expect("what is trusted has a digest").digest]
     }
 
-    /// The digests when a person trusts the project's list as it is.
+    /// Returns the digests when a person trusts the project's list as it is.
     pub(super) fn trusted_list(&self) -> Vec<String> {
         let project_dir = ProjectDir::of(&self.app).unwrap();
         let policy = PresetSet::read(&project_dir, &self.config).policy;
         vec![policy.digest(&project_dir, Some(&self.path()))]
     }
 
-    /// The result of a spawn when these digests are trusted.
+    /// Returns the result of a spawn when these digests are trusted.
     pub(super) fn verdict(&self, spawn: Spawn, trusted: &[String]) -> SpawnRuling {
         self.verdict_from(&self.app, spawn, trusted)
     }
 
-    /// The result of a spawn of a process in the project at this directory.
+    /// Returns the result of a spawn of a process in the project at this directory.
     pub(super) fn verdict_from(&self, dir: &Path, spawn: Spawn, trusted: &[String]) -> SpawnRuling {
         let Ok(order) = self.judged_from(dir, spawn) else { return SpawnRuling::Refused };
         let Some(trust_subject) = order.trust_subject else { return SpawnRuling::CommandRule };
