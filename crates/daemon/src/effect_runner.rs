@@ -214,13 +214,16 @@ impl EffectRunner {
     }
 }
 
-/// Replaces the acknowledgement of every end by an error that it is not saved: the next daemon may not know
-/// of it. Other answers stay.
+/// Replaces the acknowledgement of every end and of every restart by an error that it is not saved: the next
+/// daemon may not know of it. Other answers stay.
 pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved) -> Vec<Effect> {
     let stops = effects.iter().any(|effect| matches!(effect, Effect::Stop));
     let instead = |effect| match effect {
         Effect::Reply { ticket, result } if matches!(&*result, Ok(answer) if is_end(answer, stops)) => {
             Effect::Reply { ticket, result: Box::new(Err(unsaved.ended())) }
+        }
+        Effect::Reply { ticket, result } if matches!(&*result, Ok(answer) if is_restart(answer)) => {
+            Effect::Reply { ticket, result: Box::new(Err(unsaved.restarted())) }
         }
         other => other,
     };
@@ -234,6 +237,11 @@ fn is_end(answer: &CommandAnswer, stops: bool) -> bool {
         CommandAnswer::Reply(Reply::Done(_)) => stops,
         _ => false,
     }
+}
+
+/// Returns true if an answer acknowledges another run of a process than its first.
+fn is_restart(answer: &CommandAnswer) -> bool {
+    matches!(answer, CommandAnswer::Reply(Reply::Spawned(spawned)) if spawned.run.0 > 1)
 }
 
 fn answer(
@@ -282,5 +290,18 @@ mod tests {
         let effects = without_acknowledged_ends(vec![ended(), told(), Effect::Stop], &locked);
         assert_eq!(answers(&effects), [(1, Some(ErrorCode::Busy)), (2, Some(ErrorCode::Busy))]);
         assert!(matches!(effects.last(), Some(Effect::Stop)), "the daemon ends all the same");
+    }
+
+    #[test]
+    fn m7e_a_restart_that_is_not_saved_is_not_acknowledged_and_a_first_start_is() {
+        let full = Unsaved::new(&StoreError::NoSpace { path: "state.db".into() });
+        let spawned = |ticket, run| {
+            let spawned = serde_json::json!({
+                "id": "p_aaaaaaaa", "name": "x", "kind": "command", "status": "running", "pid": 7, "run": run
+            });
+            reply(ticket, Reply::Spawned(serde_json::from_value(spawned).unwrap()))
+        };
+        let effects = without_acknowledged_ends(vec![spawned(1, 1), spawned(2, 2)], &full);
+        assert_eq!(answers(&effects), [(1, None), (2, Some(ErrorCode::NoSpace))]);
     }
 }

@@ -16,8 +16,9 @@ use crate::alarm::Alarm;
 use crate::clock;
 use crate::effect_runner::{EffectRunner, without_acknowledged_ends};
 use crate::failpoint::{self, Failpoint};
+use crate::held_deliveries::HeldDeliveries;
 use crate::idle_trim::IdleTrim;
-use crate::records::Otherwise;
+use crate::records::{Otherwise, Warnings};
 
 /// The most commands that wait; the connections that sent them wait with them.
 const ASKS: usize = 256;
@@ -116,6 +117,8 @@ pub(crate) struct EngineTask {
     inbox: Inbox,
     /// Typing jobs of the engine, described without their text; each ends with a fact.
     typing: HashMap<JobId, String>,
+    /// Deliveries that wait until their records are stored.
+    held: HeldDeliveries,
     alarm: Alarm,
     quiet: IdleTrim,
 }
@@ -183,10 +186,15 @@ impl Channels {
 }
 
 impl EngineTask {
-    pub(crate) fn new(engine: Engine, hands: EffectRunner, channels: Channels) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        engine: Engine,
+        hands: EffectRunner,
+        channels: Channels,
+        warnings: Warnings,
+    ) -> std::io::Result<Self> {
         let Channels { inbox, .. } = channels;
-        let typing = HashMap::new();
-        Ok(Self { engine, hands, inbox, typing, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
+        let (typing, held) = (HashMap::new(), HeldDeliveries::new(warnings));
+        Ok(Self { engine, hands, inbox, typing, held, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
     }
 
     /// Works until the engine stops.
@@ -197,6 +205,11 @@ impl EngineTask {
                 biased;
                 inputs = self.inbox.next() => inputs,
                 () = self.alarm.rings() => vec![Input::DeadlinePassed],
+                () = self.hands.records.caught_up(), if !self.held.is_empty() => {
+                    let effects = self.held.release();
+                    self.carry_out(effects);
+                    continue;
+                }
                 () = self.quiet.comes() => {
                     self.quiet.rest();
                     continue;
@@ -224,6 +237,10 @@ impl EngineTask {
         let mut effects = self.engine.handle(now, input);
         effects.extend(typed.map(Effect::Audit));
         let effects = self.keep(effects).await;
+        self.carry_out(effects)
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) -> bool {
         for effect in &effects {
             if let Effect::Type { job, what, .. } = effect {
                 self.typing.insert(*job, size(what));
@@ -233,7 +250,8 @@ impl EngineTask {
     }
 
     /// Makes the decision durable and returns the remaining effects. A command whose records are refused is
-    /// undone; a decision that cannot be undone continues, and its records are retried.
+    /// undone; a decision that cannot be undone continues, and its records are retried. What it delivers waits
+    /// for them: a daemon that dies before would deliver it again.
     async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
         let is_undoable = self.engine.is_undoable();
         let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
@@ -241,7 +259,7 @@ impl EngineTask {
         match kept {
             Ok(()) => rest,
             Err(unsaved) if is_undoable => self.engine.undo(unsaved.refused()),
-            Err(unsaved) => without_acknowledged_ends(rest, &unsaved),
+            Err(unsaved) => without_acknowledged_ends(self.held.hold(rest), &unsaved),
         }
     }
 

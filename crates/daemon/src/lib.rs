@@ -41,6 +41,7 @@ mod door;
 mod effect_runner;
 mod engine_task;
 mod failpoint;
+mod held_deliveries;
 mod idle_trim;
 mod launch;
 mod log;

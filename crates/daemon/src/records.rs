@@ -25,7 +25,7 @@ use proto::{ErrorCode, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{AuditRow, Change, Store, StoreError};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
@@ -49,16 +49,26 @@ pub(crate) struct Records {
     jobs: SyncSender<Job>,
     /// Allows one reader of the audit log at a time, because checking a long chain keeps a processor busy.
     reading: Arc<Semaphore>,
+    /// Whether the disk has refused changes that are not written yet.
+    is_behind: watch::Receiver<bool>,
 }
 
 impl Records {
     /// Starts the database's thread.
     pub(crate) fn start(store: Store, warnings: Warnings) -> std::io::Result<Self> {
         let (jobs, queue) = sync_channel(JOBS);
+        let (behind, is_behind) = watch::channel(false);
         std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || StoreThread::new(store, warnings).work(&queue))?;
-        Ok(Self { jobs, reading: Arc::new(Semaphore::new(1)) })
+            .spawn(move || StoreThread::new(store, warnings, behind).work(&queue))?;
+        Ok(Self { jobs, reading: Arc::new(Semaphore::new(1)), is_behind })
+    }
+
+    /// Waits until everything that the disk has refused is written.
+    pub(crate) async fn caught_up(&self) {
+        let mut is_behind = self.is_behind.clone();
+        // The thread ends only with the daemon.
+        let _is_written = is_behind.wait_for(|is_behind| !is_behind).await;
     }
 
     /// Makes changes durable; returns when they are, or when the store has refused them.

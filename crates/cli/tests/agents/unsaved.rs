@@ -154,3 +154,46 @@ fn m7b_while_another_program_holds_the_database_what_cannot_be_saved_is_refused(
     drop(locker);
     goes_on_when_it_can_save_again(&crew);
 }
+
+/// Prompts of the agent that carry this text.
+fn prompts_with(crew: &FakeAgents, text: &str) -> usize {
+    crew.prompts("agent").iter().filter(|prompt| prompt.contains(text)).count()
+}
+
+#[test]
+fn m7e_a_timer_that_is_due_while_nothing_can_be_saved_waits_and_comes_once() {
+    let crew = crew();
+    prepare(&crew);
+    crew.until_state("agent", AgentState::Idle);
+    done(&crew, &["timers", "set", "--for", "agent", "--after", "2", "look again"]);
+    let locker = Locker::lock(&crew);
+    eventually("status says that it waits", || {
+        let warnings = crew.client().status().ok()?.warnings;
+        warnings.iter().any(|warning| warning.contains("waits until state can be saved")).then_some(())
+    });
+    assert_eq!(prompts_with(&crew, "look again"), 0, "it is delivered although it is not saved");
+    drop(locker);
+    eventually("it comes", || (prompts_with(&crew, "look again") == 1).then_some(()));
+    crew.until_state("agent", AgentState::Idle);
+    assert!(crew.client().status().unwrap().warnings.is_empty());
+    crew.kill_9();
+    crew.until_state("agent", AgentState::Idle);
+    assert_eq!(prompts_with(&crew, "look again"), 1);
+}
+
+#[test]
+fn m7e_a_restart_that_cannot_be_saved_says_so_and_is_done() {
+    let crew = crew();
+    prepare(&crew);
+    let before = crew.process("two").pid;
+    let locker = Locker::lock(&crew);
+    let restarted = crew.qd(&["restart", "two"]);
+    assert!(!restarted.status.success(), "{}", said(&restarted));
+    assert!(said(&restarted).contains("it was started again, but this is not saved"), "{}", said(&restarted));
+    let after = crew.process("two");
+    assert!(after.status == Status::Running && after.pid != before, "{after:?}");
+    drop(locker);
+    eventually("it is saved by itself", || crew.client().status().ok()?.warnings.is_empty().then_some(()));
+    crew.kill_9();
+    assert_eq!(crew.process("two").pid, after.pid);
+}

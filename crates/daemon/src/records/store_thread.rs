@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use proto::request::Audit;
 use store::{AuditReader, AuditRow, Change, Store, StoreError};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::Otherwise;
 use super::refusal_limiter::RefusalLimiter;
@@ -20,7 +20,7 @@ use crate::warnings::{Cause, Warnings};
 /// How often a failed write is retried while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a write waits for another program that has the database locked: every decision waits with it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_millis(500);
 /// How long it waits after a refused write, so that the next caller gets its error soon.
 const IMPATIENCE: Duration = Duration::from_millis(50);
 /// The most changes that are kept while the disk refuses them, not counting older states of the same record.
@@ -56,11 +56,15 @@ pub(super) struct StoreThread {
     kept: Vec<Change>,
     /// Changes dropped since the last successful write, and in all.
     given_up: (u64, u64),
+    /// Whether the last write was refused.
+    behind: watch::Sender<bool>,
 }
 
 impl StoreThread {
-    pub(super) fn new(store: Store, warnings: Warnings) -> Self {
+    pub(super) fn new(store: Store, warnings: Warnings, behind: watch::Sender<bool>) -> Self {
+        store.wait_for_others(PATIENCE);
         Self {
+            behind,
             store,
             warnings,
             refusal_limiter: RefusalLimiter::default(),
@@ -185,6 +189,7 @@ impl StoreThread {
                 self.given_up.0 = 0;
                 self.warnings.clear(&Cause::StoreRefuses);
                 self.store.wait_for_others(PATIENCE);
+                self.behind.send_replace(false);
                 Ok(())
             }
             Err(error) => {
@@ -193,6 +198,7 @@ impl StoreThread {
                     self.kept.pop();
                 }
                 self.store.wait_for_others(IMPATIENCE);
+                self.behind.send_replace(true);
                 Err(Unsaved::new(&error))
             }
         }

@@ -47,6 +47,13 @@ impl Unsaved {
         Failure::new(self.code, message).hint(hint)
     }
 
+    /// The error for a restart that has happened although it is not saved.
+    pub(crate) fn restarted(&self) -> Failure {
+        let message = format!("it was started again, but this is not saved: {}", self.why);
+        let hint = format!("{}: it is saved then; qd ps shows it", self.step);
+        Failure::new(self.code, message).hint(hint)
+    }
+
     /// The decision in the audit log for a command that was not done because of it.
     pub(super) fn decision(&self) -> &'static str {
         match self.code {
