@@ -7,8 +7,10 @@ use proto::request::Target;
 use proto::{ErrorCode, Failure, Name, Printable};
 
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::{AuditNote, Effect};
 use crate::input::{Caller, Command, SpawnOrder};
+use crate::outbox::Outbox;
 
 /// The decision of everything that was done.
 const ALLOWED: &str = "allowed";
@@ -35,42 +37,18 @@ enum AuditPolicy {
     Message(u64),
 }
 
-impl Engine {
-    pub(crate) fn entry(&self, command: &Command) -> Entry {
-        Entry {
-            verb: word(command),
-            target: self.audited_target(command),
-            detail: self.audited_detail(command),
-            deed: self.deed(command),
-        }
-    }
-
-    /// Writes down what was decided about a command, if that is to be kept.
-    pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
-        let Entry { verb, target, detail, deed } = entry;
-        match verdict {
-            // The door's own question who a caller is; what the caller asks for itself is written down.
-            Err(_) if verb == PLACING => {}
-            Err(failure) => {
-                let Some(decision) = refusal(failure.code) else { return };
-                let detail = if detail.is_empty() {
-                    failure.message.clone()
-                } else {
-                    format!("{detail}; {}", failure.message)
-                };
-                self.audit(Some(caller), verb, target, decision, detail);
-            }
-            Ok(_) => {
-                let is_done = match deed {
-                    AuditPolicy::No => false,
-                    AuditPolicy::Yes => true,
-                    AuditPolicy::Message(before) => self.counters.next_mail > before,
-                };
-                if is_done {
-                    self.audit(Some(caller), verb, target, ALLOWED, detail);
-                }
-            }
-        }
+impl Outbox {
+    pub(crate) fn audit(
+        &mut self,
+        caller: Option<Caller>,
+        verb: &'static str,
+        target: Option<String>,
+        decision: &str,
+        detail: String,
+    ) {
+        let decision = decision.to_owned();
+        let via = self.via.as_ref().filter(|_| caller.is_some_and(Caller::is_person)).map(Name::to_string);
+        self.push(Effect::Audit(AuditNote { caller, via, verb, target, decision, detail }));
     }
 
     /// Writes down that something was done: by a caller, or by Quarterdeck itself.
@@ -96,57 +74,9 @@ impl Engine {
             self.audit(caller, verb, Some(target), decision, failure.message.clone());
         }
     }
+}
 
-    fn audit(
-        &mut self,
-        caller: Option<Caller>,
-        verb: &'static str,
-        target: Option<String>,
-        decision: &str,
-        detail: String,
-    ) {
-        let decision = decision.to_owned();
-        let via = self.via.as_ref().filter(|_| caller.is_some_and(Caller::is_person)).map(Name::to_string);
-        self.effects.push(Effect::Audit(AuditNote { caller, via, verb, target, decision, detail }));
-    }
-
-    /// The ids of whom a command is about, or what was typed for them.
-    fn audited_target(&self, command: &Command) -> Option<String> {
-        let named = |target: &Target| match self.resolve(target) {
-            Ok(process) => process.id.to_string(),
-            Err(_) => words(&target.0),
-        };
-        match command {
-            Command::Wait(wait) => {
-                let all: Vec<String> = wait.targets.iter().take(8).map(named).collect();
-                (!all.is_empty()).then(|| all.join(" "))
-            }
-            Command::Answer(answer) => self.items.get(&answer.item).map(|item| item.view.id.to_string()),
-            Command::CancelMessage(mail) => self.mail.get(*mail).map(|mail| mail.to.to_string()),
-            other => target(other).map(named),
-        }
-    }
-
-    fn audited_detail(&self, command: &Command) -> String {
-        match command {
-            Command::Spawn(order) => spawn_words(order),
-            Command::Kill(kill) => kill.signal.map(|signal| format!("signal {signal}")).unwrap_or_default(),
-            Command::Rename(rename) => format!("to {}", words(&rename.name)),
-            Command::Tell(tell) => format!("{} bytes", tell.text.len()),
-            Command::Answer(answer) => format!("item {}", answer.item),
-            Command::CancelMessage(mail) => format!("message {mail}"),
-            Command::Grant(grant) => {
-                let to = self.resolve(&grant.to).map_or_else(|_| words(&grant.to.0), |to| to.id.to_string());
-                format!("{:?} to {to}", grant.right).to_lowercase()
-            }
-            Command::Revoke(revoke) => format!("grant {}", revoke.grant),
-            Command::Trust(trust_subject) => digest_words(&trust_subject.digest),
-            Command::Distrust(request) => digest_words(&request.digest),
-            Command::Shutdown(shutdown) if shutdown.kill => "with every process".to_owned(),
-            _ => String::new(),
-        }
-    }
-
+impl Outbox {
     fn deed(&self, command: &Command) -> AuditPolicy {
         match command {
             Command::Kill(_)
@@ -162,9 +92,92 @@ impl Engine {
             | Command::Trust(_)
             | Command::Distrust(_)
             | Command::Shutdown(_) => AuditPolicy::Yes,
-            Command::Tell(_) => AuditPolicy::Message(self.counters.next_mail),
+            Command::Tell(_) => AuditPolicy::Message(self.numbers.counters.next_mail),
             // A spawn writes itself down under the id it made; with a known key it makes none.
             _ => AuditPolicy::No,
+        }
+    }
+
+    /// Writes down what was decided about a command, if that is to be kept.
+    pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
+        let Entry { verb, target, detail, deed } = entry;
+        match verdict {
+            // The door's own question who a caller is; what the caller asks for itself is written down.
+            Err(_) if verb == PLACING => {}
+            Err(failure) => {
+                let Some(decision) = refusal(failure.code) else { return };
+                let detail = if detail.is_empty() {
+                    failure.message.clone()
+                } else {
+                    format!("{detail}; {}", failure.message)
+                };
+                self.audit(Some(caller), verb, target, decision, detail);
+            }
+            Ok(_) => {
+                let is_done = match deed {
+                    AuditPolicy::No => false,
+                    AuditPolicy::Yes => true,
+                    AuditPolicy::Message(before) => self.numbers.counters.next_mail > before,
+                };
+                if is_done {
+                    self.audit(Some(caller), verb, target, ALLOWED, detail);
+                }
+            }
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn audited_detail(&self, command: &Command) -> String {
+        match command {
+            Command::Spawn(order) => spawn_words(order),
+            Command::Kill(kill) => kill.signal.map(|signal| format!("signal {signal}")).unwrap_or_default(),
+            Command::Rename(rename) => format!("to {}", words(&rename.name)),
+            Command::Tell(tell) => format!("{} bytes", tell.text.len()),
+            Command::Answer(answer) => format!("item {}", answer.item),
+            Command::CancelMessage(mail) => format!("message {mail}"),
+            Command::Grant(grant) => {
+                let to = self
+                    .processes
+                    .resolve(&grant.to)
+                    .map_or_else(|_| words(&grant.to.0), |to| to.id.to_string());
+                format!("{:?} to {to}", grant.right).to_lowercase()
+            }
+            Command::Revoke(revoke) => format!("grant {}", revoke.grant),
+            Command::Trust(trust_subject) => digest_words(&trust_subject.digest),
+            Command::Distrust(request) => digest_words(&request.digest),
+            Command::Shutdown(shutdown) if shutdown.kill => "with every process".to_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn entry(&self, command: &Command) -> Entry {
+        Entry {
+            verb: word(command),
+            target: self.audited_target(command),
+            detail: self.ctx.audited_detail(command),
+            deed: self.ctx.out.deed(command),
+        }
+    }
+
+    /// The ids of whom a command is about, or what was typed for them.
+    fn audited_target(&self, command: &Command) -> Option<String> {
+        let named = |target: &Target| match self.ctx.processes.resolve(target) {
+            Ok(process) => process.id.to_string(),
+            Err(_) => words(&target.0),
+        };
+        match command {
+            Command::Wait(wait) => {
+                let all: Vec<String> = wait.targets.iter().take(8).map(named).collect();
+                (!all.is_empty()).then(|| all.join(" "))
+            }
+            Command::Answer(answer) => {
+                self.inbox.items.get(&answer.item).map(|item| item.view.id.to_string())
+            }
+            Command::CancelMessage(mail) => self.mail.get(*mail).map(|mail| mail.to.to_string()),
+            other => target(other).map(named),
         }
     }
 }

@@ -6,59 +6,54 @@ use std::collections::BTreeSet;
 
 use crate::Engine;
 use crate::agent::Agent;
+use crate::context::Context;
 use crate::inbox::About;
+use crate::inbox::Inbox;
 use crate::input::Caller;
 use crate::mail::MailStage;
+use crate::mail::Mailbox;
 use crate::process::Process;
+use crate::process::Processes;
+use crate::rights::grants::Grants;
+use crate::trust::TrustStore;
+use crate::waits::Waits;
 
-impl Engine {
-    pub(crate) fn check_invariants(&self) {
-        if cfg!(debug_assertions) {
-            self.names_are_unique();
-            self.parents_form_a_forest();
-            self.endings_take_families_along();
-            self.waits_are_open();
-            self.records_restore_the_entries();
-            self.deliveries_are_of_open_mail();
-            self.agents_wait_for_what_is_to_come();
-            self.grants_are_between_entries();
-            self.questions_of_trust_have_an_asker();
+impl Grants {
+    pub(crate) fn grants_are_between_entries(&self, ctx: &Context) {
+        for grant in self.all() {
+            let is_there = |id| ctx.processes.contains_key(&id);
+            assert!(is_there(grant.to) && is_there(grant.over), "grant {} is about nobody", grant.grant);
         }
     }
+}
 
-    fn names_are_unique(&self) {
-        let listed = || self.processes.values().filter(|process| !process.is_departed());
+impl Processes {
+    pub(crate) fn names_are_unique(&self) {
+        let listed = || self.values().filter(|process| !process.is_departed());
         let names: BTreeSet<_> = listed().map(|process| &process.name).collect();
         assert_eq!(names.len(), listed().count(), "two listed entries share a name");
     }
 
-    fn parents_form_a_forest(&self) {
-        for process in self.processes.values() {
-            assert!(self.depth(process.id) <= self.processes.len(), "{} is its own ancestor", process.id);
+    pub(crate) fn parents_form_a_forest(&self) {
+        for process in self.values() {
+            assert!(self.depth(process.id) <= self.len(), "{} is its own ancestor", process.id);
             if let Some(parent) = process.spec.parent {
-                assert!(self.processes.contains_key(&parent), "{} has a parent that is gone", process.id);
+                assert!(self.contains_key(&parent), "{} has a parent that is gone", process.id);
             }
         }
     }
 
-    fn endings_take_families_along(&self) {
+    pub(crate) fn endings_take_families_along(&self) {
         let is_spared = |process: &&Process| process.run.ending.is_none() && process.run.survivors.is_empty();
-        for process in self.processes.values().filter(is_spared) {
-            let parent = process.spec.parent.and_then(|parent| self.processes.get(&parent));
+        for process in self.values().filter(is_spared) {
+            let parent = process.spec.parent.and_then(|parent| self.get(&parent));
             let ending = parent.and_then(|parent| parent.run.ending.as_ref());
             assert!(ending.is_none_or(|ending| ending.keeps_background), "{} escapes", process.id);
         }
     }
 
-    fn waits_are_open(&self) {
-        for wait in self.waits.values() {
-            let open = wait.targets.iter().filter(|run| !wait.satisfied.contains_key(&run.process)).count();
-            assert!(open > 0, "a fulfilled wait was not answered");
-        }
-    }
-
-    fn records_restore_the_entries(&self) {
-        for process in self.processes.values().filter(|process| process.run.ending.is_none()) {
+    pub(crate) fn records_restore_the_entries(&self) {
+        for process in self.values().filter(|process| process.run.ending.is_none()) {
             let again = Process::from_record(process.record());
             assert_eq!(
                 (again.id, &again.name, again.run.number),
@@ -81,39 +76,67 @@ impl Engine {
             assert_eq!(record(&again), record(process));
         }
     }
+}
 
-    fn deliveries_are_of_open_mail(&self) {
+impl Context {
+    /// A deadline that passed without anything being done about it would ring for ever.
+    pub(crate) fn agents_wait_for_what_is_to_come(&self) {
         for process in self.processes.values() {
+            let due = process.agent.as_deref().and_then(Agent::next_deadline);
+            assert!(due.is_none_or(|due| due > self.out.now.uptime_ms), "{} waits for the past", process.id);
+        }
+    }
+}
+
+impl Mailbox {
+    pub(crate) fn deliveries_are_of_open_mail(&self, ctx: &Context) {
+        for process in ctx.processes.values() {
             let Some(agent) = process.agent.as_deref() else { continue };
-            let waiting = self.mail.waiting_for(process.id);
+            let waiting = self.waiting_for(process.id);
             assert_eq!(usize::try_from(agent.mail), Ok(waiting), "{} counts its mail wrong", process.id);
             let Some(mail) = agent.live.progress.mail() else { continue };
-            let record = self.mail.open.get(&mail).expect("what is being delivered is open");
+            let record = self.open.get(&mail).expect("what is being delivered is open");
             assert_ne!(record.stage, MailStage::Queued, "a delivery under way that no record tells");
         }
     }
+}
 
-    fn grants_are_between_entries(&self) {
-        for grant in self.grants.all() {
-            let is_there = |id| self.processes.contains_key(&id);
-            assert!(is_there(grant.to) && is_there(grant.over), "grant {} is about nobody", grant.grant);
+impl Waits {
+    pub(crate) fn waits_are_open(&self) {
+        for wait in self.open.values() {
+            let open = wait.targets.iter().filter(|run| !wait.satisfied.contains_key(&run.process)).count();
+            assert!(open > 0, "a fulfilled wait was not answered");
         }
     }
+}
 
-    fn questions_of_trust_have_an_asker(&self) {
-        for item in self.items.values() {
+impl TrustStore {
+    pub(crate) fn questions_of_trust_have_an_asker(&self, grants: &Grants, inbox: &Inbox, ctx: &Context) {
+        for item in inbox.items.values() {
             let About::Trust { asker, .. } = &item.about else { continue };
-            assert!(self.trust.is_asked(item.view.item), "item {} asks about nothing", item.view.item);
-            assert!(self.admit(Caller::Process(*asker)).is_ok(), "item {} outlived its run", item.view.item);
+            assert!(self.is_asked(item.view.item), "item {} asks about nothing", item.view.item);
+            assert!(
+                grants.admit(Caller::Process(*asker), ctx).is_ok(),
+                "item {} outlived its run",
+                item.view.item
+            );
         }
-        assert!(self.trust.open() <= self.items.len(), "a question was closed and not forgotten");
+        assert!(self.open() <= inbox.items.len(), "a question was closed and not forgotten");
     }
+}
 
-    /// A deadline that passed without anything being done about it would ring for ever.
-    fn agents_wait_for_what_is_to_come(&self) {
-        for process in self.processes.values() {
-            let due = process.agent.as_deref().and_then(Agent::next_deadline);
-            assert!(due.is_none_or(|due| due > self.now.uptime_ms), "{} waits for the past", process.id);
+impl Engine {
+    pub(crate) fn check_invariants(&self) {
+        if cfg!(debug_assertions) {
+            self.ctx.processes.names_are_unique();
+            self.ctx.processes.parents_form_a_forest();
+            self.ctx.processes.endings_take_families_along();
+            self.waits.waits_are_open();
+            self.ctx.processes.records_restore_the_entries();
+            self.mail.deliveries_are_of_open_mail(&self.ctx);
+            self.ctx.agents_wait_for_what_is_to_come();
+            self.grants.grants_are_between_entries(&self.ctx);
+            self.trust.questions_of_trust_have_an_asker(&self.grants, &self.inbox, &self.ctx);
         }
     }
 }

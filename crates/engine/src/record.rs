@@ -9,12 +9,12 @@ use proto::{Name, Owner, ProcessId, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentRecord;
-use crate::backoff::Backoff;
-use crate::grants::GrantRecord;
+use crate::inbox::questions::QuestionRecord;
 use crate::mail::MailRecord;
+use crate::process::backoff::Backoff;
+use crate::process::seen::Seen;
 use crate::process::{RunRecord, Spec};
-use crate::questions::QuestionRecord;
-use crate::seen::Seen;
+use crate::rights::grants::GrantRecord;
 use crate::timers::TimerRecord;
 
 /// One change to what is durable.

@@ -12,7 +12,8 @@ use proto::{Failure, ProcessId};
 use crate::Engine;
 use crate::effect::Effect;
 use crate::input::{Command, RunKey, Ticket};
-use crate::record::{Counters, Record};
+use crate::outbox::Numbers;
+use crate::record::Record;
 
 /// A map that can return to what it was at a mark. Reading is that of the map inside; every change is remembered first.
 #[derive(Clone)]
@@ -121,17 +122,14 @@ pub(crate) struct LastCommand {
     ticket: Ticket,
     /// Every record of it must be kept; otherwise those of what was entrusted.
     needs_every_record: bool,
-    before: Numbers,
+    before: Small,
 }
 
 /// Everything of the state that is small enough to be copied.
 #[derive(Clone, Debug)]
-struct Numbers {
-    counters: Counters,
+struct Small {
+    numbers: Numbers,
     next_wait: u64,
-    next_job: u64,
-    revision: u64,
-    random: u64,
     mail_tickets: Vec<(Ticket, proto::agent::MailId, u64)>,
     allowed_once: BTreeSet<(ProcessId, String)>,
     refused: BTreeSet<(RunKey, String)>,
@@ -142,7 +140,7 @@ impl Engine {
     pub(crate) fn mark_command(&mut self, ticket: Ticket, command: &Command) {
         if command.entrusts() {
             let needs_every_record = matches!(command, Command::Rename(_));
-            self.last_command = Some(LastCommand { ticket, needs_every_record, before: self.numbers() });
+            self.last_command = Some(LastCommand { ticket, needs_every_record, before: self.small() });
             self.maps().into_iter().for_each(Marked::mark);
         }
     }
@@ -161,8 +159,8 @@ impl Engine {
             Effect::Record(record) => last.needs_every_record || record.is_entrusted(),
             _ => false,
         };
-        let is_stopping = self.effects.iter().any(|effect| matches!(effect, Effect::Stop));
-        if is_stopping || !self.effects.iter().any(is_needed) {
+        let is_stopping = self.ctx.out.effects.iter().any(|effect| matches!(effect, Effect::Stop));
+        if is_stopping || !self.ctx.out.effects.iter().any(is_needed) {
             self.forget_last_command();
         }
     }
@@ -178,23 +176,19 @@ impl Engine {
     pub fn undo(&mut self, failure: Failure) -> Vec<Effect> {
         let Some(last) = self.last_command.take() else { return Vec::new() };
         self.maps().into_iter().for_each(Marked::undo);
-        let Numbers { counters, next_wait, next_job, revision, random, .. } = last.before;
-        (self.counters, self.next_wait, self.next_job) = (counters, next_wait, next_job);
-        (self.revision, self.random) = (revision, random);
+        self.ctx.out.numbers = last.before.numbers;
+        self.waits.next = last.before.next_wait;
         self.mail.tickets = last.before.mail_tickets;
         self.trust.once = last.before.allowed_once;
         self.trust.refused = last.before.refused;
-        self.reply(last.ticket, Err(failure));
-        std::mem::take(&mut self.effects)
+        self.ctx.out.reply(last.ticket, Err(failure));
+        std::mem::take(&mut self.ctx.out.effects)
     }
 
-    fn numbers(&self) -> Numbers {
-        Numbers {
-            counters: self.counters,
-            next_wait: self.next_wait,
-            next_job: self.next_job,
-            revision: self.revision,
-            random: self.random,
+    fn small(&self) -> Small {
+        Small {
+            numbers: self.ctx.out.numbers,
+            next_wait: self.waits.next,
             mail_tickets: self.mail.tickets.clone(),
             allowed_once: self.trust.once.clone(),
             refused: self.trust.refused.clone(),
@@ -203,10 +197,10 @@ impl Engine {
 
     fn maps(&mut self) -> [&mut dyn Marked; 11] {
         [
-            &mut self.processes,
-            &mut self.waits,
-            &mut self.items,
-            &mut self.asked,
+            &mut *self.ctx.processes,
+            &mut self.waits.open,
+            &mut self.inbox.items,
+            &mut self.inbox.asked,
             &mut self.mail.open,
             &mut self.mail.closed,
             &mut self.timers.open,
@@ -220,16 +214,16 @@ impl Engine {
     /// Everything that a command can change, in words: two states with the same words are the same.
     #[cfg(test)]
     pub(crate) fn state_words(&self) -> String {
-        let maps = (&self.processes, &self.waits, &self.items, &self.asked);
+        let maps = (&*self.ctx.processes, &self.waits.open, &self.inbox.items, &self.inbox.asked);
         format!(
             "{maps:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
             (&self.mail.open, &self.mail.closed),
             self.timers,
             self.grants,
             self.trust,
-            self.numbers(),
-            self.shutdown,
-            self.ends_all
+            self.small(),
+            self.ctx.shutdown,
+            self.ctx.ends_all
         )
     }
 }

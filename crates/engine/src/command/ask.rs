@@ -8,10 +8,12 @@ use proto::{Failure, Reply};
 
 use super::{CommandResult, done};
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::inbox::{About, ItemText, option};
+use crate::inbox::Inbox;
+use crate::inbox::{About, ItemText, NewItem, option};
 use crate::input::{Caller, RunKey};
-use crate::mail_format;
+use crate::mail::format as mail_format;
 use crate::rights::Verb;
 
 /// Longest question or reason, in bytes.
@@ -23,43 +25,51 @@ const MAX_OPTIONS: usize = 20;
 /// Longest of them, in bytes.
 const MAX_OPTION: usize = 200;
 
-impl Engine {
-    pub(super) fn ask(&mut self, caller: Caller, request: Ask) -> CommandResult {
-        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
-            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
-        }
-        let run = self.check_asker(caller)?;
-        check_text("question", &request.question)?;
-        let options = check_options(&request.options)?;
-        self.open_question(run, request.key, ItemKind::Question, &request.question, options)
-    }
-
-    pub(super) fn attention(&mut self, caller: Caller, request: Attention) -> CommandResult {
-        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
-            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
-        }
-        let run = self.check_asker(caller)?;
-        check_text("reason", &request.reason)?;
-        let options = vec![option(1, "dismiss", "Dismiss")];
-        self.open_question(run, request.key, ItemKind::Attention, &request.reason, options)
-    }
-
-    fn open_question(
+impl Inbox {
+    pub(crate) fn open_question(
         &mut self,
         run: RunKey,
         key: Option<String>,
-        kind: ItemKind,
-        text: &str,
-        options: Vec<DialogOption>,
+        item: NewItem,
+        ctx: &mut Context,
     ) -> CommandResult {
-        let item = self.open_item(run.process, kind, title_and_body(text), options, About::Question(run));
-        self.record_question(item, run, key);
+        let item = self.open_item(run.process, item, ctx);
+        self.record_question(item, run, key, ctx);
         Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))))
     }
 
+    pub(crate) fn ask(&mut self, caller: Caller, request: Ask, ctx: &mut Context) -> CommandResult {
+        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
+            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
+        }
+        let run = self.check_asker(caller, ctx)?;
+        check_text("question", &request.question)?;
+        let options = check_options(&request.options)?;
+        let (text, about) = (title_and_body(&request.question), About::Question(run));
+        self.open_question(run, request.key, NewItem { kind: ItemKind::Question, text, options, about }, ctx)
+    }
+
+    pub(crate) fn attention(
+        &mut self,
+        caller: Caller,
+        request: Attention,
+        ctx: &mut Context,
+    ) -> CommandResult {
+        if let Some(item) = self.asked_before(caller, request.key.as_deref())? {
+            return Ok(Some(CommandAnswer::Reply(Reply::Asked(Asked { item }))));
+        }
+        let run = self.check_asker(caller, ctx)?;
+        check_text("reason", &request.reason)?;
+        let options = vec![option(1, "dismiss", "Dismiss")];
+        let (text, about) = (title_and_body(&request.reason), About::Question(run));
+        self.open_question(run, request.key, NewItem { kind: ItemKind::Attention, text, options, about }, ctx)
+    }
+}
+
+impl Engine {
     pub(super) fn select(&mut self, caller: Caller, request: &Select) -> CommandResult {
-        let id = self.find_id(caller, &request.target, Verb::Read)?;
-        self.announce(Event::Selected { id });
+        let id = self.grants.find_id(caller, &request.target, Verb::Read, &self.ctx)?;
+        self.ctx.out.announce(Event::Selected { id });
         done()
     }
 }

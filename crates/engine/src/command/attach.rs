@@ -4,24 +4,25 @@ use proto::Failure;
 use proto::request::Attach;
 
 use super::{CommandResult, locate::located};
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn attach(&mut self, caller: Caller, attach: &Attach) -> CommandResult {
+impl Context {
+    pub(crate) fn attach(&mut self, caller: Caller, attach: &Attach, grants: &Grants) -> CommandResult {
         check(attach)?;
         // Whoever sends the others away or decides about sizes does something to the process, watching or not.
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
-        let id = self.find_id(caller, &attach.target, verb)?;
-        self.find(caller, &attach.target, verb)?.check_heard()?;
+        let id = grants.find_id(caller, &attach.target, verb, self)?;
+        grants.find(caller, &attach.target, verb, self)?.check_heard()?;
         if let (Some(policy), Some(process)) = (attach.policy, self.processes.get_mut(&id)) {
             process.spec.policy = policy;
-            self.mark_durable(id);
+            self.out.mark_durable(id);
         }
-        let process = self.find(caller, &attach.target, verb)?;
+        let process = grants.find(caller, &attach.target, verb, self)?;
         Ok(Some(CommandAnswer::Located(located(process))))
     }
 }

@@ -7,13 +7,13 @@ use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
+use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
-use crate::stopping::EndRequest;
 
 impl Engine {
     pub(super) fn close(&mut self, caller: Caller, ticket: Ticket, close: &Close) -> CommandResult {
         close.stop.check()?;
-        let id = self.find_id(caller, &close.target, Verb::Drive)?;
+        let id = self.grants.find_id(caller, &close.target, Verb::Drive, &self.ctx)?;
         if close.keep_background {
             self.end_child(id, close.stop, ticket);
         } else {
@@ -26,8 +26,8 @@ impl Engine {
     /// Ends the child alone, if it is not over yet. One that is not there yet has put nothing in the background, and a
     /// tree that is being ended for somebody else has none to keep. A second caller goes on to insist.
     fn end_child(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
-        let now = self.now.uptime_ms;
-        let Some(process) = self.processes.get_mut(&id) else { return };
+        let now = self.ctx.out.now.uptime_ms;
+        let Some(process) = self.ctx.processes.get_mut(&id) else { return };
         let is_live = process.is_live();
         if let Some(ending) = process.run.ending.as_mut().filter(|ending| ending.keeps_background) {
             ending.tickets.push(ticket);

@@ -8,16 +8,16 @@ use super::CommandResult;
 use super::tell::wrong_kind;
 use crate::Engine;
 use crate::agent::Agent;
+use crate::agent::evidence::Slot;
+use crate::agent::state::Reason;
 use crate::effect::CommandAnswer;
-use crate::evidence::Slot;
 use crate::input::Caller;
 use crate::rights::Verb;
-use crate::state::Reason;
 
 impl Engine {
     pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> CommandResult {
-        let now = self.now.uptime_ms;
-        let process = self.find(caller, &explain.target, Verb::Read)?;
+        let now = self.ctx.out.now.uptime_ms;
+        let process = self.grants.find(caller, &explain.target, Verb::Read, &self.ctx)?;
         let Some(agent) = process.agent.as_deref() else { return Err(wrong_kind(process)) };
         let explanation = Explanation {
             id: process.id,

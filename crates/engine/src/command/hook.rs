@@ -5,25 +5,42 @@ use proto::{AgentState, Evidence};
 
 use super::CommandResult;
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey, Ticket};
-use crate::registry::denied;
+use crate::rights::registry::denied;
+
+impl Context {
+    /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
+    pub(crate) fn hooked_run(&self, caller: Caller) -> Result<RunKey, proto::Failure> {
+        let Caller::Process(run) = caller else {
+            return Err(denied(caller, "hooks come from inside an agent"));
+        };
+        let process = self.processes.get(&run.process).filter(|process| process.run.number == run.run);
+        if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
+            return Ok(run);
+        }
+        Err(denied(caller, "hooks come from inside an agent that runs"))
+    }
+}
 
 impl Engine {
     pub(super) fn hook(&mut self, caller: Caller, ticket: Ticket, notice: HookNotice) -> CommandResult {
-        let run = self.hooked_run(caller)?;
+        let run = self.ctx.hooked_run(caller)?;
         let id = run.process;
         let HookNotice { evidence, moment } = notice;
         match moment {
             HookMoment::Other | HookMoment::TurnFailed => {}
             HookMoment::PromptSubmitted { prompt } => {
-                if !self.prompt_confirms(id) && !self.prompt_settles(id, prompt.as_deref()) {
-                    self.prompt_seen(id);
+                if !self.mail.prompt_confirms(id, &mut self.ctx)
+                    && !self.mail.prompt_settles(id, prompt.as_deref(), &mut self.ctx)
+                {
+                    self.ctx.prompt_seen(id);
                 }
             }
             HookMoment::TurnEnded => {
-                self.turn_end_confirms(id);
-                if let Some(text) = self.next_at_turn_end(id) {
+                self.mail.turn_end_confirms(id, &mut self.ctx);
+                if let Some(text) = self.mail.next_at_turn_end(id, &mut self.ctx) {
                     // The turn goes on, whatever the event's name says.
                     let goes_on = Evidence::new(Source::Hook, "continued", Some(AgentState::Working));
                     self.heard(run, goes_on);
@@ -31,11 +48,11 @@ impl Engine {
                 }
             }
             HookMoment::PermissionAsked { title, body } => {
-                if let Some(agent) = self.agent_mut(id) {
+                if let Some(agent) = self.ctx.processes.agent_mut(id) {
                     agent.live.dialogs.asked.push(title.clone(), body.clone());
                 }
                 // Parked first: the request then stands for what its evidence says, and there is one item, not two.
-                let is_parked = self.park(id, ticket, title, body);
+                let is_parked = self.inbox.park(id, ticket, title, body, &mut self.ctx);
                 if let Some(evidence) = evidence {
                     self.heard(run, evidence);
                 }
@@ -46,17 +63,5 @@ impl Engine {
             self.heard(run, evidence);
         }
         Ok(Some(CommandAnswer::Hook(HookDecision::Nothing)))
-    }
-
-    /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
-    fn hooked_run(&self, caller: Caller) -> Result<RunKey, proto::Failure> {
-        let Caller::Process(run) = caller else {
-            return Err(denied(caller, "hooks come from inside an agent"));
-        };
-        let process = self.processes.get(&run.process).filter(|process| process.run.number == run.run);
-        if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
-            return Ok(run);
-        }
-        Err(denied(caller, "hooks come from inside an agent that runs"))
     }
 }

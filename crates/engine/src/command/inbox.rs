@@ -7,12 +7,15 @@ use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 
 use super::{CommandResult, done};
 use crate::Engine;
-use crate::delivery::LEASE_MS;
+use crate::context::Context;
 use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
+use crate::inbox::Inbox;
 use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
-use crate::registry::{denied, not_related};
+use crate::mail::delivery::LEASE_MS;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
+use crate::rights::registry::{denied, not_related};
 
 /// Longest answer in a person's own words, in bytes.
 const MAX_WORDS: usize = 4 << 10;
@@ -27,32 +30,87 @@ struct Chosen {
     option: DialogOption,
 }
 
-impl Engine {
-    pub(super) fn inbox(&mut self, caller: Caller) -> CommandResult {
-        if !self.may_at_all(caller, Verb::List) {
+impl Inbox {
+    pub(crate) fn no_such_item(&self, item: u64, ctx: &Context) -> Failure {
+        if item >= 1 && item < ctx.out.numbers.counters.next_item {
+            return crate::inbox::no_longer_open();
+        }
+        Failure::new(ErrorCode::NotFound, format!("no item {item}")).hint("qd inbox lists them")
+    }
+
+    pub(crate) fn may_answer(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
+        let is_persons = item.asker().is_some();
+        let process = ctx.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Human);
+        process.is_some_and(|process| grants.may_do(caller, Verb::Answer, process, ctx))
+    }
+}
+
+impl Inbox {
+    pub(crate) fn inbox(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
+        if !grants.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "inbox"));
         }
-        let is_seen = |item: &&Item| self.may_answer(caller, item);
+        let is_seen = |item: &&Item| self.may_answer(caller, item, grants, ctx);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
         Ok(Some(CommandAnswer::Reply(Reply::Inbox(items))))
     }
 
-    pub(super) fn may_answer(&self, caller: Caller, item: &Item) -> bool {
-        let is_persons = item.asker().is_some();
-        let process = self.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Human);
-        process.is_some_and(|process| self.may_do(caller, Verb::Answer, process))
+    fn answer_dialog(
+        &self,
+        caller: Caller,
+        ticket: Ticket,
+        id: ProcessId,
+        chosen: Chosen,
+        ctx: &mut Context,
+    ) -> CommandResult {
+        let Chosen { item, digest, option } = chosen;
+        let job = ctx.out.next_job();
+        let now = ctx.out.now.uptime_ms;
+        let Some(process) = ctx.processes.get_mut(&id) else {
+            return Err(self.no_such_item(item, ctx));
+        };
+        let run = process.key();
+        let Some(agent) = process.agent.as_deref_mut() else {
+            return Err(self.no_such_item(item, ctx));
+        };
+        if agent.live.dialogs.answering.is_some() {
+            return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
+        }
+        // A person may answer whenever they like; a program waits for the person who types there.
+        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
+        let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, human_quiet_ms };
+        agent.live.dialogs.answering = Some(Answering {
+            item,
+            job,
+            ticket,
+            digest: digest.clone(),
+            option: option.names.first().cloned().unwrap_or_default(),
+            guard: guard.clone(),
+            tries: 1,
+            is_typed: false,
+            until: now + TYPED_MS,
+        });
+        if option.keys.is_empty() {
+            let choice = option.names;
+            ctx.out.push(Effect::AnswerServer { run, job, dialog: digest, choice });
+        } else {
+            ctx.out.push(Effect::Type { run, job, what: Keystrokes::Keys(option.keys), guard });
+        }
+        Ok(None)
     }
+}
 
+impl Engine {
     pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> CommandResult {
-        let Some(item) = self.items.get(&answer.item) else {
-            if !self.may_at_all(caller, Verb::List) {
+        let Some(item) = self.inbox.items.get(&answer.item) else {
+            if !self.grants.may_at_all(caller, Verb::List) {
                 return Err(denied(caller, "answer"));
             }
-            return Err(self.no_such_item(answer.item));
+            return Err(self.inbox.no_such_item(answer.item, &self.ctx));
         };
         let (id, about) = (item.view.id, item.about.clone());
-        if !self.may_answer(caller, item) {
+        if !self.inbox.may_answer(caller, item, &self.grants, &self.ctx) {
             if item.asker().is_some() {
                 return Err(denied(caller, "only people answer what a person was asked"));
             }
@@ -81,70 +139,28 @@ impl Engine {
                 self.resume(caller, ticket, &Resume { target, session: None })
             }
             About::Failure => {
-                self.clear_failure(id);
+                self.inbox.clear_failure(id, &mut self.ctx);
                 done()
             }
             About::Shortfalls => {
-                self.dismiss_shortfalls(id);
+                self.inbox.dismiss_shortfalls(id, &mut self.ctx);
                 done()
             }
             About::Permission { .. } => {
                 let allows = option.names.iter().any(|name| name == "allow");
                 let denial = || HookDecision::Deny("denied by a person".to_owned());
-                self.unpark(answer.item, if allows { HookDecision::Allow } else { denial() });
+                self.inbox.unpark(
+                    answer.item,
+                    if allows { HookDecision::Allow } else { denial() },
+                    &mut self.ctx,
+                );
                 done()
             }
             About::Dialog(digest) => {
                 let chosen = Chosen { item: answer.item, digest, option };
-                self.answer_dialog(caller, ticket, id, chosen)
+                self.inbox.answer_dialog(caller, ticket, id, chosen, &mut self.ctx)
             }
         }
-    }
-
-    fn answer_dialog(
-        &mut self,
-        caller: Caller,
-        ticket: Ticket,
-        id: ProcessId,
-        chosen: Chosen,
-    ) -> CommandResult {
-        let Chosen { item, digest, option } = chosen;
-        let job = self.next_job();
-        let now = self.now.uptime_ms;
-        let Some(process) = self.processes.get_mut(&id) else { return Err(self.no_such_item(item)) };
-        let run = process.key();
-        let Some(agent) = process.agent.as_deref_mut() else { return Err(self.no_such_item(item)) };
-        if agent.live.dialogs.answering.is_some() {
-            return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
-        }
-        // A person may answer whenever they like; a program waits for the person who types there.
-        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, human_quiet_ms };
-        agent.live.dialogs.answering = Some(Answering {
-            item,
-            job,
-            ticket,
-            digest: digest.clone(),
-            option: option.names.first().cloned().unwrap_or_default(),
-            guard: guard.clone(),
-            tries: 1,
-            is_typed: false,
-            until: now + TYPED_MS,
-        });
-        if option.keys.is_empty() {
-            let choice = option.names;
-            self.effects.push(Effect::AnswerServer { run, job, dialog: digest, choice });
-        } else {
-            self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(option.keys), guard });
-        }
-        Ok(None)
-    }
-
-    fn no_such_item(&self, item: u64) -> Failure {
-        if item >= 1 && item < self.counters.next_item {
-            return crate::inbox::no_longer_open();
-        }
-        Failure::new(ErrorCode::NotFound, format!("no item {item}")).hint("qd inbox lists them")
     }
 }
 

@@ -5,9 +5,9 @@ use proto::{AgentState, ErrorCode, Failure};
 
 use super::CommandResult;
 use crate::Engine;
-use crate::delivery::LEASE_MS;
+use crate::agent::interrupt::dialog_open;
 use crate::input::{Caller, Ticket};
-use crate::interrupt::dialog_open;
+use crate::mail::delivery::LEASE_MS;
 use crate::rights::Verb;
 
 impl Engine {
@@ -17,8 +17,8 @@ impl Engine {
         ticket: Ticket,
         interrupt: &Interrupt,
     ) -> CommandResult {
-        let id = self.find_agent(caller, &interrupt.target, Verb::Drive)?;
-        let Some(process) = self.processes.get(&id) else {
+        let id = self.ctx.find_agent(caller, &interrupt.target, Verb::Drive, &self.grants)?;
+        let Some(process) = self.ctx.processes.get(&id) else {
             return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
         };
         let name = process.name.clone();
@@ -47,7 +47,7 @@ impl Engine {
         };
         // A person may interrupt whenever they like; a program waits for the person who types there.
         let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        self.begin_interrupt(id, ticket, keys, human_quiet_ms);
+        self.ctx.begin_interrupt(id, ticket, keys, human_quiet_ms);
         Ok(None)
     }
 }

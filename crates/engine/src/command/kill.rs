@@ -8,12 +8,12 @@ use crate::Engine;
 use crate::effect::Effect;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
+use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
-use crate::stopping::EndRequest;
 
 impl Engine {
     pub(super) fn kill(&mut self, caller: Caller, ticket: Ticket, kill: &Kill) -> CommandResult {
-        let process = self.find(caller, &kill.target, Verb::Drive)?;
+        let process = self.grants.find(caller, &kill.target, Verb::Drive, &self.ctx)?;
         let stop = Stop { signal: kill.signal, grace_ms: kill.grace_ms };
         stop.check()?;
         // A signal alone is only sent; a grace makes it the signal that asks.
@@ -29,7 +29,7 @@ impl Engine {
         match sent {
             Some(signal) => {
                 process.check_heard()?;
-                self.effects.push(Effect::Signal { run, signal });
+                self.ctx.out.push(Effect::Signal { run, signal });
                 done()
             }
             None => {

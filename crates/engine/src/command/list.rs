@@ -4,26 +4,34 @@ use proto::{ErrorCode, Event, Failure, ProcessId};
 
 use super::{CommandResult, done};
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::process::Process;
-use crate::registry::denied;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
+use crate::rights::registry::denied;
 
-impl Engine {
-    pub(super) fn list(&mut self, caller: Caller) -> CommandResult {
-        if !self.may_at_all(caller, Verb::List) {
+impl Context {
+    pub(crate) fn list(&self, caller: Caller, grants: &Grants) -> CommandResult {
+        if !grants.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "list"));
         }
-        let is_seen = |process: &&Process| !process.is_departed() && self.may_do(caller, Verb::List, process);
+        let is_seen =
+            |process: &&Process| !process.is_departed() && grants.may_do(caller, Verb::List, process, self);
         let processes = self.processes.values().filter(is_seen).map(Process::view).collect();
-        Ok(Some(CommandAnswer::Listed { revision: self.revision, processes }))
+        Ok(Some(CommandAnswer::Listed { revision: self.out.revision(), processes }))
     }
+}
 
+impl Engine {
     /// Whether the caller may be told of something that happened: what it could ask for as well.
     pub(super) fn knows(&mut self, caller: Caller, event: &Event) -> CommandResult {
         let may = |id: &ProcessId, verb| {
-            self.processes.get(id).is_some_and(|process| self.may_do(caller, verb, process))
+            self.ctx
+                .processes
+                .get(id)
+                .is_some_and(|process| self.grants.may_do(caller, verb, process, &self.ctx))
         };
         let is_known = caller == Caller::Human
             || match event {
@@ -33,14 +41,16 @@ impl Engine {
                 | Event::Done { id }
                 | Event::TurnEnded { id, .. }
                 | Event::Selected { id } => may(id, Verb::List),
-                Event::Mail(receipt) => self.may_follow(caller, receipt.mail),
-                Event::ItemOpened(view) => {
-                    self.items.get(&view.item).is_some_and(|item| self.may_answer(caller, item))
-                }
+                Event::Mail(receipt) => self.mail.may_follow(caller, receipt.mail, &self.grants, &self.ctx),
+                Event::ItemOpened(view) => self
+                    .inbox
+                    .items
+                    .get(&view.item)
+                    .is_some_and(|item| self.inbox.may_answer(caller, item, &self.grants, &self.ctx)),
                 Event::Timer(view) => may(&view.owner, Verb::Read),
                 Event::PadChanged { project, .. } => {
                     let own = match caller {
-                        Caller::Process(run) => self.processes.get(&run.process),
+                        Caller::Process(run) => self.ctx.processes.get(&run.process),
                         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
                     };
                     own.is_some_and(|own| own.spec.project.key == *project)

@@ -3,15 +3,22 @@
 use proto::request::Target;
 
 use super::CommandResult;
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::{CommandAnswer, Located};
 use crate::input::Caller;
 use crate::process::Process;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn locate(&mut self, caller: Caller, target: &Target, verb: Verb) -> CommandResult {
-        let process = self.find(caller, target, verb)?;
+impl Context {
+    pub(crate) fn locate(
+        &self,
+        caller: Caller,
+        target: &Target,
+        verb: Verb,
+        grants: &Grants,
+    ) -> CommandResult {
+        let process = grants.find(caller, target, verb, self)?;
         process.check_heard()?;
         Ok(Some(CommandAnswer::Located(located(process))))
     }

@@ -4,16 +4,17 @@ use proto::request::Rename;
 use proto::{ErrorCode, Failure, Name};
 
 use super::{CommandResult, done};
-use crate::Engine;
+use crate::context::Context;
 use crate::input::Caller;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn rename(&mut self, caller: Caller, rename: &Rename) -> CommandResult {
-        let id = self.find_id(caller, &rename.target, Verb::Drive)?;
+impl Context {
+    pub(crate) fn rename(&mut self, caller: Caller, rename: &Rename, grants: &Grants) -> CommandResult {
+        let id = grants.find_id(caller, &rename.target, Verb::Drive, self)?;
         let name = rename.name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
         let is_own = self.processes.get(&id).is_some_and(|process| process.name == name);
-        if !is_own && self.is_taken(&name) {
+        if !is_own && self.processes.is_taken(&name) {
             return Err(Failure::new(
                 ErrorCode::Conflict,
                 format!("there is a process named {name} already"),
@@ -22,7 +23,7 @@ impl Engine {
         if let Some(process) = self.processes.get_mut(&id) {
             process.name = name;
         }
-        self.mark_durable(id);
+        self.out.mark_durable(id);
         done()
     }
 }

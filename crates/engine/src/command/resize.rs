@@ -3,15 +3,16 @@
 use proto::request::Resize;
 
 use super::{CommandResult, done};
-use crate::Engine;
+use crate::context::Context;
 use crate::input::Caller;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn resize(&mut self, caller: Caller, resize: &Resize) -> CommandResult {
-        let process = self.find(caller, &resize.target, Verb::Drive)?;
+impl Context {
+    pub(crate) fn resize(&mut self, caller: Caller, resize: &Resize, grants: &Grants) -> CommandResult {
+        let process = grants.find(caller, &resize.target, Verb::Drive, self)?;
         let (run, size) = (process.key(), resize.size.or(process.size));
-        self.set_size(run, size);
+        self.processes.set_size(run, size, &mut self.out);
         done()
     }
 }

@@ -7,14 +7,14 @@ use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
+use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
-use crate::stopping::EndRequest;
 
 impl Engine {
     pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> CommandResult {
         restart.stop.check()?;
-        let process = self.find(caller, &restart.target, Verb::Drive)?;
-        if self.shutdown.is_some() {
+        let process = self.grants.find(caller, &restart.target, Verb::Drive, &self.ctx)?;
+        if self.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
         if process.spec.kind == Kind::Terminal {
@@ -32,8 +32,8 @@ impl Engine {
         }
         let id = process.id;
         self.check_again(caller, id)?;
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.backoff = crate::backoff::Backoff::default();
+        if let Some(process) = self.ctx.processes.get_mut(&id) {
+            process.backoff = crate::process::backoff::Backoff::default();
         }
         self.end(id, EndRequest::new(None, Then::Restart).stop(restart.stop).ticket(ticket));
         Ok(None)
@@ -43,12 +43,12 @@ impl Engine {
     /// and the same permission as for a first start.
     pub(super) fn check_again(&mut self, caller: Caller, id: ProcessId) -> Result<(), Failure> {
         if let Caller::Process(run) = caller {
-            self.check_time(run.process)?;
-            self.check_time(id)?;
-            self.check_trust_again(caller, id)?;
+            self.ctx.processes.check_time(run.process, &self.ctx.config, &self.ctx.out)?;
+            self.ctx.processes.check_time(id, &self.ctx.config, &self.ctx.out)?;
+            self.trust.check_trust_again(caller, id, &mut self.inbox, &mut self.ctx)?;
         }
-        let now = self.now.uptime_ms;
-        let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
+        let now = self.ctx.out.now.uptime_ms;
+        let Some(process) = self.ctx.processes.get_mut(&id) else { return Ok(()) };
         if caller == Caller::Human {
             process.usage.born_ms = now;
         }

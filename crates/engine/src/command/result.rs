@@ -5,18 +5,25 @@ use proto::request::AskResult;
 use proto::{ErrorCode, Failure, Reply};
 
 use super::CommandResult;
-use crate::Engine;
+use crate::agent::turns::no_turn;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
-use crate::turns::no_turn;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn result(&mut self, caller: Caller, ticket: Ticket, ask: &AskResult) -> CommandResult {
-        let id = self.find_agent(caller, &ask.target, Verb::Read)?;
-        let name = self.find(caller, &ask.target, Verb::Read)?.name.clone();
+impl Context {
+    pub(crate) fn result(
+        &mut self,
+        caller: Caller,
+        ticket: Ticket,
+        ask: &AskResult,
+        grants: &Grants,
+    ) -> CommandResult {
+        let id = self.find_agent(caller, &ask.target, Verb::Read, grants)?;
+        let name = grants.find(caller, &ask.target, Verb::Read, self)?.name.clone();
         let gone = || Failure::new(ErrorCode::NotFound, format!("{name} is gone"));
-        let agent = self.agent_mut(id).ok_or_else(gone)?;
+        let agent = self.processes.agent_mut(id).ok_or_else(gone)?;
         let Some(number) = ask.turn.or_else(|| agent.newest_ended()) else {
             let running = agent.running_turn().map(|turn| agent.not_over(turn, &name));
             let none = || Failure::new(ErrorCode::NotFound, format!("{name} has had no turn yet"));

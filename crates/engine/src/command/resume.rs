@@ -7,20 +7,20 @@ use super::CommandResult;
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
+use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
-use crate::stopping::EndRequest;
 
 /// Longest name of a vendor session, in bytes.
 const MAX_SESSION: usize = 200;
 
 impl Engine {
     pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> CommandResult {
-        let id = self.find_agent(caller, &resume.target, Verb::Drive)?;
-        let Some(process) = self.processes.get(&id) else {
+        let id = self.ctx.find_agent(caller, &resume.target, Verb::Drive, &self.grants)?;
+        let Some(process) = self.ctx.processes.get(&id) else {
             return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
         };
         let name = process.name.clone();
-        if self.shutdown.is_some() {
+        if self.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
         if process.is_live() && process.run.status != Status::Stopping {
@@ -41,7 +41,7 @@ impl Engine {
         };
         check_session(&session)?;
         self.check_again(caller, id)?;
-        if let Some(agent) = self.agent_mut(id) {
+        if let Some(agent) = self.ctx.processes.agent_mut(id) {
             agent.resume_next = Some(session);
         }
         self.end(id, EndRequest::new(None, Then::Restart).ticket(ticket));

@@ -8,8 +8,8 @@ use super::CommandResult;
 use crate::Engine;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, Survivor, Ticket};
+use crate::process::stopping::{self, EndRequest};
 use crate::process::{Ending, Then};
-use crate::stopping::{self, EndRequest};
 
 impl Engine {
     pub(super) fn begin_shutdown(
@@ -18,15 +18,15 @@ impl Engine {
         ticket: Ticket,
         shutdown: Shutdown,
     ) -> CommandResult {
-        self.people_only(caller, "shutdown")?;
+        self.grants.people_only(caller, "shutdown")?;
         shutdown.stop.check()?;
         // A second caller goes on to insist.
-        let is_second = self.ends_all && shutdown.kill;
+        let is_second = self.ctx.ends_all && shutdown.kill;
         let stop = if is_second { Stop::NOW } else { shutdown.stop };
-        self.shutdown.get_or_insert_default().push(ticket);
+        self.ctx.shutdown.get_or_insert_default().push(ticket);
         if shutdown.kill {
-            self.ends_all = true;
-            let ids: Vec<ProcessId> = self.processes.keys().copied().collect();
+            self.ctx.ends_all = true;
+            let ids: Vec<ProcessId> = self.ctx.processes.keys().copied().collect();
             for id in ids {
                 self.end_for_shutdown(id, stop);
             }
@@ -35,46 +35,46 @@ impl Engine {
     }
 
     fn end_for_shutdown(&mut self, id: ProcessId, stop: Stop) {
-        let Some(process) = self.processes.get(&id) else { return };
+        let Some(process) = self.ctx.processes.get(&id) else { return };
         let (run, is_live, has_holder) = (process.key(), process.is_live(), process.run.has_holder);
         if is_live || has_holder {
             let reason = is_live.then_some(ExitReason::Shutdown);
             self.end(id, EndRequest::new(reason, Then::Stay).stop(stop));
         } else {
-            self.release(run, true, "shutdown");
+            self.ctx.processes.release(run, true, "shutdown", &mut self.ctx.out);
         }
     }
 
     /// Answers every shutdown caller once nothing is ending or starting any more, in-flight opens included.
     pub(crate) fn finish_shutdown(&mut self) {
-        let Some(callers) = &self.shutdown else { return };
-        let ends_all = self.ends_all;
+        let Some(callers) = &self.ctx.shutdown else { return };
+        let ends_all = self.ctx.ends_all;
         // An end that nobody waits for goes on without a daemon, and the next one finishes it.
         let is_awaited = |ending: &Ending| ends_all || !ending.tickets.is_empty();
-        let is_busy = self.processes.values().any(|process| {
+        let is_busy = self.ctx.processes.values().any(|process| {
             process.run.ending.as_ref().is_some_and(is_awaited) || !process.launch.tickets.is_empty()
         });
         if callers.is_empty() || is_busy {
             return;
         }
         let over: Vec<_> =
-            self.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
-        let ends_all = self.processes.values().all(|process| !process.is_live());
+            self.ctx.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
+        let ends_all = self.ctx.processes.values().all(|process| !process.is_live());
         for run in over.into_iter().filter(|_| ends_all) {
             // What such a run left in the background ends only with those that are told to end.
-            self.release(run, self.ends_all, "shutdown");
-            self.mark_durable(run.process);
+            self.ctx.processes.release(run, self.ctx.ends_all, "shutdown", &mut self.ctx.out);
+            self.ctx.out.mark_durable(run.process);
         }
-        let survivors = if self.ends_all { self.all_survivors() } else { Vec::new() };
-        self.flush_touched();
-        for ticket in self.shutdown.replace(Vec::new()).unwrap_or_default() {
+        let survivors = if self.ctx.ends_all { self.ctx.processes.all_survivors() } else { Vec::new() };
+        self.ctx.out.flush(&self.ctx.processes);
+        for ticket in self.ctx.shutdown.replace(Vec::new()).unwrap_or_default() {
             let result = match survived(&survivors) {
                 Some(failure) => Err(failure),
                 None => Ok(CommandAnswer::Reply(Reply::Done(Done {}))),
             };
-            self.reply(ticket, result);
+            self.ctx.out.reply(ticket, result);
         }
-        self.effects.push(Effect::Stop);
+        self.ctx.out.push(Effect::Stop);
     }
 }
 

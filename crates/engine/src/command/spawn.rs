@@ -11,17 +11,21 @@ use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, 
 use super::CommandResult;
 use super::resume::check_session;
 use super::tell::check_text;
+use crate::Config;
 use crate::Engine;
 use crate::agent::{Agent, AgentRecord};
 use crate::audit::spawn_words;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::environment;
 use crate::input::{Caller, SpawnOrder, Ticket};
+use crate::outbox::Outbox;
+use crate::process::Processes;
+use crate::process::environment;
 use crate::process::{Environment, Process, Spec, Then};
-use crate::readiness::check_ready;
-use crate::registry::denied;
 use crate::rights::Verb;
+use crate::rights::registry::denied;
 use crate::tasks::TaskPlace;
+use crate::waits::readiness::check_ready;
 
 /// The access scope of everything that names none.
 const LOCAL: &str = "local";
@@ -34,39 +38,56 @@ const MAX_MODEL: usize = 200;
 /// Longest idle timeout: a year.
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
-impl Engine {
-    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> CommandResult {
-        if !self.may_at_all(caller, Verb::Spawn) {
-            return Err(denied(caller, "spawn"));
+impl Processes {
+    pub(crate) fn fresh_id(&self, out: &mut Outbox) -> ProcessId {
+        loop {
+            let id = ProcessId::from_entropy(out.random());
+            if !self.contains_key(&id) {
+                return id;
+            }
         }
-        if let Some(known) = self.check_key(caller, order.spawn.key.as_deref())? {
-            return Ok(self.answer_known(known, ticket));
-        }
-        self.check_room(caller)?;
-        let mut process = self.check_spawn(caller, &order)?;
-        if let Caller::Process(run) = caller {
-            self.check_budget(run.process)?;
-        }
-        process.launch.approval = self.check_trust(caller, &order)?;
-        process.launch.starter = Some(caller);
-        process.launch.tickets.push(ticket);
-        let id = process.id;
-        self.processes.insert(id, process);
-        if let Caller::Process(run) = caller {
-            self.spend_spawn(run.process);
-        }
-        self.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
-        self.start_run(id, RunNumber(1));
-        self.mark_durable(id);
-        if let Some(prompt) = order.spawn.agent.prompt {
-            let from = parent_of(caller);
-            self.post(from, id, prompt, None, None)?;
-        }
-        Ok(None)
     }
 
+    /// What a new process starts from, and what of it is not text. A person brings an environment along; a process
+    /// passes on the allow-listed part of its own.
+    pub(crate) fn base_env(
+        &self,
+        caller: Caller,
+        spawn: &Spawn,
+        config: &Config,
+    ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+        match (parent_of(caller), &spawn.base_env) {
+            (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
+            (parent, _) => {
+                let parent = parent.and_then(|parent| self.get(&parent));
+                let own = parent.map(|parent| &parent.spec.environment.env).filter(|env| !env.is_empty());
+                (environment::allowed(own.unwrap_or(&config.base_env)), BTreeMap::new())
+            }
+        }
+    }
+
+    /// The shell of whoever asks.
+    pub(crate) fn shell_of(&self, caller: Caller, spawn: &Spawn, config: &Config) -> String {
+        let (base, _) = self.base_env(caller, spawn, config);
+        base.get("SHELL").filter(|shell| shell.starts_with('/')).unwrap_or(&config.shell).clone()
+    }
+
+    /// A process gives its children no more freedom than it was started with: `ask` is everybody's.
+    pub(crate) fn check_mode(&self, caller: Caller, mode: Option<PermissionMode>) -> Result<(), Failure> {
+        let (Caller::Process(run), Some(mode)) = (caller, mode) else { return Ok(()) };
+        let own = self.agent(run.process).and_then(|agent| agent.record.mode);
+        let most = own.unwrap_or(PermissionMode::Ask).max(PermissionMode::Ask);
+        if mode <= most {
+            return Ok(());
+        }
+        let message = format!("mode: only people start agents that ask less than {}", most.word());
+        Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
+    }
+}
+
+impl Context {
     /// The entry that the same caller made with the same key, as long as there is one.
-    fn check_key(&self, caller: Caller, key: Option<&str>) -> Result<Option<ProcessId>, Failure> {
+    pub(crate) fn check_key(&self, caller: Caller, key: Option<&str>) -> Result<Option<ProcessId>, Failure> {
         let Some(key) = key else { return Ok(None) };
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
@@ -86,7 +107,7 @@ impl Engine {
     }
 
     /// Says what a key stands for, once it has started.
-    fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
+    pub(crate) fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
         let process = self.processes.get_mut(&id)?;
         if process.run.status == Status::Starting {
             process.launch.tickets.push(ticket);
@@ -95,33 +116,132 @@ impl Engine {
         Some(CommandAnswer::Reply(Reply::Spawned(process.spawned())))
     }
 
-    /// A process gives its children no more freedom than it was started with: `ask` is everybody's.
-    fn check_mode(&self, caller: Caller, mode: Option<PermissionMode>) -> Result<(), Failure> {
-        let (Caller::Process(run), Some(mode)) = (caller, mode) else { return Ok(()) };
-        let own = self.agent(run.process).and_then(|agent| agent.record.mode);
-        let most = own.unwrap_or(PermissionMode::Ask).max(PermissionMode::Ask);
-        if mode <= most {
-            return Ok(());
+    pub(crate) fn check_room(&self, caller: Caller) -> Result<(), Failure> {
+        if self.shutdown.is_some() {
+            return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
-        let message = format!("mode: only people start agents that ask less than {}", most.word());
-        Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
+        let max = self.config.max_processes;
+        if self.processes.len() >= max {
+            let message = format!("there are {max} processes already, the most there may be");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
+        }
+        let Caller::Process(run) = caller else { return Ok(()) };
+        let parent = self.processes.get(&run.process);
+        if parent.is_none_or(|parent| parent.run.ending.is_some()) {
+            let message = "the process that asks is being ended: it starts nothing more";
+            return Err(Failure::new(ErrorCode::Conflict, message));
+        }
+        Ok(())
+    }
+
+    /// The access scope of a new entry. What a process starts stays in its own: otherwise it would see another one's
+    /// list through its child.
+    pub(crate) fn check_workspace(
+        &self,
+        caller: Caller,
+        spawn: &Spawn,
+        task: Option<&TaskPlace>,
+    ) -> Result<String, Failure> {
+        let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
+        let own = parent_of(caller).and_then(|parent| self.processes.get(&parent));
+        let own = own.map(|own| own.spec.workspace.as_str());
+        match (asked, own) {
+            (Some(asked), Some(own)) if asked != own => {
+                let message =
+                    format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
+                Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
+            }
+            _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
+        }
+    }
+
+    pub(crate) fn check_name(&self, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
+        let Some(name) = name else { return Ok(self.processes.default_name(kind)) };
+        let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
+        if self.processes.is_taken(&name) {
+            let message = format!("there is a process named {name} already");
+            return Err(
+                Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
+            );
+        }
+        Ok(name)
+    }
+
+    pub(crate) fn check_argv(&self, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
+        let program = spawn.argv.first().map(String::as_str);
+        match (program, spawn.kind) {
+            (None, Kind::Terminal) => {
+                return Ok(vec![self.processes.shell_of(caller, spawn, &self.config)]);
+            }
+            (None | Some(""), _) => {
+                return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
+            }
+            _ => {}
+        }
+        if spawn.argv.iter().any(|word| word.contains('\0')) {
+            return Err(Failure::invalid("argv", "a word may not contain a NUL"));
+        }
+        if spawn.argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_ARGV {
+            return Err(Failure::invalid("argv", format!("it has more than {MAX_ARGV} bytes")));
+        }
+        Ok(spawn.argv.clone())
+    }
+
+    pub(crate) fn check_cwd(&self, cwd: Option<&str>, task: Option<&TaskPlace>) -> Result<String, Failure> {
+        let cwd = cwd.or(task.map(|task| task.directory.as_str())).unwrap_or(&self.config.home);
+        if !cwd.starts_with('/') || cwd.contains('\0') {
+            return Err(Failure::invalid("cwd", "a directory is an absolute path"));
+        }
+        Ok(cwd.to_owned())
+    }
+}
+
+impl Engine {
+    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> CommandResult {
+        if !self.grants.may_at_all(caller, Verb::Spawn) {
+            return Err(denied(caller, "spawn"));
+        }
+        if let Some(known) = self.ctx.check_key(caller, order.spawn.key.as_deref())? {
+            return Ok(self.ctx.answer_known(known, ticket));
+        }
+        self.ctx.check_room(caller)?;
+        let mut process = self.check_spawn(caller, &order)?;
+        if let Caller::Process(run) = caller {
+            self.ctx.processes.check_budget(run.process, &self.ctx.config, &self.ctx.out)?;
+        }
+        process.launch.approval = self.trust.check_trust(caller, &order, &mut self.inbox, &mut self.ctx)?;
+        process.launch.starter = Some(caller);
+        process.launch.tickets.push(ticket);
+        let id = process.id;
+        self.ctx.processes.insert(id, process);
+        if let Caller::Process(run) = caller {
+            self.ctx.processes.spend_spawn(run.process, &mut self.ctx.out);
+        }
+        self.ctx.out.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
+        self.start_run(id, RunNumber(1));
+        self.ctx.out.mark_durable(id);
+        if let Some(prompt) = order.spawn.agent.prompt {
+            let from = parent_of(caller);
+            self.post(from, id, prompt, None, None)?;
+        }
+        Ok(None)
     }
 
     /// The entry that a spawn describes, if its words are in order.
     fn check_spawn(&mut self, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
         let spawn = order.spawn.clone();
-        let name = self.check_name(spawn.name.as_deref(), spawn.kind)?;
+        let name = self.ctx.check_name(spawn.name.as_deref(), spawn.kind)?;
         let task = self.check_task(&spawn)?;
-        let argv = self.check_argv(caller, &spawn)?;
+        let argv = self.ctx.check_argv(caller, &spawn)?;
         environment::check_declared(&spawn.env)?;
         environment::check_offered(&spawn)?;
         let agent = check_agent(caller, &spawn)?;
-        self.check_mode(caller, spawn.agent.mode)?;
+        self.ctx.processes.check_mode(caller, spawn.agent.mode)?;
         check_ready(spawn.ready.as_ref())?;
         check_wishes(caller, &spawn)?;
-        let cwd = self.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
-        let workspace = self.check_workspace(caller, &spawn, task.as_ref())?;
-        let (base, env_hex) = self.base_env(caller, &spawn);
+        let cwd = self.ctx.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
+        let workspace = self.ctx.check_workspace(caller, &spawn, task.as_ref())?;
+        let (base, env_hex) = self.ctx.processes.base_env(caller, &spawn, &self.ctx.config);
         let declared = spawn.env.keys().cloned().collect();
         let env = environment::with_declared(base, spawn.env);
         let environment = Environment {
@@ -153,88 +273,14 @@ impl Engine {
             stop: spawn.stop,
         };
         let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
-        let mut process = Process::new(self.fresh_id(), name, owner, spec);
+        let mut process = Process::new(self.ctx.processes.fresh_id(&mut self.ctx.out), name, owner, spec);
         process.size = spawn.size.or(Size::DEFAULT).clamped();
-        process.usage.born_ms = self.now.uptime_ms;
+        process.usage.born_ms = self.ctx.out.now.uptime_ms;
         process.agent = agent.map(|record| Box::new(Agent::from_record(record, true)));
         if let Some(agent) = process.agent.as_deref_mut() {
             agent.resume_next = spawn.agent.session;
         }
         Ok(process)
-    }
-
-    /// What a new process starts from, and what of it is not text. A person brings an environment along; a process
-    /// passes on the allow-listed part of its own.
-    fn base_env(
-        &self,
-        caller: Caller,
-        spawn: &Spawn,
-    ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
-        match (parent_of(caller), &spawn.base_env) {
-            (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
-            (parent, _) => {
-                let parent = parent.and_then(|parent| self.processes.get(&parent));
-                let own = parent.map(|parent| &parent.spec.environment.env).filter(|env| !env.is_empty());
-                (environment::allowed(own.unwrap_or(&self.config.base_env)), BTreeMap::new())
-            }
-        }
-    }
-
-    /// The shell of whoever asks.
-    fn shell_of(&self, caller: Caller, spawn: &Spawn) -> String {
-        let (base, _) = self.base_env(caller, spawn);
-        base.get("SHELL").filter(|shell| shell.starts_with('/')).unwrap_or(&self.config.shell).clone()
-    }
-
-    fn check_room(&self, caller: Caller) -> Result<(), Failure> {
-        if self.shutdown.is_some() {
-            return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
-        }
-        let max = self.config.max_processes;
-        if self.processes.len() >= max {
-            let message = format!("there are {max} processes already, the most there may be");
-            return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
-        }
-        let Caller::Process(run) = caller else { return Ok(()) };
-        let parent = self.processes.get(&run.process);
-        if parent.is_none_or(|parent| parent.run.ending.is_some()) {
-            let message = "the process that asks is being ended: it starts nothing more";
-            return Err(Failure::new(ErrorCode::Conflict, message));
-        }
-        Ok(())
-    }
-
-    /// The access scope of a new entry. What a process starts stays in its own: otherwise it would see another one's
-    /// list through its child.
-    fn check_workspace(
-        &self,
-        caller: Caller,
-        spawn: &Spawn,
-        task: Option<&TaskPlace>,
-    ) -> Result<String, Failure> {
-        let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
-        let own = parent_of(caller).and_then(|parent| self.processes.get(&parent));
-        let own = own.map(|own| own.spec.workspace.as_str());
-        match (asked, own) {
-            (Some(asked), Some(own)) if asked != own => {
-                let message =
-                    format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
-                Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
-            }
-            _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
-        }
-    }
-
-    fn check_name(&self, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
-        let Some(name) = name else { return Ok(self.default_name(kind)) };
-        let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
-        if self.is_taken(&name) {
-            let message = format!("there is a process named {name} already");
-            return Err(
-                Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
-            );
-        }
-        Ok(name)
     }
 
     /// The task a spawn is for: it must exist, in the workspace that was named.
@@ -249,41 +295,6 @@ impl Engine {
                 Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
             }
             _ => Ok(Some(place)),
-        }
-    }
-
-    fn check_argv(&self, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
-        let program = spawn.argv.first().map(String::as_str);
-        match (program, spawn.kind) {
-            (None, Kind::Terminal) => return Ok(vec![self.shell_of(caller, spawn)]),
-            (None | Some(""), _) => {
-                return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
-            }
-            _ => {}
-        }
-        if spawn.argv.iter().any(|word| word.contains('\0')) {
-            return Err(Failure::invalid("argv", "a word may not contain a NUL"));
-        }
-        if spawn.argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_ARGV {
-            return Err(Failure::invalid("argv", format!("it has more than {MAX_ARGV} bytes")));
-        }
-        Ok(spawn.argv.clone())
-    }
-
-    fn check_cwd(&self, cwd: Option<&str>, task: Option<&TaskPlace>) -> Result<String, Failure> {
-        let cwd = cwd.or(task.map(|task| task.directory.as_str())).unwrap_or(&self.config.home);
-        if !cwd.starts_with('/') || cwd.contains('\0') {
-            return Err(Failure::invalid("cwd", "a directory is an absolute path"));
-        }
-        Ok(cwd.to_owned())
-    }
-
-    fn fresh_id(&mut self) -> ProcessId {
-        loop {
-            let id = ProcessId::from_entropy(self.random());
-            if !self.processes.contains_key(&id) {
-                return id;
-            }
         }
     }
 }

@@ -6,12 +6,16 @@ use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
 
 use super::CommandResult;
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
+use crate::mail::Mailbox;
 use crate::mail::{MailRecord, MailStage, Sender, SenderRelation};
 use crate::process::Process;
-use crate::registry::not_related;
+use crate::process::Processes;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
+use crate::rights::registry::not_related;
 
 /// Longest message of a process, in bytes.
 const MAX_OF_PROCESS: usize = 16 << 10;
@@ -26,9 +30,68 @@ const EXPIRES_MS: u64 = 24 * 3600 * 1000;
 /// Longest time a message or a caller may wait: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
+impl Processes {
+    pub(crate) fn name_of(&self, id: ProcessId) -> Option<Name> {
+        self.get(&id).map(|process| process.name.clone())
+    }
+
+    /// What a sender is to a receiver.
+    pub(crate) fn kin(&self, from: ProcessId, to: ProcessId) -> SenderRelation {
+        if self.descendants(from).contains(&to) {
+            SenderRelation::Orchestrator
+        } else if self.descendants(to).contains(&from) {
+            SenderRelation::SubAgent
+        } else {
+            SenderRelation::Peer
+        }
+    }
+}
+
+impl Context {
+    /// The agent a caller means, if the caller may do that to it.
+    pub(crate) fn find_agent(
+        &self,
+        caller: Caller,
+        target: &proto::Target,
+        verb: Verb,
+        grants: &Grants,
+    ) -> Result<ProcessId, Failure> {
+        let process = grants.find(caller, target, verb, self)?;
+        if process.spec.kind == Kind::Agent && process.agent.is_some() {
+            return Ok(process.id);
+        }
+        Err(wrong_kind(process))
+    }
+}
+
+impl Mailbox {
+    /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
+    pub(crate) fn may_follow(&self, caller: Caller, id: MailId, grants: &Grants, ctx: &Context) -> bool {
+        let Some(mail) = self.get(id) else { return false };
+        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
+        let target = ctx.processes.get(&mail.to);
+        is_own || target.is_some_and(|target| grants.may_do(caller, Verb::Drive, target, ctx))
+    }
+
+    pub(crate) fn receipt(
+        &self,
+        caller: Caller,
+        id: MailId,
+        grants: &Grants,
+        ctx: &Context,
+    ) -> CommandResult {
+        let Some(mail) = self.get(id) else { return Err(no_mail(id)) };
+        let receipt = mail.receipt();
+        if !self.may_follow(caller, id, grants, ctx) {
+            return Err(not_related(caller, "the message is not yours"));
+        }
+        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
+    }
+}
+
 impl Engine {
     pub(super) fn tell(&mut self, caller: Caller, ticket: Ticket, tell: Tell) -> CommandResult {
-        let to = self.find_agent(caller, &tell.target, Verb::Message)?;
+        let to = self.ctx.find_agent(caller, &tell.target, Verb::Message, &self.grants)?;
         check_tell(caller, &tell)?;
         let from = sender(caller);
         let known = tell.key.as_deref().and_then(|key| self.mail.keyed(from, to, key));
@@ -39,7 +102,7 @@ impl Engine {
         let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
         let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
         let Some(wait) = wait else { return Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt)))) };
-        self.mail.tickets.push((ticket, id, self.now.uptime_ms.saturating_add(wait)));
+        self.mail.tickets.push((ticket, id, self.ctx.out.now.uptime_ms.saturating_add(wait)));
         Ok(None)
     }
 
@@ -56,47 +119,28 @@ impl Engine {
             let message = format!("{MAX_WAITING} messages wait for it already, the most that may");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
-        let id = self.next_mail();
-        let (expires_at, due) = self.expiry(expires_ms.unwrap_or(EXPIRES_MS));
-        Ok(self.enqueue(MailRecord {
-            id,
-            to,
-            from,
-            from_name: from.and_then(|from| self.name_of(from)),
-            voice: from.map_or(Sender::Human, |from| Sender::Process(self.kin(from, to))),
-            run: None,
-            text,
-            key,
-            at: self.now.wall_ms,
-            expires_at,
-            due,
-            delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
-            stage: MailStage::Queued,
-        }))
-    }
-
-    /// What a sender is to a receiver.
-    fn kin(&self, from: ProcessId, to: ProcessId) -> SenderRelation {
-        if self.descendants(from).contains(&to) {
-            SenderRelation::Orchestrator
-        } else if self.descendants(to).contains(&from) {
-            SenderRelation::SubAgent
-        } else {
-            SenderRelation::Peer
-        }
-    }
-
-    fn name_of(&self, id: ProcessId) -> Option<Name> {
-        self.processes.get(&id).map(|process| process.name.clone())
-    }
-
-    pub(super) fn receipt(&mut self, caller: Caller, id: MailId) -> CommandResult {
-        let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
-        let receipt = mail.receipt();
-        if !self.may_follow(caller, id) {
-            return Err(not_related(caller, "the message is not yours"));
-        }
-        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
+        let id = self.ctx.out.next_mail();
+        let (expires_at, due) = self.mail.expiry(expires_ms.unwrap_or(EXPIRES_MS), &self.ctx);
+        let id = self.mail.enqueue(
+            MailRecord {
+                id,
+                to,
+                from,
+                from_name: from.and_then(|from| self.ctx.processes.name_of(from)),
+                voice: from.map_or(Sender::Human, |from| Sender::Process(self.ctx.processes.kin(from, to))),
+                run: None,
+                text,
+                key,
+                at: self.ctx.out.now.wall_ms,
+                expires_at,
+                due,
+                delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
+                stage: MailStage::Queued,
+            },
+            &mut self.ctx,
+        );
+        self.route_signals();
+        Ok(id)
     }
 
     /// Takes a message back of which nothing has left the queue. Only its sender and people may.
@@ -113,32 +157,10 @@ impl Engine {
         }
         let to = mail.to;
         let reason = "it was taken back before it was delivered".to_owned();
-        self.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued);
+        self.mail.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued, &mut self.ctx);
         self.reevaluate(to);
         let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
         Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
-    }
-
-    /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
-    pub(super) fn may_follow(&self, caller: Caller, id: MailId) -> bool {
-        let Some(mail) = self.mail.get(id) else { return false };
-        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
-        let target = self.processes.get(&mail.to);
-        is_own || target.is_some_and(|target| self.may_do(caller, Verb::Drive, target))
-    }
-
-    /// The agent a caller means, if the caller may do that to it.
-    pub(crate) fn find_agent(
-        &self,
-        caller: Caller,
-        target: &proto::Target,
-        verb: Verb,
-    ) -> Result<ProcessId, Failure> {
-        let process = self.find(caller, target, verb)?;
-        if process.spec.kind == Kind::Agent && process.agent.is_some() {
-            return Ok(process.id);
-        }
-        Err(wrong_kind(process))
     }
 }
 

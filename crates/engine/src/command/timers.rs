@@ -7,12 +7,17 @@ use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply};
 use super::CommandResult;
 use super::tell::wrong_kind;
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, RunKey};
-use crate::mail_format;
+use crate::mail::Mailbox;
+use crate::mail::format as mail_format;
+use crate::outbox::Outbox;
 use crate::record::Record;
-use crate::registry::denied;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
+use crate::rights::registry::denied;
+use crate::timers::Timers;
 use crate::timers::{TimerRecord, Watched};
 
 /// Longest time a timer may take: a week.
@@ -34,48 +39,64 @@ const MAX_KEY: usize = 200;
 /// Most messages that may wait for an owner: whoever does not listen is not woken more.
 const MAX_WAITING: usize = 200;
 
-impl Engine {
-    pub(super) fn set_timer(&mut self, caller: Caller, request: SetTimer) -> CommandResult {
-        let (owner, owner_name) = self.check_owner(caller, request.owner.as_ref())?;
-        check_words(&request)?;
-        if let Some(known) = request.key.as_deref().and_then(|key| self.keyed_timer(owner, key)) {
-            return self.timer_reply(known);
-        }
-        self.check_timer_room(owner)?;
-        let (kind, lasts_ms, watches) = self.check_when(caller, owner, &request.when)?;
-        let number = self.next_timer();
-        let timer = TimerRecord {
-            timer: number,
-            owner: owner.process,
-            run: owner.run,
-            owner_name,
-            kind,
-            status: TimerStatus::Armed,
-            label: request.label.unwrap_or_default(),
-            body: request.body,
-            key: request.key,
-            watches,
-            due_ms: self.now.uptime_ms.saturating_add(lasts_ms),
-            outcome: None,
-            report: Vec::new(),
-        };
-        self.record_timer(&timer);
-        self.timers.open.insert(number, timer);
-        // Those it waits for may all be at rest already.
-        self.look_at_timer(number);
-        self.timer_reply(number)
+impl Outbox {
+    pub(crate) fn next_timer(&mut self) -> u64 {
+        let timer = self.numbers.counters.next_timer;
+        self.numbers.counters.next_timer += 1;
+        self.push(Effect::Record(Record::Counters(self.numbers.counters)));
+        timer
+    }
+}
+
+impl Timers {
+    pub(crate) fn keyed_timer(&self, owner: RunKey, key: &str) -> Option<u64> {
+        let is_same = |timer: &&TimerRecord| timer.owner_run() == owner && timer.key.as_deref() == Some(key);
+        let all = self.open.values().chain(self.over.values());
+        all.filter(is_same).map(|timer| timer.timer).max()
     }
 
+    pub(crate) fn check_timer_room(&self, owner: RunKey, mail: &Mailbox) -> Result<(), Failure> {
+        let owned = self.open.values().filter(|timer| timer.owner == owner.process).count();
+        let message = match () {
+            () if owned >= MAX_OWNED => format!("it has {MAX_OWNED} timers already, the most it may have"),
+            () if self.open.len() >= MAX_OPEN => {
+                format!("there are {MAX_OPEN} timers already, the most there may be")
+            }
+            () if mail.waiting_for(owner.process) >= MAX_WAITING => {
+                format!("{MAX_WAITING} messages wait for it already, the most that may")
+            }
+            () => return Ok(()),
+        };
+        Err(Failure::new(ErrorCode::Limit, message).hint("cancel some of them"))
+    }
+
+    pub(crate) fn pause_timer(&mut self, number: u64, ctx: &mut Context) {
+        let now = ctx.out.now.uptime_ms;
+        let Some(timer) = self.open.get_mut(&number) else { return };
+        timer.status = TimerStatus::Paused;
+        timer.due_ms = timer.due_ms.saturating_sub(now);
+        let record = timer.clone();
+        self.record_timer(&record, ctx);
+    }
+}
+
+impl Timers {
     /// The run that a timer wakes: the caller's own, or one that a person names.
-    fn check_owner(&self, caller: Caller, named: Option<&Target>) -> Result<(RunKey, Name), Failure> {
+    pub(crate) fn check_owner(
+        &self,
+        caller: Caller,
+        named: Option<&Target>,
+        grants: &Grants,
+        ctx: &Context,
+    ) -> Result<(RunKey, Name), Failure> {
         let process = match (caller, named) {
             (Caller::Human | Caller::Via(_), None) => {
                 return Err(Failure::invalid("owner", "a person names the agent that is woken"));
             }
             (Caller::Process(run), None) => {
-                self.find(caller, &Target(run.process.to_string()), Verb::Drive)?
+                grants.find(caller, &Target(run.process.to_string()), Verb::Drive, ctx)?
             }
-            (_, Some(named)) => self.find(caller, named, Verb::Drive)?,
+            (_, Some(named)) => grants.find(caller, named, Verb::Drive, ctx)?,
             (Caller::Nobody, None) => return Err(denied(caller, "timers")),
         };
         if matches!(caller, Caller::Process(run) if run != process.key()) {
@@ -90,33 +111,33 @@ impl Engine {
         Ok((process.key(), process.name.clone()))
     }
 
-    fn keyed_timer(&self, owner: RunKey, key: &str) -> Option<u64> {
-        let is_same = |timer: &&TimerRecord| timer.owner_run() == owner && timer.key.as_deref() == Some(key);
-        let all = self.timers.open.values().chain(self.timers.over.values());
-        all.filter(is_same).map(|timer| timer.timer).max()
+    pub(crate) fn timer_reply(&self, number: u64, ctx: &Context) -> CommandResult {
+        let Some(timer) = self.get(number) else { return Err(no_timer(number)) };
+        Ok(Some(CommandAnswer::Reply(Reply::Timer(timer.view(ctx.out.now.uptime_ms)))))
     }
 
-    fn check_timer_room(&self, owner: RunKey) -> Result<(), Failure> {
-        let owned = self.timers.open.values().filter(|timer| timer.owner == owner.process).count();
-        let message = match () {
-            () if owned >= MAX_OWNED => format!("it has {MAX_OWNED} timers already, the most it may have"),
-            () if self.timers.open.len() >= MAX_OPEN => {
-                format!("there are {MAX_OPEN} timers already, the most there may be")
-            }
-            () if self.mail.waiting_for(owner.process) >= MAX_WAITING => {
-                format!("{MAX_WAITING} messages wait for it already, the most that may")
-            }
-            () => return Ok(()),
+    /// Those whose owner the caller may read.
+    pub(crate) fn timers(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
+        if !grants.may_at_all(caller, Verb::List) {
+            return Err(denied(caller, "timers"));
+        }
+        let is_seen = |timer: &&TimerRecord| {
+            let owner = ctx.processes.get(&timer.owner);
+            owner.is_some_and(|owner| grants.may_do(caller, Verb::Read, owner, ctx))
         };
-        Err(Failure::new(ErrorCode::Limit, message).hint("cancel some of them"))
+        let all = self.open.values().chain(self.over.values()).filter(is_seen);
+        let mut views: Vec<TimerView> = all.map(|timer| timer.view(ctx.out.now.uptime_ms)).collect();
+        views.sort_by_key(|view| view.timer);
+        Ok(Some(CommandAnswer::Reply(Reply::Timers(views))))
     }
 
     /// What a timer waits for, how long, and whom it watches.
-    fn check_when(
+    pub(crate) fn check_when(
         &self,
         caller: Caller,
-        owner: RunKey,
         when: &TimerWhen,
+        grants: &Grants,
+        ctx: &Context,
     ) -> Result<(TimerKind, u64, Vec<Watched>), Failure> {
         let (kind, watch) = match when {
             TimerWhen::After(ms) => {
@@ -132,60 +153,75 @@ impl Engine {
         }
         let mut watches: Vec<Watched> = Vec::new();
         for target in &watch.processes {
-            let process = self.find(caller, target, Verb::Read)?;
+            let process = grants.find(caller, target, Verb::Read, ctx)?;
             if watches.iter().all(|watched| watched.id != process.id) {
-                watches.push(Watched::new(process, self.now.uptime_ms));
+                watches.push(Watched::new(process, ctx.out.now.uptime_ms));
             }
         }
-        let watched: usize = self.timers.open.values().map(|timer| timer.watches.len()).sum();
+        let watched: usize = self.open.values().map(|timer| timer.watches.len()).sum();
         if watched + watches.len() > MAX_WATCHED_BY_ALL {
             let message = format!("{MAX_WATCHED_BY_ALL} processes are watched already, the most that may be");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
-        let ids: Vec<ProcessId> = watches.iter().map(|watched| watched.id).collect();
-        self.check_circle(owner.process, &ids)?;
         Ok((kind, watch.max_wait_ms, watches))
     }
+}
 
-    fn next_timer(&mut self) -> u64 {
-        let timer = self.counters.next_timer;
-        self.counters.next_timer += 1;
-        self.effects.push(Effect::Record(Record::Counters(self.counters)));
-        timer
-    }
-
-    fn timer_reply(&self, number: u64) -> CommandResult {
-        let Some(timer) = self.timers.get(number) else { return Err(no_timer(number)) };
-        Ok(Some(CommandAnswer::Reply(Reply::Timer(timer.view(self.now.uptime_ms)))))
-    }
-
-    /// Those whose owner the caller may read.
-    pub(super) fn timers(&mut self, caller: Caller) -> CommandResult {
-        if !self.may_at_all(caller, Verb::List) {
-            return Err(denied(caller, "timers"));
+impl Engine {
+    pub(super) fn set_timer(&mut self, caller: Caller, request: SetTimer) -> CommandResult {
+        let (owner, owner_name) =
+            self.timers.check_owner(caller, request.owner.as_ref(), &self.grants, &self.ctx)?;
+        check_words(&request)?;
+        if let Some(known) = request.key.as_deref().and_then(|key| self.timers.keyed_timer(owner, key)) {
+            return self.timers.timer_reply(known, &self.ctx);
         }
-        let is_seen = |timer: &&TimerRecord| {
-            let owner = self.processes.get(&timer.owner);
-            owner.is_some_and(|owner| self.may_do(caller, Verb::Read, owner))
+        self.timers.check_timer_room(owner, &self.mail)?;
+        let (kind, lasts_ms, watches) =
+            self.timers.check_when(caller, &request.when, &self.grants, &self.ctx)?;
+        let ids: Vec<ProcessId> = watches.iter().map(|watched| watched.id).collect();
+        if !ids.is_empty() {
+            self.waits.check_circle(owner.process, &ids, &self.timers, &self.ctx)?;
+        }
+        let number = self.ctx.out.next_timer();
+        let timer = TimerRecord {
+            timer: number,
+            owner: owner.process,
+            run: owner.run,
+            owner_name,
+            kind,
+            status: TimerStatus::Armed,
+            label: request.label.unwrap_or_default(),
+            body: request.body,
+            key: request.key,
+            watches,
+            due_ms: self.ctx.out.now.uptime_ms.saturating_add(lasts_ms),
+            outcome: None,
+            report: Vec::new(),
         };
-        let all = self.timers.open.values().chain(self.timers.over.values()).filter(is_seen);
-        let mut views: Vec<TimerView> = all.map(|timer| timer.view(self.now.uptime_ms)).collect();
-        views.sort_by_key(|view| view.timer);
-        Ok(Some(CommandAnswer::Reply(Reply::Timers(views))))
+        self.timers.record_timer(&timer, &mut self.ctx);
+        self.timers.open.insert(number, timer);
+        // Those it waits for may all be at rest already.
+        self.timers.look_at_timer(number, &mut self.mail, &self.waits, &mut self.ctx);
+        self.timers.timer_reply(number, &self.ctx)
     }
 
     pub(super) fn change_timer(&mut self, caller: Caller, request: ChangeTimer) -> CommandResult {
-        if !self.may_at_all(caller, Verb::List) {
+        if !self.grants.may_at_all(caller, Verb::List) {
             return Err(denied(caller, "timers"));
         }
         let Some(timer) = self.timers.get(request.timer) else { return Err(no_timer(request.timer)) };
-        self.find(caller, &Target(timer.owner.to_string()), Verb::Drive)?;
+        self.grants.find(caller, &Target(timer.owner.to_string()), Verb::Drive, &self.ctx)?;
         match (timer.status, request.change) {
-            (TimerStatus::Armed, TimerChange::Pause) => self.pause_timer(request.timer),
+            (TimerStatus::Armed, TimerChange::Pause) => self.timers.pause_timer(request.timer, &mut self.ctx),
             (TimerStatus::Paused, TimerChange::Resume) => self.resume_timer(request.timer)?,
             (TimerStatus::Armed | TimerStatus::Paused, TimerChange::Cancel) => {
                 let by = if caller == Caller::Human { "a person" } else { "a process" };
-                self.finish_timer(request.timer, TimerStatus::Cancelled, format!("{by} cancelled it"));
+                self.timers.finish_timer(
+                    request.timer,
+                    TimerStatus::Cancelled,
+                    format!("{by} cancelled it"),
+                    &mut self.ctx,
+                );
             }
             // What was asked for is so already: the same request twice is no mistake.
             (TimerStatus::Armed, TimerChange::Resume)
@@ -194,30 +230,21 @@ impl Engine {
             (TimerStatus::Fired, _) => return Err(is_over(request.timer, "has fired")),
             (TimerStatus::Cancelled, _) => return Err(is_over(request.timer, "was cancelled")),
         }
-        self.timer_reply(request.timer)
-    }
-
-    fn pause_timer(&mut self, number: u64) {
-        let now = self.now.uptime_ms;
-        let Some(timer) = self.timers.open.get_mut(&number) else { return };
-        timer.status = TimerStatus::Paused;
-        timer.due_ms = timer.due_ms.saturating_sub(now);
-        let record = timer.clone();
-        self.record_timer(&record);
+        self.timers.timer_reply(request.timer, &self.ctx)
     }
 
     /// It waits again; meanwhile others may have begun to wait for its owner.
     fn resume_timer(&mut self, number: u64) -> Result<(), Failure> {
-        let now = self.now.uptime_ms;
+        let now = self.ctx.out.now.uptime_ms;
         let Some(timer) = self.timers.open.get(&number) else { return Err(no_timer(number)) };
         let watched: Vec<ProcessId> = timer.watches.iter().map(|watched| watched.id).collect();
-        self.check_circle(timer.owner, &watched)?;
+        self.waits.check_circle(timer.owner, &watched, &self.timers, &self.ctx)?;
         let Some(timer) = self.timers.open.get_mut(&number) else { return Err(no_timer(number)) };
         timer.status = TimerStatus::Armed;
         timer.due_ms = now.saturating_add(timer.due_ms);
         let record = timer.clone();
-        self.record_timer(&record);
-        self.look_at_timer(number);
+        self.timers.record_timer(&record, &mut self.ctx);
+        self.timers.look_at_timer(number, &mut self.mail, &self.waits, &mut self.ctx);
         Ok(())
     }
 }

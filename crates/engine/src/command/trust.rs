@@ -6,13 +6,52 @@ use proto::{ErrorCode, Failure, Reply};
 
 use super::{CommandResult, done};
 use crate::Engine;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, TrustSubject};
+use crate::rights::grants::Grants;
 use crate::trust::MAX_TRUSTED;
+use crate::trust::TrustStore;
+
+impl TrustStore {
+    pub(crate) fn distrust(
+        &mut self,
+        caller: Caller,
+        request: &Distrust,
+        grants: &Grants,
+        ctx: &mut Context,
+    ) -> CommandResult {
+        grants.people_only(caller, "only people take trust back")?;
+        if request.digest.is_empty() {
+            return Err(Failure::invalid("digest", "it names nothing"));
+        }
+        let mut meant = self.trusted.keys().filter(|digest| digest.starts_with(&request.digest));
+        let (first, second) = (meant.next().cloned(), meant.next());
+        match (first, second) {
+            (Some(_), Some(_)) if !self.trusted.contains_key(&request.digest) => {
+                Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
+                    .hint("give more of the digest: qd trust lists them"))
+            }
+            (Some(digest), _) => {
+                let exact = self.trusted.contains_key(&request.digest);
+                self.drop_trust(if exact { &request.digest } else { &digest }, ctx);
+                done()
+            }
+            (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
+                .hint("qd trust lists them")),
+        }
+    }
+
+    pub(crate) fn trusted(&self, caller: Caller, grants: &Grants) -> CommandResult {
+        grants.people_only(caller, "what people trust is theirs to know")?;
+        let all: Vec<TrustView> = self.trusted.values().cloned().collect();
+        Ok(Some(CommandAnswer::Reply(Reply::Trusted(all))))
+    }
+}
 
 impl Engine {
     pub(super) fn trust(&mut self, caller: Caller, trust_subject: TrustSubject) -> CommandResult {
-        self.people_only(caller, "only people trust")?;
+        self.grants.people_only(caller, "only people trust")?;
         if trust_subject.digest.is_empty() {
             return Err(Failure::invalid("digest", "there is nothing to trust"));
         }
@@ -23,33 +62,5 @@ impl Engine {
         }
         let trust = self.put_trust(trust_subject);
         Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
-    }
-
-    pub(super) fn distrust(&mut self, caller: Caller, request: &Distrust) -> CommandResult {
-        self.people_only(caller, "only people take trust back")?;
-        if request.digest.is_empty() {
-            return Err(Failure::invalid("digest", "it names nothing"));
-        }
-        let mut meant = self.trust.trusted.keys().filter(|digest| digest.starts_with(&request.digest));
-        let (first, second) = (meant.next().cloned(), meant.next());
-        match (first, second) {
-            (Some(_), Some(_)) if !self.trust.trusted.contains_key(&request.digest) => {
-                Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
-                    .hint("give more of the digest: qd trust lists them"))
-            }
-            (Some(digest), _) => {
-                let exact = self.trust.trusted.contains_key(&request.digest);
-                self.drop_trust(if exact { &request.digest } else { &digest });
-                done()
-            }
-            (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
-                .hint("qd trust lists them")),
-        }
-    }
-
-    pub(super) fn trusted(&mut self, caller: Caller) -> CommandResult {
-        self.people_only(caller, "what people trust is theirs to know")?;
-        let all: Vec<TrustView> = self.trust.trusted.values().cloned().collect();
-        Ok(Some(CommandAnswer::Reply(Reply::Trusted(all))))
     }
 }

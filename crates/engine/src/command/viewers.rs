@@ -5,27 +5,37 @@ use proto::request::Detach;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::CommandResult;
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, ViewerId};
 use crate::process::Process;
+use crate::process::Processes;
 use crate::rights::Verb;
+use crate::rights::grants::Grants;
 
-impl Engine {
-    pub(super) fn list_viewers(&mut self, caller: Caller) -> CommandResult {
-        let seen = self.processes.values().filter(|process| self.may_do(caller, Verb::List, process));
+impl Processes {
+    /// The process that a viewer watches.
+    pub(crate) fn watched_by(&self, viewer: ViewerId) -> Option<(ProcessId, ViewerId)> {
+        let watched = self.values().find(|process| process.run.viewers.attached.contains_key(&viewer))?;
+        Some((watched.id, viewer))
+    }
+}
+
+impl Context {
+    pub(crate) fn list_viewers(&self, caller: Caller, grants: &Grants) -> CommandResult {
+        let seen = self.processes.values().filter(|process| grants.may_do(caller, Verb::List, process, self));
         let mut views: Vec<ViewerView> = seen.flat_map(|process| self.viewers_of(process)).collect();
         views.sort_by_key(|view| (view.since, view.viewer));
         Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 
-    pub(super) fn detach(&mut self, caller: Caller, detach: &Detach) -> CommandResult {
-        let watched = viewer_named(&detach.target.0).and_then(|viewer| self.watched_by(viewer));
-        let (id, only) = match (self.find_id(caller, &detach.target, Verb::Drive), watched) {
+    pub(crate) fn detach(&mut self, caller: Caller, detach: &Detach, grants: &Grants) -> CommandResult {
+        let watched = viewer_named(&detach.target.0).and_then(|viewer| self.processes.watched_by(viewer));
+        let (id, only) = match (grants.find_id(caller, &detach.target, Verb::Drive, self), watched) {
             (Ok(id), _) => (id, None),
             (Err(failure), Some((id, viewer))) if failure.code == ErrorCode::NotFound => {
                 let target = id.to_string().as_str().into();
-                (self.find_id(caller, &target, Verb::Drive)?, Some(viewer))
+                (grants.find_id(caller, &target, Verb::Drive, self)?, Some(viewer))
             }
             (Err(failure), _) if failure.code == ErrorCode::NotFound => {
                 let message =
@@ -42,18 +52,11 @@ impl Engine {
         let mut views = self.viewers_of(process);
         views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));
         let let_go = views.iter().map(|view| Effect::LetGo { run, viewer: ViewerId(view.viewer) });
-        self.effects.extend(let_go);
+        self.out.effects.extend(let_go);
         Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 
-    /// The process that a viewer watches.
-    fn watched_by(&self, viewer: ViewerId) -> Option<(ProcessId, ViewerId)> {
-        let watched =
-            self.processes.values().find(|process| process.run.viewers.attached.contains_key(&viewer))?;
-        Some((watched.id, viewer))
-    }
-
-    fn viewers_of(&self, process: &Process) -> Vec<ViewerView> {
+    pub(crate) fn viewers_of(&self, process: &Process) -> Vec<ViewerView> {
         let view = |(id, viewer): (&ViewerId, &crate::process::Viewer)| ViewerView {
             viewer: id.0,
             id: process.id,
@@ -69,7 +72,7 @@ impl Engine {
     }
 
     /// A caller in words.
-    fn words_for(&self, caller: Caller) -> String {
+    pub(crate) fn words_for(&self, caller: Caller) -> String {
         let name =
             |id| self.processes.get(&id).map_or_else(|| id.to_string(), |known| known.name.to_string());
         match caller {

@@ -7,10 +7,14 @@ use proto::{ErrorCode, Failure, ProcessId};
 
 use super::CommandResult;
 use crate::Engine;
+use crate::context::Context;
+use crate::inbox::Inbox;
 use crate::input::{Caller, RunKey, Ticket};
 use crate::process::Process;
 use crate::rights::Verb;
+use crate::timers::Timers;
 use crate::waits::Wait;
+use crate::waits::Waits;
 
 /// Most processes one wait may name.
 const MAX_TARGETS: usize = 256;
@@ -26,17 +30,64 @@ const MAX_PATTERN: usize = 1024;
 /// Longest time anybody may wait or be silent: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
+impl Inbox {
+    /// Whether these are the one run that asked this, as far as anybody remembers.
+    pub(crate) fn is_asked_by(&self, item: u64, targets: &[RunKey], ctx: &Context) -> bool {
+        let [run] = targets else { return false };
+        let open = self.items.get(&item).map(|item| item.asker() == Some(*run));
+        open.unwrap_or(item >= 1 && item < ctx.out.numbers.counters.next_item)
+    }
+}
+
+impl Waits {
+    /// Whether a process may begin one more wait: one that asks without end must not take what others may wait with.
+    pub(crate) fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
+        if self.open.values().filter(|wait| wait.waiter.is_some()).count() >= MAX_WAITS_OF_PROCESSES {
+            let message =
+                format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, the most they may have");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("try again when some have ended"));
+        }
+        let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
+        if self.open.values().filter(is_its).count() < MAX_WAITS_EACH {
+            return Ok(());
+        }
+        let message = format!("this process has {MAX_WAITS_EACH} unanswered waits, the most one may have");
+        Err(Failure::new(ErrorCode::Limit, message)
+            .hint("name several processes in one wait, or end one of these first"))
+    }
+
+    /// Whether a process may wait for these without closing a circle. For itself it may wait as long as what it waits
+    /// for can come while it does.
+    pub(crate) fn check_waiter(
+        &self,
+        waiter: ProcessId,
+        targets: &[RunKey],
+        until: &Until,
+        timers: &Timers,
+        ctx: &Context,
+    ) -> Result<(), Failure> {
+        let may_be_own = match until {
+            Until::Timer(_) | Until::Item(_) => return Ok(()),
+            Until::Pattern(_) | Until::Silence(_) | Until::Ready(_) => true,
+            Until::State(_) | Until::Turn(_) | Until::Exit(_) => false,
+        };
+        let targets = targets.iter().map(|run| run.process);
+        let targets: Vec<ProcessId> = targets.filter(|id| !may_be_own || *id != waiter).collect();
+        self.check_circle(waiter, &targets, timers, ctx)
+    }
+}
+
 impl Engine {
     pub(super) fn wait(&mut self, caller: Caller, ticket: Ticket, request: Wish) -> CommandResult {
         let targets = self.check_wait(caller, &request)?;
-        let now = self.now.uptime_ms;
+        let now = self.ctx.out.now.uptime_ms;
         let waiter = match caller {
             Caller::Process(run) => Some(run),
             Caller::Human | Caller::Via(_) | Caller::Nobody => None,
         };
         if let Some(waiter) = waiter {
-            self.check_share(waiter.process)?;
-            self.check_waiter(waiter.process, &targets, &request.until)?;
+            self.waits.check_share(waiter.process)?;
+            self.waits.check_waiter(waiter.process, &targets, &request.until, &self.timers, &self.ctx)?;
         }
         let wait = Wait {
             ticket,
@@ -56,7 +107,7 @@ impl Engine {
         if request.targets.is_empty() || request.targets.len() > MAX_TARGETS {
             return Err(Failure::invalid("targets", format!("between 1 and {MAX_TARGETS} processes")));
         }
-        if self.waits.len() >= MAX_WAITS {
+        if self.waits.open.len() >= MAX_WAITS {
             let message = format!("there are {MAX_WAITS} waits already, the most there may be");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
@@ -85,7 +136,7 @@ impl Engine {
         }
         let mut targets: Vec<RunKey> = Vec::new();
         for target in &request.targets {
-            let process = self.find(caller, target, Verb::Read)?;
+            let process = self.grants.find(caller, target, Verb::Read, &self.ctx)?;
             let needs_agent = matches!(request.until, Until::State(_) | Until::Turn(_));
             if needs_agent && process.agent.is_none() {
                 return Err(Failure::invalid("state", "only agents have a state")
@@ -102,69 +153,15 @@ impl Engine {
                 targets.push(run);
             }
         }
-        self.check_own(caller, &targets, &request.until)?;
-        Ok(targets)
-    }
-
-    /// Whether a process may begin one more wait: one that asks without end must not take what others may wait with.
-    fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
-        if self.waits.values().filter(|wait| wait.waiter.is_some()).count() >= MAX_WAITS_OF_PROCESSES {
-            let message =
-                format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, the most they may have");
-            return Err(Failure::new(ErrorCode::Limit, message).hint("try again when some have ended"));
-        }
-        let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
-        if self.waits.values().filter(is_its).count() < MAX_WAITS_EACH {
-            return Ok(());
-        }
-        let message = format!("this process has {MAX_WAITS_EACH} unanswered waits, the most one may have");
-        Err(Failure::new(ErrorCode::Limit, message)
-            .hint("name several processes in one wait, or end one of these first"))
-    }
-
-    /// A timer and an answer are waited for by whom they are meant for, or by a person.
-    fn check_own(&self, caller: Caller, targets: &[RunKey], until: &Until) -> Result<(), Failure> {
-        let (field, is_its) = match until {
+        let is_its = match &request.until {
             Until::Timer(number) => {
-                let timer = self.timers.get(*number);
-                ("timer", timer.is_some_and(|timer| targets == [timer.owner_run()]))
+                self.timers.get(*number).is_some_and(|timer| targets == [timer.owner_run()])
             }
-            Until::Item(item) => ("item", self.is_asked_by(*item, targets)),
-            Until::Pattern(_)
-            | Until::State(_)
-            | Until::Turn(_)
-            | Until::Exit(_)
-            | Until::Silence(_)
-            | Until::Ready(_) => return Ok(()),
+            Until::Item(item) => self.inbox.is_asked_by(*item, &targets, &self.ctx),
+            _ => true,
         };
-        let is_own = |run: RunKey| targets == [run];
-        match caller {
-            Caller::Process(run) if !is_own(run) => {
-                Err(Failure::invalid("targets", format!("a process waits for a {field} of its own only")))
-            }
-            _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
-            Caller::Human | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),
-        }
-    }
-
-    /// Whether these are the one run that asked this, as far as anybody remembers.
-    fn is_asked_by(&self, item: u64, targets: &[RunKey]) -> bool {
-        let [run] = targets else { return false };
-        let open = self.items.get(&item).map(|item| item.asker() == Some(*run));
-        open.unwrap_or(item >= 1 && item < self.counters.next_item)
-    }
-
-    /// Whether a process may wait for these without closing a circle. For itself it may wait as long as what it waits
-    /// for can come while it does.
-    fn check_waiter(&self, waiter: ProcessId, targets: &[RunKey], until: &Until) -> Result<(), Failure> {
-        let may_be_own = match until {
-            Until::Timer(_) | Until::Item(_) => return Ok(()),
-            Until::Pattern(_) | Until::Silence(_) | Until::Ready(_) => true,
-            Until::State(_) | Until::Turn(_) | Until::Exit(_) => false,
-        };
-        let targets = targets.iter().map(|run| run.process);
-        let targets: Vec<ProcessId> = targets.filter(|id| !may_be_own || *id != waiter).collect();
-        self.check_circle(waiter, &targets)
+        check_own(caller, &targets, &request.until, is_its)?;
+        Ok(targets)
     }
 }
 
@@ -172,4 +169,25 @@ impl Engine {
 fn cannot_tell(process: &Process) -> Failure {
     Failure::invalid("ready", format!("{} was started without a way to tell that it is ready", process.name))
         .hint("spawn it with ready, or wait for --pattern")
+}
+
+/// A timer and an answer are waited for by the run they are meant for, or by a person.
+fn check_own(caller: Caller, targets: &[RunKey], until: &Until, is_its: bool) -> Result<(), Failure> {
+    let field = match until {
+        Until::Timer(_) => "timer",
+        Until::Item(_) => "item",
+        Until::Pattern(_)
+        | Until::State(_)
+        | Until::Turn(_)
+        | Until::Exit(_)
+        | Until::Silence(_)
+        | Until::Ready(_) => return Ok(()),
+    };
+    match caller {
+        Caller::Process(run) if targets != [run] => {
+            Err(Failure::invalid("targets", format!("a process waits for a {field} of its own only")))
+        }
+        _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
+        Caller::Human | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),
+    }
 }

@@ -4,20 +4,21 @@ use proto::crew::{Identity, Project};
 use proto::{Failure, Reply};
 
 use super::CommandResult;
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::{CallerStanding, CommandAnswer};
 use crate::input::Caller;
-use crate::registry::denied;
+use crate::rights::grants::Grants;
+use crate::rights::registry::denied;
 
-impl Engine {
-    pub(super) fn who_am_i(&mut self, caller: Caller) -> CommandResult {
-        let identity = self.identity(caller)?;
+impl Context {
+    pub(crate) fn who_am_i(&self, caller: Caller, grants: &Grants) -> CommandResult {
+        let identity = self.identity(caller, grants)?;
         Ok(Some(CommandAnswer::Reply(Reply::Identity(Box::new(identity)))))
     }
 
     /// Who asks, and how its process finds programs.
-    pub(super) fn standing(&mut self, caller: Caller) -> CommandResult {
-        let identity = self.identity(caller)?;
+    pub(crate) fn standing(&self, caller: Caller, grants: &Grants) -> CommandResult {
+        let identity = self.identity(caller, grants)?;
         let process = match caller {
             Caller::Process(run) => self.processes.get(&run.process),
             Caller::Human | Caller::Via(_) | Caller::Nobody => None,
@@ -28,12 +29,12 @@ impl Engine {
         Ok(Some(CommandAnswer::Standing(Box::new(standing))))
     }
 
-    fn identity(&self, caller: Caller) -> Result<Identity, Failure> {
+    pub(crate) fn identity(&self, caller: Caller, grants: &Grants) -> Result<Identity, Failure> {
         Ok(match caller {
             Caller::Nobody => return Err(denied(caller, "who_am_i")),
             Caller::Human | Caller::Via(_) => Identity {
                 caller: "human".to_owned(),
-                via: self.via.clone(),
+                via: self.out.via.clone(),
                 acts_for_person: false,
                 process: None,
                 nonce: None,
@@ -49,12 +50,12 @@ impl Engine {
                 Identity {
                     caller: run.process.to_string(),
                     via: None,
-                    acts_for_person: self.acts_for_person(run.process),
+                    acts_for_person: grants.acts_for_person(run.process, self),
                     process: Some(Box::new(process.view())),
                     nonce: nonce.filter(|nonce| !nonce.is_empty()),
                     project: process.spec.project.clone(),
-                    budget: self.tightest(run.process),
-                    grants: self.grants_seen_by(caller),
+                    budget: self.processes.tightest(run.process, &self.config, &self.out),
+                    grants: grants.grants_seen_by(caller, self),
                 }
             }
         })

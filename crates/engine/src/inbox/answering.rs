@@ -8,8 +8,9 @@ use proto::reply::Done;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::no_longer_open;
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect, Guard, Keystrokes};
+use crate::inbox::Inbox;
 use crate::input::{JobId, Ticket, TypingOutcome};
 
 /// How long a dialog may stay on the screen after it was answered, each time.
@@ -38,11 +39,17 @@ pub(crate) struct Answering {
     pub(crate) until: u64,
 }
 
-impl Engine {
+impl Inbox {
     /// What became of the keys of an answer; whether they were one's.
-    pub(crate) fn answer_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent_mut(id) else { return false };
+    pub(crate) fn answer_typed(
+        &mut self,
+        id: ProcessId,
+        job: JobId,
+        outcome: TypingOutcome,
+        ctx: &mut Context,
+    ) -> bool {
+        let now = ctx.out.now.uptime_ms;
+        let Some(agent) = ctx.processes.agent_mut(id) else { return false };
         let Some(answering) = agent.live.dialogs.answering.as_mut().filter(|answering| answering.job == job)
         else {
             return false;
@@ -51,7 +58,7 @@ impl Engine {
             TypingOutcome::Done => {
                 answering.is_typed = true;
                 answering.until = now + ANSWERED_MS;
-                self.finish_answering(id);
+                self.finish_answering(id, ctx);
                 return true;
             }
             TypingOutcome::Stale
@@ -69,15 +76,15 @@ impl Engine {
         };
         let answering = agent.live.dialogs.answering.take();
         if let Some(answering) = answering {
-            self.reply(answering.ticket, Err(failure));
+            ctx.out.reply(answering.ticket, Err(failure));
         }
         true
     }
 
     /// An answer has worked when its dialog is gone.
-    pub(super) fn finish_answering(&mut self, id: ProcessId) {
-        let now = self.now.uptime_ms;
-        let Some(agent) = self.agent_mut(id) else { return };
+    pub(crate) fn finish_answering(&mut self, id: ProcessId, ctx: &mut Context) {
+        let now = ctx.out.now.uptime_ms;
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
         let open = agent.live.evidence.table.get(Source::Dialog).and_then(|slot| slot.digest());
         let digest = agent.blocking_digest();
         let is_gone = |answering: &Answering| {
@@ -94,20 +101,20 @@ impl Engine {
         }
         if let Some(answering) = agent.live.dialogs.answering.take() {
             agent.live.dialogs.answered_until = Some(now + HUSH_MS);
-            self.close_item(answering.item);
-            self.reply(answering.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
+            self.close_item(answering.item, ctx);
+            ctx.out.reply(answering.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }
 
     /// An answer that did not work in time: its keys once more while the same dialog is open, then the truth.
-    pub(crate) fn give_up_answering(&mut self, id: ProcessId, now: u64) {
-        if self.answer_again(id, now) {
+    pub(crate) fn give_up_answering(&self, id: ProcessId, now: u64, ctx: &mut Context) {
+        if self.answer_again(id, now, ctx) {
             return;
         }
-        let Some(agent) = self.agent_mut(id) else { return };
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
         if let Some(answering) = agent.live.dialogs.answering.take_if(|answering| answering.until <= now) {
             let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
-            self.reply(
+            ctx.out.reply(
                 answering.ticket,
                 Err(failure.hint("qd read shows its screen; qd inbox what is open")),
             );
@@ -115,8 +122,8 @@ impl Engine {
     }
 
     /// Types the keys of an answer anew, as the dialog stands now; whether there is something to try.
-    fn answer_again(&mut self, id: ProcessId, now: u64) -> bool {
-        let Some(agent) = self.agent(id) else { return false };
+    pub(crate) fn answer_again(&self, id: ProcessId, now: u64, ctx: &mut Context) -> bool {
+        let Some(agent) = ctx.processes.agent(id) else { return false };
         let is_due =
             |answering: &&Answering| answering.until <= now && answering.is_typed && answering.tries < TRIES;
         let Some(answering) = agent.live.dialogs.answering.as_ref().filter(is_due) else { return false };
@@ -128,23 +135,23 @@ impl Engine {
             same.and_then(|dialog| dialog.options.iter().find(names_it)).map(|option| option.keys.clone());
         let Some(keys) = keys.filter(|keys| !keys.is_empty()) else { return false };
         let guard = answering.guard.clone();
-        let job = self.next_job();
-        let Some(process) = self.processes.get_mut(&id) else { return false };
+        let job = ctx.out.next_job();
+        let Some(process) = ctx.processes.get_mut(&id) else { return false };
         let run = process.key();
         let answering = process.agent.as_deref_mut().and_then(|agent| agent.live.dialogs.answering.as_mut());
         let Some(answering) = answering else { return false };
         (answering.job, answering.is_typed, answering.until) = (job, false, now + TYPED_MS);
         answering.tries += 1;
-        self.effects.push(Effect::Type { run, job, what: Keystrokes::Keys(keys), guard });
+        ctx.out.push(Effect::Type { run, job, what: Keystrokes::Keys(keys), guard });
         true
     }
 
     /// The run of an answer is over.
-    pub(crate) fn abandon_answering(&mut self, id: ProcessId) {
-        let answering = self.agent_mut(id).and_then(|agent| agent.live.dialogs.answering.take());
+    pub(crate) fn abandon_answering(&self, id: ProcessId, ctx: &mut Context) {
+        let answering = ctx.processes.agent_mut(id).and_then(|agent| agent.live.dialogs.answering.take());
         if let Some(answering) = answering {
             let failure = Failure::new(ErrorCode::NotRunning, "the agent ended before the answer reached it");
-            self.reply(answering.ticket, Err(failure));
+            ctx.out.reply(answering.ticket, Err(failure));
         }
     }
 }

@@ -7,24 +7,26 @@ use proto::ProcessId;
 use proto::agent::ItemKind;
 use proto::event::Event;
 
-use super::{About, Item, ItemText, option};
-use crate::Engine;
+use super::{About, Item, ItemText, NewItem, option};
+use crate::context::Context;
+use crate::inbox::Inbox;
 
-impl Engine {
+impl Inbox {
     /// Opens, renews or closes the item, after a launch has said what it lacks.
-    pub(crate) fn sync_shortfalls(&mut self, id: ProcessId) {
-        let Some(agent) = self.agent(id) else { return };
+    pub(crate) fn sync_shortfalls(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent(id) else { return };
         let wanted = Some(agent.shortfalls().join("\n"))
             .filter(|_| !agent.shortfalls().is_empty() && agent.record.dismissed != agent.shortfalls());
         let is_its = |item: &&Item| item.view.id == id && item.about == About::Shortfalls;
         let open = self.items.values().find(is_its).map(|item| item.view.item);
         match (wanted, open) {
             (None, None) => {}
-            (None, Some(item)) => self.close_item(item),
+            (None, Some(item)) => self.close_item(item, ctx),
             (Some(body), None) => {
                 let words = ItemText { title: "its launch lacks something".to_owned(), body };
                 let options = vec![option(1, "dismiss", "Dismiss")];
-                self.open_item(id, ItemKind::Failure, words, options, About::Shortfalls);
+                let (kind, about) = (ItemKind::Failure, About::Shortfalls);
+                self.open_item(id, NewItem { kind, text: words, options, about }, ctx);
             }
             (Some(body), Some(item)) => {
                 let Some(item) = self.items.get_mut(&item).filter(|item| item.view.body != body) else {
@@ -32,16 +34,16 @@ impl Engine {
                 };
                 item.view.body = body;
                 let view = item.view.clone();
-                self.announce(Event::ItemOpened(Box::new(view)));
+                ctx.out.announce(Event::ItemOpened(Box::new(view)));
             }
         }
     }
 
     /// A person has read it.
-    pub(crate) fn dismiss_shortfalls(&mut self, id: ProcessId) {
-        let Some(agent) = self.agent_mut(id) else { return };
+    pub(crate) fn dismiss_shortfalls(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
         agent.record.dismissed = agent.shortfalls().to_vec();
-        self.mark_durable(id);
-        self.sync_shortfalls(id);
+        ctx.out.mark_durable(id);
+        self.sync_shortfalls(id, ctx);
     }
 }

@@ -8,7 +8,7 @@ use proto::agent::{Delivery, MailId};
 use serde::{Deserialize, Serialize};
 
 use super::{MailRecord, MailStage, Mailbox};
-use crate::Engine;
+use crate::context::Context;
 use crate::effect::Effect;
 use crate::record::Record;
 
@@ -36,44 +36,44 @@ impl MailRecord {
     }
 }
 
-impl Engine {
+impl Mailbox {
     /// When something that is sent now and may wait this long is given up: on the wall clock, and on the one that counts.
-    pub(crate) fn expiry(&self, lifetime_ms: u64) -> (u64, Option<Due>) {
-        let due = self.due_in(lifetime_ms);
-        (self.now.wall_ms.saturating_add(lifetime_ms), Some(due))
+    pub(crate) fn expiry(&self, lifetime_ms: u64, ctx: &Context) -> (u64, Option<Due>) {
+        let due = self.due_in(lifetime_ms, ctx);
+        (ctx.out.now.wall_ms.saturating_add(lifetime_ms), Some(due))
     }
 
-    fn due_in(&self, ms: u64) -> Due {
-        Due { at_ms: self.now.uptime_ms.saturating_add(ms), boot: self.config.boot.clone() }
+    pub(crate) fn due_in(&self, ms: u64, ctx: &Context) -> Due {
+        Due { at_ms: ctx.out.now.uptime_ms.saturating_add(ms), boot: ctx.config.boot.clone() }
     }
 
     /// Gives up what has waited too long.
-    pub(super) fn expire_mail(&mut self) {
-        self.find_dues();
-        let now = self.now.uptime_ms;
+    pub(crate) fn expire_mail(&mut self, ctx: &mut Context) {
+        self.find_dues(ctx);
+        let now = ctx.out.now.uptime_ms;
         let is_over =
             |mail: &&MailRecord| mail.may_expire() && mail.due.as_ref().is_none_or(|due| due.at_ms <= now);
         let over: Vec<(MailId, ProcessId)> =
-            self.mail.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
+            self.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
         for (id, to) in over {
-            self.forget_progress_of(to, id);
-            self.set_delivery(id, Delivery::Expired, MailStage::Queued);
+            self.forget_progress_of(to, id, ctx);
+            self.set_delivery(id, Delivery::Expired, MailStage::Queued, ctx);
         }
     }
 
     /// Messages of an earlier boot have what the wall clock leaves them, and never more than they had at first.
-    fn find_dues(&mut self) {
-        let unknown = self.mail.open.values().filter(|mail| mail.due.is_none());
+    pub(crate) fn find_dues(&mut self, ctx: &mut Context) {
+        let unknown = self.open.values().filter(|mail| mail.due.is_none());
         let unknown: Vec<MailId> = unknown.map(|mail| mail.id).collect();
         for id in unknown {
-            let wall_ms = self.now.wall_ms;
-            let Some(mail) = self.mail.open.get(&id) else { continue };
+            let wall_ms = ctx.out.now.wall_ms;
+            let Some(mail) = self.open.get(&id) else { continue };
             let lifetime = mail.expires_at.saturating_sub(mail.at);
-            let due = self.due_in(mail.expires_at.saturating_sub(wall_ms).min(lifetime));
-            let Some(mail) = self.mail.open.get_mut(&id) else { continue };
+            let due = self.due_in(mail.expires_at.saturating_sub(wall_ms).min(lifetime), ctx);
+            let Some(mail) = self.open.get_mut(&id) else { continue };
             mail.due = Some(due);
             let record = mail.clone();
-            self.effects.push(Effect::Record(Record::PutMail(Box::new(record))));
+            ctx.out.push(Effect::Record(Record::PutMail(Box::new(record))));
         }
     }
 }

@@ -1,8 +1,19 @@
 //! One process: what was asked of it (`spec`), its current run (`run_state`), and what outlives a run.
 
+pub(crate) mod activity;
+pub(crate) mod adoption;
+pub(crate) mod backoff;
+pub(crate) mod budgets;
 mod ending;
+pub(crate) mod environment;
+pub(crate) mod lifecycle;
 mod run_state;
+pub(crate) mod seen;
 mod spec;
+pub(crate) mod stopping;
+pub(crate) mod subtree;
+mod table;
+pub(crate) mod viewers;
 
 use proto::process::LogSpan;
 use proto::reply::Spawned;
@@ -13,14 +24,15 @@ pub(crate) use ending::{Ending, NOT_YET, StopSignal, Then};
 pub use run_state::RunRecord;
 pub(crate) use run_state::{RunState, Viewer};
 pub use spec::{Environment, Spec};
+pub(crate) use table::Processes;
 
 use crate::agent::Agent;
-use crate::backoff::Backoff;
 use crate::effect::FormerRun;
 use crate::input::{Caller, Moment, RunKey, Ticket};
+use crate::process::backoff::Backoff;
+use crate::process::seen::Seen;
+use crate::process::stopping::sweep_due;
 use crate::record::{Approval, ProcessRecord};
-use crate::seen::Seen;
-use crate::stopping::sweep_due;
 
 /// What whoever starts a process is told that has no environment of a person or a parent.
 const DAEMONS_ENV: &str = "nobody has the environment it was first started with any more, so it got only the harmless part \

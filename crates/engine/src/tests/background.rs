@@ -86,9 +86,9 @@ fn h6_a_child_that_does_not_go_when_asked_is_killed_and_a_silent_holder_swept() 
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.ask(keep(run));
-    stage.pass(u64::from(stage.engine.config.grace_ms));
+    stage.pass(u64::from(stage.engine.ctx.config.grace_ms));
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child"]);
-    stage.pass(stage.engine.config.sweep_after_ms);
+    stage.pass(stage.engine.ctx.config.sweep_after_ms);
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child", "sweep"]);
     stage.fact(run, RunFact::Lost { final_offset: 3 });
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));

@@ -245,7 +245,7 @@ fn a_leave_of_an_older_record_knows_no_content_and_is_asked_about_again() {
     let old: Approval = serde_json::from_str(r#"{"digest":"aa","once":true}"#).unwrap();
     assert_eq!((old.content.as_str(), old.frame.as_str(), &old.listed), ("", "", &None));
     let (mut stage, lead, child) = pair(false);
-    stage.engine.processes.get_mut(&child.process).unwrap().launch.approval = Some(old);
+    stage.engine.ctx.processes.get_mut(&child.process).unwrap().launch.approval = Some(old);
     again(&mut stage, Caller::Process(lead), child);
     assert_eq!(content(&stage), Some(String::new()), "nothing on a disk is that");
 }

@@ -4,8 +4,8 @@ use proto::ProcessId;
 use proto::agent::{Delivery, MailId};
 
 use super::random_tree::Dice;
+use crate::mail::format::{MARK, write};
 use crate::mail::{MailRecord, MailStage, Sender, SenderRelation};
-use crate::mail_format::{MARK, write};
 
 const NONCE: &str = "5eed5eed";
 /// Everything that begins a new line somewhere.

@@ -223,8 +223,8 @@ fn f4_a_key_is_known_also_when_nothing_more_may_be_asked_and_old_keys_are_let_go
         answer(&mut crew, Caller::Human, first + number, "yes");
         asked(&mut crew, boss, keyed("again?", &format!("n{number}")));
     }
-    assert_eq!(crew.stage.engine.asked.len(), 100);
-    assert!(!crew.stage.engine.asked.contains_key(&(boss, "k0".to_owned())));
+    assert_eq!(crew.stage.engine.inbox.asked.len(), 100);
+    assert!(!crew.stage.engine.inbox.asked.contains_key(&(boss, "k0".to_owned())));
 }
 
 #[test]

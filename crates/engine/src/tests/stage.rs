@@ -62,7 +62,7 @@ impl Stage {
         let command = match &input {
             Input::Command { command, ticket, .. } if command.entrusts() => {
                 // The state of many processes is too long to be compared every time.
-                let is_compared = self.engine.processes.len() <= 2 || ticket.0.is_multiple_of(8);
+                let is_compared = self.engine.ctx.processes.len() <= 2 || ticket.0.is_multiple_of(8);
                 is_compared.then(|| format!("{command:?}"))
             }
             _ => None,

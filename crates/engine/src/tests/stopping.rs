@@ -109,7 +109,7 @@ fn m3c_the_next_daemon_goes_on_with_the_rest_of_the_grace_and_with_what_was_to_f
     let web = stage.spawn(command("web"));
     stage.ask(close_with(web, Stop { signal: Some(2), grace_ms: Some(60_000) }));
     stage.pass(20_000);
-    let record = Box::new(stage.engine.processes[&web.process].record());
+    let record = Box::new(stage.engine.ctx.processes[&web.process].record());
     let mut later = stage.reborn();
     later.now = stage.now + 1_000;
     assert_eq!(later.view(web.process).map(|view| view.status), Some(Status::Stopping));
@@ -128,7 +128,7 @@ fn m3c_an_end_that_was_over_before_the_next_daemon_came_is_finished_by_it() {
     let mut stage = Stage::new();
     let web = stage.spawn(command("web"));
     stage.ask(close(web));
-    let record = Box::new(stage.engine.processes[&web.process].record());
+    let record = Box::new(stage.engine.ctx.processes[&web.process].record());
     let mut later = stage.reborn();
     later.now = stage.now + 60_000;
     later.input(Input::Adopted { record, pid: 100, exit: Some((ChildExit::Code(0), 5)) });

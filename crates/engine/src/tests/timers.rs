@@ -42,7 +42,7 @@ fn a_delay_fires_at_its_time_and_tells_its_owner_under_its_label() {
     assert!(crew.letters_to(boss).is_empty());
     crew.pass(1);
     let mail_format = crew.letters_to(boss);
-    let nonce = &crew.stage.engine.agent(boss.process).unwrap().record.nonce;
+    let nonce = &crew.stage.engine.ctx.processes.agent(boss.process).unwrap().record.nonce;
     assert_eq!(mail_format, [format!("[timer:build check {nonce}]\n│ look at\n│ the build")]);
     assert_eq!(crew.status(timer.timer), Some(TimerStatus::Fired));
     crew.pass(WEEK);
@@ -554,7 +554,7 @@ fn what_is_due_waits_until_its_owner_is_adopted() {
     let now = crew.stage.now + 2 * MINUTE;
     crew.stage = super::stage::Stage::with(engine);
     crew.stage.now = now;
-    assert_eq!(crew.stage.engine.timer_deadline(), None);
+    assert_eq!(crew.stage.engine.timers.timer_deadline(&crew.stage.engine.ctx), None);
     crew.input(crate::Input::DeadlinePassed);
     assert_eq!(crew.status(timer), Some(TimerStatus::Armed));
     crew.input(crate::Input::Adopted { record: Box::new(record), pid: 1, exit: None });

@@ -190,7 +190,7 @@ fn a_child_that_a_killed_daemon_did_not_take_along_is_ended_when_it_is_found() {
     let mut stage = Stage::new();
     let root = stage.spawn(command("root"));
     let child = stage.spawn_as(Caller::Process(root), command("child"));
-    let record = Box::new(stage.engine.processes[&child.process].record());
+    let record = Box::new(stage.engine.ctx.processes[&child.process].record());
     // The end of the parent was written down; the order to end its child was not carried out.
     stage.exit(root, 0);
     let mut later = stage.reborn();

@@ -7,12 +7,13 @@ use proto::crew::TimerKind;
 use proto::{AgentState, Exit, Status};
 
 use super::{TimerRecord, Watched};
-use crate::Engine;
 use crate::agent::Agent;
-use crate::delivery::Phase;
+use crate::context::Context;
 use crate::effect::Effect;
+use crate::mail::delivery::Phase;
 use crate::process::Process;
 use crate::record::Record;
+use crate::timers::Timers;
 
 /// A process that is no agent rests when it has printed nothing for this long.
 const QUIET_MS: u64 = 3_000;
@@ -114,13 +115,13 @@ pub(crate) fn exit_words(exit: &Exit) -> String {
     }
 }
 
-impl Engine {
+impl Timers {
     /// Takes note of what those that a timer watches have done: who moved, who ended, who is gone.
-    pub(super) fn note_watched(&mut self, number: u64) {
-        let now = self.now.uptime_ms;
-        let Some(timer) = self.timers.open.get_mut(&number) else { return };
+    pub(crate) fn note_watched(&mut self, number: u64, ctx: &mut Context) {
+        let now = ctx.out.now.uptime_ms;
+        let Some(timer) = self.open.get_mut(&number) else { return };
         let (before, kind) = (timer.watches.clone(), timer.kind);
-        let processes = &self.processes;
+        let processes = &ctx.processes;
         timer.watches.retain_mut(|watched| match processes.get(&watched.id) {
             // A natural end is a rest, also when its entry goes; a close is none.
             None => watched.ended.is_some(),
@@ -134,14 +135,14 @@ impl Engine {
         });
         if timer.watches != before {
             let record = timer.clone();
-            self.effects.push(Effect::Record(Record::PutTimer(Box::new(record))));
+            ctx.out.push(Effect::Record(Record::PutTimer(Box::new(record))));
         }
     }
 
     /// Why an idle timer fires, if it does.
-    pub(super) fn come_to_rest(&self, timer: &TimerRecord) -> Option<String> {
-        let now = self.now.uptime_ms;
-        let process = |watched: &Watched| self.processes.get(&watched.id);
+    pub(crate) fn come_to_rest(&self, timer: &TimerRecord, ctx: &Context) -> Option<String> {
+        let now = ctx.out.now.uptime_ms;
+        let process = |watched: &Watched| ctx.processes.get(&watched.id);
         match timer.kind {
             TimerKind::Delay => None,
             TimerKind::IdleAny => {
@@ -159,10 +160,10 @@ impl Engine {
     }
 
     /// One line for each process that a timer watches.
-    pub(super) fn rest_report(&self, timer: &TimerRecord) -> Vec<String> {
-        let now = self.now.uptime_ms;
+    pub(crate) fn rest_report(&self, timer: &TimerRecord, ctx: &Context) -> Vec<String> {
+        let now = ctx.out.now.uptime_ms;
         let line = |watched: &Watched| {
-            let process = self.processes.get(&watched.id);
+            let process = ctx.processes.get(&watched.id);
             let name = process.map_or(&watched.name, |process| &process.name);
             let words = process.map(|process| state_words(process, now)).or_else(|| watched.ended.clone());
             format!("{name}: {}", words.unwrap_or_else(|| "closed".to_owned()))
@@ -171,9 +172,9 @@ impl Engine {
     }
 
     /// When a watched process that is no agent will have been quiet for long enough.
-    pub(super) fn quiet_deadline(&self, timer: &TimerRecord, now: u64) -> Option<u64> {
+    pub(crate) fn quiet_deadline(&self, timer: &TimerRecord, now: u64, ctx: &Context) -> Option<u64> {
         let prints = |process: &&Process| process.agent.is_none() && process.run.status == Status::Running;
-        let watched = timer.watches.iter().filter_map(|watched| self.processes.get(&watched.id));
+        let watched = timer.watches.iter().filter_map(|watched| ctx.processes.get(&watched.id));
         watched.filter(prints).map(quiet_at).filter(|at| *at > now).min()
     }
 }

@@ -8,69 +8,85 @@ use proto::request::Until;
 use proto::{ErrorCode, Failure};
 
 use super::satisfied;
-use crate::Engine;
-use crate::input::{RunKey, WaitId};
-use crate::questions::before_answer;
+use crate::context::Context;
+use crate::inbox::Inbox;
+use crate::inbox::questions::before_answer;
+use crate::input::WaitId;
+use crate::mail::Mailbox;
 use crate::timers::TimerRecord;
+use crate::timers::Timers;
+use crate::waits::Waits;
 
 /// What becomes of a message whose text was given to a wait instead.
 const SAID_TO_WAIT: &str = "a wait was answered with it";
 
-impl Engine {
+impl Waits {
     /// Whether somebody waits for this timer right now.
     pub(crate) fn is_timer_awaited(&self, timer: u64) -> bool {
-        self.waits.values().any(|wait| wait.until == Until::Timer(timer))
-    }
-
-    /// A timer is over.
-    pub(crate) fn waits_see_timer(&mut self, timer: u64) {
-        for id in self.waits_until(&Until::Timer(timer)) {
-            self.note_own(id);
-            self.finish_wait(id);
-        }
+        self.open.values().any(|wait| wait.until == Until::Timer(timer))
     }
 
     /// A question was answered; whether somebody waited for that.
-    pub(crate) fn waits_see_answer(&mut self, item: u64, answer: &str) -> bool {
+    pub(crate) fn see_answer(&mut self, item: u64, answer: &str, inbox: &Inbox, ctx: &mut Context) -> bool {
         let waits = self.waits_until(&Until::Item(item));
         for id in &waits {
-            self.satisfy_own(*id, answer.to_owned());
-            self.finish_wait(*id);
+            self.satisfy_own(*id, answer.to_owned(), ctx);
+            self.finish_wait(*id, inbox, ctx);
         }
         !waits.is_empty()
     }
 
     /// An item is closed without an answer for those who wait for one. A run that is over is told that it is.
-    pub(crate) fn waits_see_item_closed(&mut self, item: u64) {
+    pub(crate) fn see_item_closed(&mut self, item: u64, ctx: &mut Context) {
         for id in self.waits_until(&Until::Item(item)) {
-            let target = self.waits.get(&id).and_then(|wait| wait.targets.first()).copied();
-            if target.is_some_and(|run| self.is_run_live(run)) {
-                self.fail_wait(id, no_longer_asked(item));
+            let target = self.open.get(&id).and_then(|wait| wait.targets.first()).copied();
+            if target.is_some_and(|run| ctx.processes.is_run_live(run)) {
+                self.fail_wait(id, no_longer_asked(item), ctx);
             }
         }
     }
 
-    fn waits_until(&self, until: &Until) -> Vec<WaitId> {
-        self.waits.iter().filter(|(_, wait)| wait.until == *until).map(|(id, _)| *id).collect()
+    pub(crate) fn waits_until(&self, until: &Until) -> Vec<WaitId> {
+        self.open.iter().filter(|(_, wait)| wait.until == *until).map(|(id, _)| *id).collect()
     }
 
+    pub(crate) fn satisfy_own(&mut self, id: WaitId, text: String, ctx: &Context) {
+        let Some(target) = self.open.get(&id).and_then(|wait| wait.targets.first()).copied() else {
+            return;
+        };
+        let Some(process) = ctx.processes.get(&target.process) else { return };
+        let found = satisfied(process, Some(text));
+        if let Some(wait) = self.open.get_mut(&id) {
+            wait.satisfied.insert(target.process, found);
+        }
+    }
+}
+
+impl Waits {
     /// Looks whether what a process waits for of its own, a timer or an answer, has come or never will. What was put
     /// into its mail meanwhile is taken back: the wait says it.
-    pub(super) fn note_own(&mut self, id: WaitId) {
+    pub(crate) fn note_own(
+        &mut self,
+        id: WaitId,
+        inbox: &Inbox,
+        mail: &mut Mailbox,
+        timers: &Timers,
+        ctx: &mut Context,
+    ) {
         let Some((until, target)) =
-            self.waits.get(&id).and_then(|wait| Some((wait.until.clone(), *wait.targets.first()?)))
+            self.open.get(&id).and_then(|wait| Some((wait.until.clone(), *wait.targets.first()?)))
         else {
             return;
         };
         match until {
-            Until::Timer(number) => self.note_timer(id, target, number),
-            Until::Item(item) if !self.items.contains_key(&item) => {
-                match self.retract(target, &answer_key(item), SAID_TO_WAIT) {
+            Until::Timer(number) => self.note_timer(id, number, mail, timers, ctx),
+            Until::Item(item) if !inbox.items.contains_key(&item) => {
+                match mail.retract(target, &answer_key(item), SAID_TO_WAIT, ctx) {
                     Some(text) => {
                         let answer = text.strip_prefix(&before_answer(item)).unwrap_or(&text);
-                        self.satisfy_own(id, answer.to_owned());
+                        self.satisfy_own(id, answer.to_owned(), ctx);
                     }
-                    None => self.fail_wait(id, no_longer_asked(item)),
+                    None => self.fail_wait(id, no_longer_asked(item), ctx),
                 }
             }
             Until::Item(_)
@@ -83,29 +99,44 @@ impl Engine {
         }
     }
 
-    fn note_timer(&mut self, id: WaitId, owner: RunKey, number: u64) {
-        let Some(timer) = self.timers.get(number) else { return };
+    pub(crate) fn note_timer(
+        &mut self,
+        id: WaitId,
+        number: u64,
+        mail: &mut Mailbox,
+        timers: &Timers,
+        ctx: &mut Context,
+    ) {
+        let target = self.open.get(&id).and_then(|wait| wait.targets.first()).copied();
+        let Some(owner) = target else { return };
+        let Some(timer) = timers.get(number) else { return };
         let (status, text) = (timer.status, timer.message());
         match status {
             TimerStatus::Armed | TimerStatus::Paused => {}
             TimerStatus::Fired => {
-                let _taken_back = self.retract(owner, &TimerRecord::mail_key(number), SAID_TO_WAIT);
-                self.satisfy_own(id, text);
+                let _taken_back = mail.retract(owner, &TimerRecord::mail_key(number), SAID_TO_WAIT, ctx);
+                self.satisfy_own(id, text, ctx);
             }
             TimerStatus::Cancelled => {
                 let why = timer.outcome.clone().unwrap_or_default();
                 let message = format!("timer {number} was cancelled: {why}");
-                self.fail_wait(id, Failure::new(ErrorCode::Conflict, message).hint("set another"));
+                self.fail_wait(id, Failure::new(ErrorCode::Conflict, message).hint("set another"), ctx);
             }
         }
     }
 
-    fn satisfy_own(&mut self, id: WaitId, text: String) {
-        let Some(target) = self.waits.get(&id).and_then(|wait| wait.targets.first()).copied() else { return };
-        let Some(process) = self.processes.get(&target.process) else { return };
-        let found = satisfied(process, Some(text));
-        if let Some(wait) = self.waits.get_mut(&id) {
-            wait.satisfied.insert(target.process, found);
+    /// A timer is over.
+    pub(crate) fn see_timer(
+        &mut self,
+        timer: u64,
+        inbox: &Inbox,
+        mail: &mut Mailbox,
+        timers: &Timers,
+        ctx: &mut Context,
+    ) {
+        for id in self.waits_until(&Until::Timer(timer)) {
+            self.note_own(id, inbox, mail, timers, ctx);
+            self.finish_wait(id, inbox, ctx);
         }
     }
 }

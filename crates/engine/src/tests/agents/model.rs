@@ -341,8 +341,8 @@ impl Model {
 
     /// Nothing is on its way: what stands in the composer stays there until a person takes it out.
     fn is_resting(&self) -> bool {
-        let agent = self.scene.stage.engine.agent(self.scene.id()).expect("an agent");
-        agent.live.progress.phase == crate::delivery::Phase::Resting
+        let agent = self.scene.stage.engine.ctx.processes.agent(self.scene.id()).expect("an agent");
+        agent.live.progress.phase == crate::mail::delivery::Phase::Resting
     }
 
     fn person_touches(&mut self) {

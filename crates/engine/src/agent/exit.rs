@@ -1,0 +1,147 @@
+//! What the end of a run or of an entry means for an agent beyond its state.
+//!
+//! Owns failures that a person should know and what happens to mail, items and callers of an entry that goes.
+
+use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
+
+use crate::Engine;
+use crate::agent::Agent;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::inbox::Inbox;
+use crate::inbox::option;
+use crate::input::{JobId, RunKey, TypingOutcome};
+use crate::process::Process;
+
+/// A resumed run that ends this soon was refused by its vendor.
+const REFUSED_MS: u64 = 3_000;
+
+impl Context {
+    pub(crate) fn read_last_lines(&mut self, id: ProcessId) {
+        if let Some(run) = self.processes.get(&id).map(Process::key) {
+            self.out.push(Effect::ReadLastLines { run });
+        }
+    }
+}
+
+impl Inbox {
+    /// Nobody asked for the end.
+    pub(crate) fn agent_ended_by_itself(&mut self, id: ProcessId, exit: Exit, ctx: &mut Context) {
+        let now = ctx.out.now.uptime_ms;
+        let Some(agent) = ctx.processes.agent(id).filter(|_| exit.code != Some(0)) else { return };
+        let how = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("it exited with code {code}"),
+            (None, Some(signal)) => format!("signal {signal} ended it"),
+            (None, None) => "it was lost".to_owned(),
+        };
+        let is_early = !agent.live.startup.has_rested;
+        let is_quick = now.saturating_sub(agent.live.startup.began) <= REFUSED_MS && is_early;
+        let lacking = lacking(agent);
+        match agent.record.resumed.clone().filter(|_| is_quick) {
+            Some(session) => {
+                let body = format!(
+                    "{how}; session {session} could not be continued: qd restart begins a new one{lacking}"
+                );
+                self.fail_agent(id, "resume refused", &body, ctx);
+            }
+            None if is_early => {
+                self.fail_agent(id, "it ended before it took a prompt", &format!("{how}{lacking}"), ctx);
+            }
+            None => self.fail_agent(id, "it ended badly", &how, ctx),
+        }
+        ctx.read_last_lines(id);
+    }
+
+    /// Nobody ended it and nothing of it is left, as after a restart of the machine.
+    pub(crate) fn agent_lost(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some((process, agent)) = ctx.processes.get(&id).and_then(|it| Some((it, it.agent.as_deref()?)))
+        else {
+            return;
+        };
+        let name = process.name.clone();
+        let has_session = agent.record.session.is_some() || agent.record.past_session.is_some();
+        let gone = "its program and its holder are gone, as after a restart of the machine";
+        let (next, options) = if has_session {
+            let next =
+                format!("qd resume {name} continues its session, qd resume --all continues all such agents");
+            (next, vec![option(1, "resume", "Resume its session"), option(2, "dismiss", "Dismiss")])
+        } else {
+            let next = format!("no session of it is known: qd restart {name} begins a new one");
+            (next, vec![option(1, "dismiss", "Dismiss")])
+        };
+        self.open_failure(id, "it was lost", &format!("{gone}; {next}"), options, ctx);
+    }
+
+    /// It should take prompts by now.
+    pub(crate) fn pass_start_deadline(&mut self, id: ProcessId, now: u64, ctx: &mut Context) {
+        let Some(process) = ctx.processes.get_mut(&id) else { return };
+        let name = process.name.clone();
+        let Some(agent) = process.agent.as_deref_mut() else { return };
+        if agent.live.startup.late_at.take_if(|at| *at <= now).is_none()
+            || agent.state() != AgentState::Starting
+        {
+            return;
+        }
+        agent.live.startup.is_late = true;
+        let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
+        let body = format!("it takes no prompts after {patience} s: qd attach {name} shows its screen");
+        self.fail_agent(id, "it is still starting", &body, ctx);
+        ctx.read_last_lines(id);
+    }
+
+    /// It is no longer starting: nobody needs to look after that.
+    pub(crate) fn start_seen(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
+        agent.live.startup.late_at = None;
+        if std::mem::take(&mut agent.live.startup.is_late) {
+            self.clear_failure(id, ctx);
+        }
+    }
+
+    /// A later run could not be started.
+    pub(crate) fn start_failure_shown(&mut self, id: ProcessId, failure: &Failure, ctx: &mut Context) {
+        if ctx.processes.agent(id).is_some() {
+            self.fail_agent(id, "it could not be started", &failure.message, ctx);
+        }
+    }
+}
+
+impl Engine {
+    /// What became of guarded typing, whoever ordered it.
+    pub(crate) fn typing_done(&mut self, run: RunKey, job: JobId, outcome: TypingOutcome) {
+        let is_known = self.mail.delivery_typed(run.process, job, outcome, &mut self.ctx)
+            || self.ctx.interrupt_typed(run.process, job, outcome);
+        if !is_known {
+            self.inbox.answer_typed(run.process, job, outcome, &mut self.ctx);
+        }
+        self.reevaluate(run.process);
+    }
+
+    /// The entry goes: nothing of it can be delivered, answered or asked for any more.
+    pub(crate) fn forget_agent(&mut self, id: ProcessId) {
+        if self.ctx.processes.agent(id).is_none() {
+            return;
+        }
+        self.inbox.close_items_of(id, &mut self.ctx);
+        self.inbox.clear_failure(id, &mut self.ctx);
+        self.timers.forget_timers_of(id, &mut self.ctx);
+        self.inbox.abandon_answering(id, &mut self.ctx);
+        self.ctx.abandon_interrupt(id);
+        if let Some(agent) = self.ctx.processes.agent_mut(id) {
+            agent.live.evidence.belief.state = AgentState::Exited;
+            agent.live.progress = crate::mail::delivery::Progress::default();
+            let tickets = std::mem::take(&mut agent.result_tickets);
+            for (ticket, turn) in tickets {
+                let failure =
+                    Failure::new(ErrorCode::NotFound, format!("the agent of turn {turn} was closed"));
+                self.ctx.out.reply(ticket, Err(failure));
+            }
+        }
+        self.mail.refuse_mail_to(id, "the agent was closed", &mut self.ctx);
+    }
+}
+
+/// What the launch lacked, as more lines: a program that never took a prompt may have ended by it.
+fn lacking(agent: &Agent) -> String {
+    agent.shortfalls().iter().map(|shortfall| format!("\n{shortfall}")).collect()
+}

@@ -1,0 +1,292 @@
+//! From evidence to a state: who wins, who comes second, and whether the change waits.
+//!
+//! Owns the rules; `docs/design/0006-state.md` has them as a table with the reasons. Refuses memory and clocks: what
+//! was believed before and the moment are arguments, so any judgement can be repeated.
+
+use proto::AgentState;
+use proto::agent::Source;
+
+use crate::agent::evidence::{Slot, Table};
+
+/// For this long after a report changed, a dialog that was there before it may be the one just answered.
+const DIALOG_GRACE_MS: u64 = 300;
+/// A hook older than this marks the past: newer evidence may overrule it.
+const HOOK_FRESH_MS: u64 = 2_000;
+/// How long newer weak evidence must stand before it overrules a hook that is not fresh.
+const HOOK_YIELDS_MS: u64 = 700;
+/// Weak sources that changed this close together were seen at the same instant.
+const INSTANT_MS: u64 = 100;
+/// How long weak sources must agree that a turn is over.
+const REST_AGREED_MS: u64 = 240;
+/// How long they must agree that a program has started: many draw their prompt, restore a session and draw it again,
+/// and what was typed in between is gone.
+const START_AGREED_MS: u64 = 1_000;
+
+/// What is believed, and what is about to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Belief {
+    /// What is believed.
+    pub(crate) state: AgentState,
+    /// What weak sources have begun to say, and since when.
+    pub(crate) pending: Option<(AgentState, u64)>,
+}
+
+impl Default for Belief {
+    fn default() -> Self {
+        Self { state: AgentState::Starting, pending: None }
+    }
+}
+
+/// Why a judgement came out as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Nobody says anything that counts.
+    Nothing,
+    /// The strongest source won.
+    Strongest,
+    /// A request for permission waits in the inbox.
+    Parked,
+    /// A report says that the agent rests, and the last hook that its turn failed.
+    TurnFailed,
+    /// A dialog stands on the screen although a stronger source says something else.
+    DialogStands,
+    /// A hook is not fresh and newer evidence stands against it.
+    HookWorn,
+    /// Seen at the same instant: blocked beats working beats idle.
+    SameInstant,
+    /// The strongest source does not know: what was believed is held.
+    Held,
+    /// A turn is over only when weak sources agree for long enough.
+    NotYet,
+    /// A failed turn stays failed until the next prompt.
+    ErrorStays,
+}
+
+/// What comes of all evidence at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub(crate) belief: Belief,
+    pub(crate) winner: Option<Source>,
+    /// The strongest that says something else.
+    pub(crate) runner_up: Option<Source>,
+    /// The screen shows something that cannot be judged.
+    pub(crate) held: bool,
+    /// The most that any counting source says.
+    pub(crate) background: u32,
+    pub(crate) ruling: Reason,
+    /// When it must be judged again although nothing happens.
+    pub(crate) recheck: Option<u64>,
+}
+
+/// Whether opinions of these states contradict each other.
+pub(crate) fn contradict(one: AgentState, other: AgentState) -> bool {
+    class(one) != class(other)
+}
+
+fn class(state: AgentState) -> u8 {
+    match state {
+        AgentState::Starting => 0,
+        AgentState::Working | AgentState::Thinking => 1,
+        AgentState::Blocked => 2,
+        AgentState::Waiting | AgentState::Idle => 3,
+        AgentState::Error => 4,
+        AgentState::Exited => 5,
+    }
+}
+
+/// Whether no turn is under way and the next one can begin.
+fn is_rest(state: AgentState) -> bool {
+    matches!(state, AgentState::Idle | AgentState::Waiting)
+}
+
+/// Blocked beats working beats idle.
+fn urgency(state: AgentState) -> u8 {
+    match state {
+        AgentState::Blocked => 3,
+        AgentState::Error => 2,
+        AgentState::Working | AgentState::Thinking => 1,
+        AgentState::Starting | AgentState::Waiting | AgentState::Idle | AgentState::Exited => 0,
+    }
+}
+
+/// Strongest first. A screen rule that says blocked saw a dialog it could not read: it ranks as one.
+fn rank(slot: &Slot) -> u8 {
+    match slot.evidence.source {
+        Source::Process => 0,
+        Source::ProgramStatus => 1,
+        Source::Server => 2,
+        Source::StateFile => 3,
+        Source::Dialog => 4,
+        Source::Screen if slot.state() == Some(AgentState::Blocked) => 5,
+        Source::Hook => 6,
+        Source::Title => 7,
+        Source::Progress => 8,
+        Source::Screen => 9,
+        Source::Silence => 10,
+    }
+}
+
+/// Sources that infer instead of being told.
+pub(crate) fn is_weak(source: Source) -> bool {
+    matches!(source, Source::Title | Source::Progress | Source::Screen | Source::Silence)
+}
+
+/// Sources that report the vendor's own state.
+fn is_report(source: Source) -> bool {
+    matches!(source, Source::ProgramStatus | Source::Server | Source::StateFile)
+}
+
+/// Weighs everything that counts now against what was believed before.
+pub(crate) fn weigh(table: &Table, before: Belief, is_parked: bool, now: u64) -> Judgement {
+    let mut counting: Vec<&Slot> = table.slots().filter(|slot| slot.counts(now)).collect();
+    counting.sort_by_key(|slot| rank(slot));
+    let mut choice = choose(&counting, now);
+    if is_parked && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
+        choice = Choice { ruling: Reason::Parked, ..choice };
+    }
+    let candidate = match choice.ruling {
+        Reason::Parked => Some(AgentState::Blocked),
+        _ => choice.winner.and_then(Slot::state),
+    };
+    let (belief, debounced, ripe) = debounce(before, candidate, &choice, now);
+    let shows_unknown =
+        counting.iter().any(|slot| slot.evidence.source == Source::Screen && slot.state().is_none());
+    let is_stranded = counting.is_empty() && belief.state.is_busy();
+    let expiries = counting.iter().filter_map(|slot| slot.expires());
+    Judgement {
+        belief,
+        winner: choice.winner.map(|slot| slot.evidence.source),
+        runner_up: candidate.and_then(|state| runner_up(&counting, state)),
+        held: choice.ruling == Reason::Held || shows_unknown || is_stranded,
+        background: counting.iter().filter_map(|slot| slot.evidence.background).max().unwrap_or(0),
+        ruling: debounced.unwrap_or(choice.ruling),
+        recheck: expiries.chain(choice.recheck).chain(ripe).filter(|at| *at > now).min(),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    winner: Option<&'a Slot>,
+    ruling: Reason,
+    recheck: Option<u64>,
+}
+
+/// Who wins at this instant, before any patience.
+fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
+    let Some(first) = counting.first().copied() else {
+        return Choice { winner: None, ruling: Reason::Nothing, recheck: None };
+    };
+    let Some(state) = first.state() else {
+        return Choice { winner: Some(first), ruling: Reason::Held, recheck: None };
+    };
+    match first.evidence.source {
+        source if is_report(source) => {
+            let choice = dialog_over_report(counting, first, state, now);
+            failure_under_rest(counting, choice).unwrap_or(choice)
+        }
+        Source::Hook => newer_over_hook(counting, first, state, now),
+        source if is_weak(source) => same_instant(counting, first, state),
+        _ => Choice { winner: Some(first), ruling: Reason::Strongest, recheck: None },
+    }
+}
+
+/// A report that says *at rest* does not know how the turn ended, where the vendor has no word for it. The last hook does:
+/// the next prompt would have brought another one.
+fn failure_under_rest<'a>(counting: &[&'a Slot], choice: Choice<'a>) -> Option<Choice<'a>> {
+    let rests = choice.winner.and_then(Slot::state).is_some_and(is_rest);
+    let is_failure =
+        |slot: &&&Slot| slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error);
+    let hook = counting.iter().find(is_failure).filter(|_| rests).copied()?;
+    Some(Choice { winner: Some(hook), ruling: Reason::TurnFailed, ..choice })
+}
+
+/// A program that reports its state may not report every dialog (onboarding comes before its first report), so a dialog
+/// that stands beats a report that says something else. Right after the report changed, the dialog may be the one that
+/// was just answered and not yet painted over.
+fn dialog_over_report<'a>(
+    counting: &[&'a Slot],
+    report: &'a Slot,
+    state: AgentState,
+    now: u64,
+) -> Choice<'a> {
+    let strongest = Choice { winner: Some(report), ruling: Reason::Strongest, recheck: None };
+    let is_dialog = |slot: &&&Slot| matches!(rank(slot), 4 | 5) && slot.state() == Some(AgentState::Blocked);
+    match counting.iter().find(is_dialog).copied() {
+        Some(dialog) if state != AgentState::Blocked && state != AgentState::Exited => {
+            let settled = report.since.saturating_add(DIALOG_GRACE_MS);
+            if dialog.since >= report.since || now >= settled {
+                Choice { winner: Some(dialog), ruling: Reason::DialogStands, recheck: None }
+            } else {
+                Choice { recheck: Some(settled), ..strongest }
+            }
+        }
+        _ => strongest,
+    }
+}
+
+/// A hook marks a moment, and none is fired for an interruption: once it is not fresh, a weaker source that began to
+/// say something else after it, and has stood, wins.
+fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState, now: u64) -> Choice<'a> {
+    let strongest = Choice { winner: Some(hook), ruling: Reason::Strongest, recheck: None };
+    // Only the strongest of the weak sources may: a composer on the screen means nothing while the title shows work.
+    let says_something = |slot: &&&Slot| is_weak(slot.evidence.source) && slot.state().is_some();
+    let is_newer = |slot: &&Slot| {
+        slot.since > hook.at.uptime_ms && slot.state().is_some_and(|other| contradict(other, state))
+    };
+    let Some(newer) = counting.iter().find(says_something).copied().filter(is_newer) else {
+        return strongest;
+    };
+    let worn = (hook.at.uptime_ms + HOOK_FRESH_MS).max(newer.since + HOOK_YIELDS_MS);
+    if now >= worn {
+        Choice { winner: Some(newer), ruling: Reason::HookWorn, recheck: None }
+    } else {
+        Choice { recheck: Some(worn), ..strongest }
+    }
+}
+
+/// Weak sources that changed together: the most urgent of them, the stronger of equals.
+fn same_instant<'a>(counting: &[&'a Slot], first: &'a Slot, state: AgentState) -> Choice<'a> {
+    let mut best = (first, urgency(state));
+    for slot in counting.iter().copied().filter(|slot| slot.since.abs_diff(first.since) <= INSTANT_MS) {
+        if let Some(urgent) = slot.state().map(urgency).filter(|urgent| *urgent > best.1) {
+            best = (slot, urgent);
+        }
+    }
+    let ruling = if std::ptr::eq(best.0, first) { Reason::Strongest } else { Reason::SameInstant };
+    Choice { winner: Some(best.0), ruling, recheck: None }
+}
+
+fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
+    let is_other = |slot: &&&Slot| slot.state().is_some_and(|state| contradict(state, winner));
+    counting.iter().find(is_other).map(|slot| slot.evidence.source)
+}
+
+/// What is believed after some patience: at once into work and dialogs, slowly out of them on weak evidence.
+fn debounce(
+    before: Belief,
+    candidate: Option<AgentState>,
+    choice: &Choice<'_>,
+    now: u64,
+) -> (Belief, Option<Reason>, Option<u64>) {
+    let settled = |state| (Belief { state, pending: None }, None, None);
+    let Some(next) = candidate else { return settled(before.state) };
+    let is_rest = is_rest(next);
+    if is_rest && before.state == AgentState::Error {
+        return (Belief { state: AgentState::Error, pending: None }, Some(Reason::ErrorStays), None);
+    }
+    let is_inferred = choice.winner.is_some_and(|slot| is_weak(slot.evidence.source));
+    let was_otherwise = before.state.is_busy() || before.state == AgentState::Starting;
+    if !(is_rest && is_inferred && was_otherwise && choice.ruling != Reason::HookWorn) {
+        return settled(next);
+    }
+    let begun = before.pending.filter(|(state, _)| *state == next).map_or(now, |(_, begun)| begun);
+    let agreed = if before.state == AgentState::Starting { START_AGREED_MS } else { REST_AGREED_MS };
+    let ripe = begun.saturating_add(agreed);
+    if now >= ripe {
+        return settled(next);
+    }
+    (Belief { state: before.state, pending: Some((next, begun)) }, Some(Reason::NotYet), Some(ripe))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,442 @@
+//! What needs a person: dialogs, requests for permission, questions, failures; opened, answered, closed.
+//!
+//! Owns the items; `answering` the way from a choice to the keys that make it. Refuses answering what is no longer
+//! there: an answer names its dialog, and the daemon checks that it is still the one on the screen.
+
+mod answering;
+mod asked;
+pub(crate) mod questions;
+mod shortfalls;
+
+pub(crate) use answering::{Answering, TYPED_MS};
+pub(crate) use asked::Asked;
+
+use proto::agent::{BlockedKind, Dialog, DialogOption, Expiry, InboxItem, ItemKind, Source};
+use proto::event::Event;
+use proto::request::OnTimeout;
+use proto::{AgentState, ErrorCode, Evidence, Failure, ProcessId};
+
+use crate::context::Context;
+use crate::effect::{CommandAnswer, Effect};
+use crate::input::{HookDecision, RunKey, Ticket};
+use crate::outbox::Outbox;
+use crate::outbox::Signal;
+use crate::process::Processes;
+use crate::record::Record;
+use crate::undo::UndoMap;
+
+/// A person is notified about one process at most this often.
+const NOTIFY_EVERY_MS: u64 = 10_000;
+
+/// What an item stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Whatever blocks the agent, by its digest.
+    Dialog(String),
+    /// A hook that waits for an answer.
+    Permission { ticket: Ticket, until: u64, on_timeout: OnTimeout },
+    /// Something failed; there is nothing to be done but to know it.
+    Failure,
+    /// The launch lacks something.
+    Shortfalls,
+    /// This run asks the person something, or wants them to look.
+    Question(RunKey),
+    /// This run wants to start something that nobody allowed yet.
+    Trust { asker: RunKey, digest: String },
+}
+
+/// What a person reads of an item: one line, and the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ItemText {
+    pub(crate) title: String,
+    pub(crate) body: String,
+}
+
+/// An item that is to be opened.
+#[derive(Clone, Debug)]
+pub(crate) struct NewItem {
+    pub(crate) kind: ItemKind,
+    pub(crate) text: ItemText,
+    pub(crate) options: Vec<DialogOption>,
+    pub(crate) about: About,
+}
+
+/// One open item.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) view: InboxItem,
+    pub(crate) about: About,
+}
+
+/// Everything that waits for a person.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// The open items.
+    pub(crate) items: UndoMap<u64, Item>,
+    /// The items that runs asked for under keys of their own.
+    pub(crate) asked: UndoMap<(RunKey, String), u64>,
+}
+
+impl Inbox {
+    /// The questions of a run that are open: each item and its digest.
+    pub(crate) fn trust_items(&self, of: RunKey) -> impl Iterator<Item = (u64, &str)> {
+        self.items.values().filter_map(move |Item { view, about }| {
+            let About::Trust { asker, digest } = about else { return None };
+            (*asker == of).then_some((view.item, digest.as_str()))
+        })
+    }
+
+    /// The open question of a run about this digest.
+    pub(crate) fn trust_item(&self, asker: RunKey, digest: &str) -> Option<u64> {
+        self.trust_items(asker).find(|(_, asked)| *asked == digest).map(|(item, _)| item)
+    }
+}
+
+impl Item {
+    /// The run that asked a person; only people answer it.
+    pub(crate) fn asker(&self) -> Option<RunKey> {
+        match &self.about {
+            About::Question(asker) | About::Trust { asker, .. } => Some(*asker),
+            About::Dialog(_) | About::Permission { .. } | About::Failure | About::Shortfalls => None,
+        }
+    }
+}
+
+impl Processes {
+    /// Tells a person who is not looking.
+    pub(crate) fn notify(&mut self, id: ProcessId, view: &InboxItem, out: &mut Outbox) {
+        let now = out.now.uptime_ms;
+        let Some(process) = self.get_mut(&id).filter(|process| process.run.viewers.attached.is_empty())
+        else {
+            return;
+        };
+        let run = process.key();
+        let Some(agent) = process.agent.as_deref_mut() else { return };
+        if agent.notified_at.is_some_and(|at| now < at.saturating_add(NOTIFY_EVERY_MS)) {
+            return;
+        }
+        agent.notified_at = Some(now);
+        let title = format!("{}: {}", view.name, view.title);
+        out.push(Effect::Notify { run, title, body: view.body.clone() });
+    }
+}
+
+impl Inbox {
+    /// Opens, renews or closes the item that stands for what blocks an agent.
+    pub(crate) fn sync_inbox(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent(id) else { return };
+        let is_parked = agent.live.dialogs.parked > 0;
+        let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
+        // A request that waits in the inbox stands for itself and for the vendor's own dialog about it.
+        let is_hushed = agent.live.dialogs.answered_until.is_some();
+        let wanted = wanted
+            .filter(|_| !is_parked)
+            .filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some())
+            .map(|(digest, evidence)| (digest, agent.whole_words(evidence)));
+        let open = self.dialog_item_of(id);
+        match (wanted, open) {
+            (None, None) => {}
+            (None, Some(item)) => self.close_item(item, ctx),
+            (Some((digest, evidence)), None) => self.open_dialog(id, digest, &evidence, ctx),
+            (Some((digest, evidence)), Some(item)) => self.renew_dialog(id, item, digest, &evidence, ctx),
+        }
+        self.finish_answering(id, ctx);
+        self.follow_parked(id, ctx);
+    }
+
+    /// A request that waits in the inbox ends when somebody answers the vendor's own dialog about it.
+    pub(crate) fn follow_parked(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
+        if agent.live.dialogs.parked == 0 {
+            agent.live.dialogs.is_parked_shown = false;
+            return;
+        }
+        let is_shown =
+            agent.live.evidence.table.get(Source::Dialog).is_some_and(|slot| slot.digest().is_some());
+        let was_shown = std::mem::replace(&mut agent.live.dialogs.is_parked_shown, is_shown);
+        if !was_shown || is_shown {
+            return;
+        }
+        let of = |item: &&Item| item.view.id == id && matches!(item.about, About::Permission { .. });
+        let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
+        for number in numbers {
+            self.unpark(number, HookDecision::Nothing, ctx);
+        }
+    }
+
+    pub(crate) fn dialog_item_of(&self, id: ProcessId) -> Option<u64> {
+        let is_dialog = |item: &&Item| item.view.id == id && matches!(item.about, About::Dialog(_));
+        self.items.values().find(is_dialog).map(|item| item.view.item)
+    }
+
+    /// What a blocked agent waits for, with what may be answered.
+    pub(crate) fn blocking_item(&self, id: ProcessId) -> Option<InboxItem> {
+        let blocks = |item: &&Item| {
+            item.view.id == id && matches!(item.about, About::Dialog(_) | About::Permission { .. })
+        };
+        self.items.values().find(blocks).map(|item| item.view.clone())
+    }
+
+    pub(crate) fn open_dialog(
+        &mut self,
+        id: ProcessId,
+        digest: String,
+        evidence: &Evidence,
+        ctx: &mut Context,
+    ) {
+        let (title, body, options) = words(evidence);
+        let about = About::Dialog(digest);
+        let text = ItemText { title, body };
+        self.open_item(id, NewItem { kind: ItemKind::Dialog, text, options, about }, ctx);
+    }
+
+    /// The same block, read better: a report came first and the dialog was seen after it. Another dialog is another item.
+    pub(crate) fn renew_dialog(
+        &mut self,
+        id: ProcessId,
+        number: u64,
+        digest: String,
+        evidence: &Evidence,
+        ctx: &mut Context,
+    ) {
+        let Some(item) = self.items.get_mut(&number) else { return };
+        let (title, body, options) = words(evidence);
+        let is_same = item.about == About::Dialog(digest.clone());
+        let reads_same = item.view.title == title && item.view.body == body && item.view.options == options;
+        if is_same && (reads_same || evidence.dialog.is_none()) {
+            return;
+        }
+        if (is_same || item.view.options.is_empty()) && evidence.dialog.is_some() {
+            item.about = About::Dialog(digest);
+            (item.view.title, item.view.body, item.view.options) = (title, body, options);
+            let view = item.view.clone();
+            return ctx.out.announce(Event::ItemOpened(Box::new(view)));
+        }
+        // A report that goes on after its dialog was painted over is still about that dialog.
+        if evidence.dialog.is_some() {
+            self.close_item(number, ctx);
+            self.open_dialog(id, digest, evidence, ctx);
+        }
+    }
+
+    /// A request for permission waits for an answer.
+    pub(crate) fn park(
+        &mut self,
+        id: ProcessId,
+        ticket: Ticket,
+        title: String,
+        body: String,
+        ctx: &mut Context,
+    ) -> bool {
+        let now = ctx.out.now;
+        let Some(agent) = ctx.processes.agent_mut(id) else { return false };
+        let Some(desk) = agent.record.permissions else { return false };
+        agent.live.dialogs.parked += 1;
+        let (until, on_timeout) = (now.uptime_ms.saturating_add(desk.timeout_ms), desk.on_timeout);
+        let options = vec![option(1, "allow", "Allow"), option(2, "deny", "Deny")];
+        let about = About::Permission { ticket, until, on_timeout };
+        let text = ItemText { title, body };
+        let number = self.open_item(id, NewItem { kind: ItemKind::Permission, text, options, about }, ctx);
+        let answer = match on_timeout {
+            OnTimeout::Deny => "deny",
+            OnTimeout::Allow => "allow",
+            OnTimeout::Ask => "ask on the agent's own screen",
+        };
+        let at = now.wall_ms.saturating_add(desk.timeout_ms);
+        if let Some(item) = self.items.get_mut(&number) {
+            item.view.expires = Some(Expiry { at, answer: answer.to_owned() });
+        }
+        ctx.out.signal(Signal::Reevaluate(id));
+        true
+    }
+
+    /// A request for permission is decided, by somebody or by time.
+    pub(crate) fn unpark(&mut self, number: u64, decision: HookDecision, ctx: &mut Context) {
+        let Some(item) = self.items.get(&number) else { return };
+        let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
+        let ticket = *ticket;
+        self.close_item(number, ctx);
+        let is_decided = matches!(decision, HookDecision::Allow | HookDecision::Deny(_));
+        ctx.out.reply(ticket, Ok(CommandAnswer::Hook(decision)));
+        let now = ctx.out.now;
+        if let Some(agent) = ctx.processes.agent_mut(id) {
+            agent.live.dialogs.parked = agent.live.dialogs.parked.saturating_sub(1);
+            // A subagent's request left no word of its own about the agent.
+            let hook = agent.live.evidence.table.get(Source::Hook).and_then(|slot| slot.state());
+            if is_decided && hook == Some(AgentState::Blocked) {
+                let goes_on = Evidence::new(Source::Hook, "answered", Some(AgentState::Working));
+                agent.live.evidence.table.put(goes_on, now);
+            }
+        }
+        ctx.out.signal(Signal::Reevaluate(id));
+    }
+
+    /// The hook that waited is gone; nobody reads the answer.
+    pub(crate) fn forget_parked(&mut self, gone: Ticket, ctx: &mut Context) {
+        let of = |item: &Item| matches!(item.about, About::Permission { ticket, .. } if ticket == gone);
+        let numbers: Vec<u64> =
+            self.items.values().filter(|item| of(item)).map(|item| item.view.item).collect();
+        for number in numbers {
+            self.unpark(number, HookDecision::Nothing, ctx);
+        }
+    }
+
+    /// Requests that nobody answered in time.
+    pub(crate) fn pass_inbox_deadlines(&mut self, ctx: &mut Context) {
+        let now = ctx.out.now.uptime_ms;
+        let due = |item: &Item| match item.about {
+            About::Permission { until, on_timeout, .. } if until <= now => Some((item.view.item, on_timeout)),
+            About::Permission { .. }
+            | About::Dialog(_)
+            | About::Failure
+            | About::Shortfalls
+            | About::Question(_)
+            | About::Trust { .. } => None,
+        };
+        let over: Vec<(u64, OnTimeout)> = self.items.values().filter_map(due).collect();
+        for (number, on_timeout) in over {
+            let decision = match on_timeout {
+                OnTimeout::Deny => HookDecision::Deny("nobody answered in time".to_owned()),
+                OnTimeout::Allow => HookDecision::Allow,
+                OnTimeout::Ask => HookDecision::Nothing,
+            };
+            self.unpark(number, decision, ctx);
+        }
+    }
+
+    /// When a request is next due.
+    pub(crate) fn inbox_deadline(&self) -> Option<u64> {
+        let until = |item: &Item| match item.about {
+            About::Permission { until, .. } => Some(until),
+            About::Dialog(_)
+            | About::Failure
+            | About::Shortfalls
+            | About::Question(_)
+            | About::Trust { .. } => None,
+        };
+        self.items.values().filter_map(until).min()
+    }
+
+    /// Something failed that a person should know; it replaces an older failure of the same agent.
+    pub(crate) fn fail_agent(&mut self, id: ProcessId, title: &str, body: &str, ctx: &mut Context) {
+        self.open_failure(id, title, body, vec![option(1, "dismiss", "Dismiss")], ctx);
+    }
+
+    /// The same with answers of its own.
+    pub(crate) fn open_failure(
+        &mut self,
+        id: ProcessId,
+        title: &str,
+        body: &str,
+        options: Vec<DialogOption>,
+        ctx: &mut Context,
+    ) {
+        self.clear_failure(id, ctx);
+        let words = ItemText { title: title.to_owned(), body: body.to_owned() };
+        let item = NewItem { kind: ItemKind::Failure, text: words, options, about: About::Failure };
+        let number = self.open_item(id, item, ctx);
+        let view = self.items.get(&number).map(|item| item.view.clone());
+        if let Some(agent) = ctx.processes.agent_mut(id) {
+            agent.record.failure = view;
+            ctx.out.mark_durable(id);
+        }
+    }
+
+    /// Adds what the program itself said to the failure that a person reads.
+    pub(crate) fn add_to_failure(&mut self, id: ProcessId, lines: &str, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent_mut(id) else { return };
+        let Some(failure) = agent.record.failure.as_mut().filter(|_| !lines.trim().is_empty()) else {
+            return;
+        };
+        failure.body = format!("{}\nits last words:\n{}", failure.body, lines.trim_end());
+        let view = failure.clone();
+        if let Some(item) = self.items.get_mut(&view.item) {
+            item.view = view.clone();
+        }
+        ctx.out.mark_durable(id);
+        ctx.out.announce(Event::ItemOpened(Box::new(view)));
+    }
+
+    /// The failure no longer matters.
+    pub(crate) fn clear_failure(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(failure) = ctx.processes.agent_mut(id).and_then(|agent| agent.record.failure.take()) else {
+            return;
+        };
+        self.close_item(failure.item, ctx);
+        ctx.out.mark_durable(id);
+    }
+
+    /// Opens an item; its number.
+    pub(crate) fn open_item(&mut self, id: ProcessId, item: NewItem, ctx: &mut Context) -> u64 {
+        let number = ctx.out.next_item();
+        let Some(name) = ctx.processes.get(&id).map(|process| process.name.clone()) else {
+            return number;
+        };
+        let at = ctx.out.now.wall_ms;
+        let NewItem { kind, text: ItemText { title, body }, options, about } = item;
+        let view = InboxItem { item: number, id, name, kind, title, body, options, at, expires: None };
+        self.items.insert(number, Item { view: view.clone(), about });
+        ctx.processes.notify(id, &view, &mut ctx.out);
+        ctx.out.signal(Signal::ItemOpened(Box::new(view.clone())));
+        ctx.out.announce(Event::ItemOpened(Box::new(view)));
+        number
+    }
+
+    pub(crate) fn close_item(&mut self, number: u64, ctx: &mut Context) {
+        let Some(item) = self.items.remove(&number) else { return };
+        if matches!(item.about, About::Question(_)) {
+            ctx.out.push(Effect::Record(Record::RemoveQuestion(number)));
+        }
+        ctx.out.announce(Event::ItemClosed { item: number });
+        ctx.out.signal(Signal::ItemClosed(Box::new(item.view)));
+    }
+
+    /// Nothing of a run that is over can be answered; failures stay.
+    pub(crate) fn close_items_of(&mut self, id: ProcessId, ctx: &mut Context) {
+        let of = |item: &&Item| item.view.id == id && item.about != About::Failure;
+        let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
+        for number in numbers {
+            match self.items.get(&number).map(|item| &item.about) {
+                Some(About::Permission { .. }) => self.unpark(number, HookDecision::Nothing, ctx),
+                _ => self.close_item(number, ctx),
+            }
+        }
+    }
+}
+
+/// What a person reads about a block.
+fn words(evidence: &Evidence) -> (String, String, Vec<DialogOption>) {
+    if let Some(Dialog { title, body, options, .. }) = &evidence.dialog {
+        let title = if title.is_empty() { fallback(evidence) } else { title.clone() };
+        return (title, body.clone(), options.clone());
+    }
+    (fallback(evidence), String::new(), Vec::new())
+}
+
+fn fallback(evidence: &Evidence) -> String {
+    if !evidence.message.is_empty() {
+        return evidence.message.clone();
+    }
+    debug_assert_eq!(evidence.state, Some(AgentState::Blocked));
+    let words = match evidence.kind {
+        Some(BlockedKind::Permission) => "it asks for permission",
+        Some(BlockedKind::Question) => "it asks a question",
+        Some(BlockedKind::Auth) => "it needs a login",
+        Some(BlockedKind::Onboarding) => "it asks something before its first prompt",
+        None => "it waits for an answer",
+    };
+    words.to_owned()
+}
+
+pub(crate) fn option(number: u32, name: &str, label: &str) -> DialogOption {
+    DialogOption {
+        names: vec![number.to_string(), name.to_owned()],
+        label: label.to_owned(),
+        keys: Vec::new(),
+    }
+}
+
+/// The dialog that was to be answered is gone.
+pub(crate) fn no_longer_open() -> Failure {
+    Failure::new(ErrorCode::Conflict, "that dialog is no longer open").hint("qd inbox shows what is")
+}

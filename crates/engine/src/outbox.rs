@@ -1,0 +1,179 @@
+//! What one decision produces: effects and events in order, the changed processes, and the numbers that are given out.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use proto::agent::{InboxItem, MailId};
+use proto::event::{Announcement, Event};
+use proto::{Failure, Name, ProcessId};
+
+use crate::effect::{CommandAnswer, Effect};
+use crate::input::{JobId, Moment, Ticket};
+use crate::process::{Process, Processes};
+use crate::record::{Counters, Record};
+
+/// The effects of the current decision, and the moment it is made at.
+pub(crate) struct Outbox {
+    /// The moment of the current input.
+    pub(crate) now: Moment,
+    pub(crate) effects: Vec<Effect>,
+    /// Processes that the current input changed: each is recorded and announced once, at its end.
+    touched: BTreeSet<ProcessId>,
+    /// Processes of which something changed that is not worth a record: each is announced once, at its end.
+    shown: BTreeSet<ProcessId>,
+    pub(crate) numbers: Numbers,
+    /// While a command is carried out: in which process the person sits who asked, if they sit in one.
+    pub(crate) via: Option<Name>,
+    /// What other machines are to hear of the current decision, in order.
+    signals: VecDeque<Signal>,
+}
+
+/// What one machine reports to the others. The router delivers it before the decision ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Signal {
+    /// Something changed that the state of this agent, its inbox or its mail may follow.
+    Reevaluate(ProcessId),
+    /// A message to this process was closed and begins no turn.
+    MailOver(ProcessId),
+    /// A turn of this agent is over, and its text is known or given up.
+    TurnOver(ProcessId),
+    /// An item was opened.
+    ItemOpened(Box<InboxItem>),
+    /// An item was closed.
+    ItemClosed(Box<InboxItem>),
+    /// A timer has fired or was cancelled.
+    TimerOver {
+        /// Which.
+        timer: u64,
+        /// Whose.
+        owner: ProcessId,
+    },
+}
+
+/// The numbers that are given out, and the sequences they come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    /// Numbers that outlive the daemon.
+    pub(crate) counters: Counters,
+    next_job: u64,
+    /// Grows by one with each announced event.
+    revision: u64,
+    random: u64,
+}
+
+impl Outbox {
+    /// An empty outbox whose random sequence starts with `seed`.
+    pub(crate) fn new(seed: u64) -> Self {
+        let numbers = Numbers { counters: Counters::default(), next_job: 0, revision: 0, random: seed };
+        Self {
+            now: Moment::default(),
+            effects: Vec::new(),
+            touched: BTreeSet::new(),
+            shown: BTreeSet::new(),
+            numbers,
+            via: None,
+            signals: VecDeque::new(),
+        }
+    }
+
+    /// Adds an effect.
+    pub(crate) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Makes a change durable.
+    pub(crate) fn record(&mut self, record: Record) {
+        self.effects.push(Effect::Record(record));
+    }
+
+    /// Reports something to the other machines.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        self.signals.push_back(signal);
+    }
+
+    /// Takes the oldest report that was not delivered yet.
+    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+        self.signals.pop_front()
+    }
+
+    /// Answers a request.
+    pub(crate) fn reply(&mut self, ticket: Ticket, result: Result<CommandAnswer, Failure>) {
+        self.effects.push(Effect::Reply { ticket, result: Box::new(result) });
+    }
+
+    /// Announces an event to every subscriber.
+    pub(crate) fn announce(&mut self, event: Event) {
+        self.numbers.revision += 1;
+        let announcement = Announcement { revision: self.numbers.revision, what: event };
+        self.effects.push(Effect::Announce(announcement));
+    }
+
+    /// The number of the last announced event.
+    pub(crate) fn revision(&self) -> u64 {
+        self.numbers.revision
+    }
+
+    /// Marks a process as changed; [`Outbox::flush`] records and announces it once.
+    pub(crate) fn mark_durable(&mut self, id: ProcessId) {
+        self.touched.insert(id);
+    }
+
+    /// Marks a process as changed in a way that is not worth a record.
+    pub(crate) fn mark_visible(&mut self, id: ProcessId) {
+        self.shown.insert(id);
+    }
+
+    /// The changes of the process are of no interest any more.
+    pub(crate) fn unmark(&mut self, id: ProcessId) {
+        self.touched.remove(&id);
+        self.shown.remove(&id);
+    }
+
+    /// Records and announces the processes that changed.
+    pub(crate) fn flush(&mut self, processes: &Processes) {
+        for id in std::mem::take(&mut self.shown) {
+            let is_seen = |process: &&Process| !process.is_departed();
+            let view = processes.get(&id).filter(is_seen).map(Process::view);
+            if let Some(view) = view.filter(|_| !self.touched.contains(&id)) {
+                self.announce(Event::Changed(Box::new(view)));
+            }
+        }
+        for id in std::mem::take(&mut self.touched) {
+            let Some(process) = processes.get(&id) else { continue };
+            self.record(Record::Put(Box::new(process.record())));
+            if !process.is_departed() {
+                self.announce(Event::Changed(Box::new(process.view())));
+            }
+        }
+    }
+
+    /// A number for the next message.
+    pub(crate) fn next_mail(&mut self) -> MailId {
+        let id = MailId(self.numbers.counters.next_mail);
+        self.numbers.counters.next_mail += 1;
+        self.record(Record::Counters(self.numbers.counters));
+        id
+    }
+
+    /// A number for the next item of the inbox.
+    pub(crate) fn next_item(&mut self) -> u64 {
+        let item = self.numbers.counters.next_item;
+        self.numbers.counters.next_item += 1;
+        self.record(Record::Counters(self.numbers.counters));
+        item
+    }
+
+    /// A number for the next piece of guarded typing.
+    pub(crate) fn next_job(&mut self) -> JobId {
+        self.numbers.next_job += 1;
+        JobId(self.numbers.next_job)
+    }
+
+    /// The next number of a SplitMix64 sequence: unguessable enough for ids, and the same in every replay.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.numbers.random = self.numbers.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.numbers.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

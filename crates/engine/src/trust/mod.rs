@@ -1,0 +1,413 @@
+//! What agents may start without asking, and what a person is being asked about.
+//!
+//! Owns the ledger of what people trust, the questions that are open and what was answered for once. Refuses trusting
+//! by name: a trust subject is known by its digest, and only a person's answer makes it good.
+
+use std::collections::BTreeSet;
+
+use proto::agent::{DialogOption, ItemKind};
+use proto::crew::TrustView;
+use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Status};
+
+use crate::Engine;
+use crate::audit::digest_words;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::inbox::{About, Inbox, ItemText, NewItem};
+use crate::input::{Caller, Rule, RunKey, SpawnOrder, TrustSubject};
+use crate::process::Process;
+use crate::record::{Approval, Record};
+use crate::rights::registry::denied;
+use crate::undo::UndoMap;
+
+/// Most questions one process may have open.
+const MAX_ASKED: usize = 20;
+/// Most things that are trusted at once.
+pub(crate) const MAX_TRUSTED: usize = 10_000;
+/// Longest description of a command that brings no trust subject: beyond it nobody could judge it.
+const MAX_UNREAD: usize = 16 << 10;
+
+/// Everything that is trusted, and what else people have said.
+#[derive(Debug, Default)]
+pub(crate) struct TrustStore {
+    /// For good, by digest.
+    pub(crate) trusted: UndoMap<String, TrustView>,
+    /// For one start each.
+    pub(crate) once: BTreeSet<(ProcessId, String)>,
+    /// No, for as long as the run lasts.
+    pub(crate) refused: BTreeSet<(RunKey, String)>,
+    /// What each open item is about. Nothing of it is written down: after a restart of the daemon it is asked again.
+    pub(crate) asked: UndoMap<u64, TrustSubject>,
+}
+
+impl TrustStore {
+    /// Whether it is known what an item is about.
+    pub(crate) fn is_asked(&self, item: u64) -> bool {
+        self.asked.contains_key(&item)
+    }
+
+    /// How many questions are open.
+    pub(crate) fn open(&self) -> usize {
+        self.asked.len()
+    }
+}
+
+/// What a person may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Always,
+    Deny,
+}
+
+const CHOICES: [(Choice, &str, &str); 3] = [
+    (Choice::Once, "allow_once", "Allow once"),
+    (Choice::Always, "always", "Always allow exactly this"),
+    (Choice::Deny, "deny", "Deny"),
+];
+
+impl TrustStore {
+    /// Whether a caller may have this started, and on whose word. Asks a person when nobody has said yet; a permission for
+    /// one start is used up by this.
+    pub(crate) fn check_trust(
+        &mut self,
+        caller: Caller,
+        order: &SpawnOrder,
+        inbox: &mut Inbox,
+        ctx: &mut Context,
+    ) -> Result<Option<Approval>, Failure> {
+        let Caller::Process(asker) = caller else { return Ok(None) };
+        match &order.trust_subject {
+            Some(trust_subject) => self.ask_leave(asker, trust_subject, inbox, ctx).map(Some),
+            None if is_plain_agent(order) => Ok(None),
+            None => {
+                let spawn = &order.spawn;
+                let parts =
+                    [format!("{:?}", spawn.kind), format!("{:?}", spawn.cwd), format!("{:?}", spawn.preset)];
+                let env = spawn
+                    .base_env
+                    .iter()
+                    .flatten()
+                    .chain(&spawn.env)
+                    .map(|(name, value)| format!("{name}={value}"));
+                let digest = unread(parts.into_iter().chain(spawn.argv.iter().cloned()).chain(env))?;
+                let (command, project) = (quote_command(&spawn.argv), order.project.clone());
+                let preset = spawn.preset.clone();
+                let trust_subject =
+                    TrustSubject { digest, command, preset, project, ..TrustSubject::default() };
+                self.ask_leave(asker, &trust_subject, inbox, ctx).map(Some)
+            }
+        }
+    }
+
+    /// Whether a process may have an entry started again. What a person started needs nobody's word; what an agent had
+    /// started needs the same word as the first time.
+    pub(crate) fn check_trust_again(
+        &mut self,
+        caller: Caller,
+        id: ProcessId,
+        inbox: &mut Inbox,
+        ctx: &mut Context,
+    ) -> Result<(), Failure> {
+        let Caller::Process(asker) = caller else { return Ok(()) };
+        let Some(process) = ctx.processes.get(&id) else { return Ok(()) };
+        if self.is_trusted_still(process) {
+            return Ok(());
+        }
+        let (digest, frame, content) = match process.launch.approval.clone() {
+            Some(leave) => (leave.digest, leave.frame, leave.content),
+            None => {
+                let env = process.spec.environment.env.iter().map(|(name, value)| format!("{name}={value}"));
+                let parts =
+                    std::iter::once(process.spec.cwd.clone()).chain(process.spec.argv.iter().cloned());
+                (unread(parts.chain(env))?, String::new(), String::new())
+            }
+        };
+        let (command, project, preset) =
+            (quote_command(&process.spec.argv), process.spec.project.clone(), process.spec.preset.clone());
+        let agent = (process.spec.kind == Kind::Agent).then(|| process.spec.argv.first().cloned()).flatten();
+        let trust_subject = TrustSubject {
+            digest,
+            frame,
+            content,
+            command,
+            preset,
+            agent,
+            project,
+            ..TrustSubject::default()
+        };
+        let leave = self.ask_leave(asker, &trust_subject, inbox, ctx)?;
+        if let Some(process) = ctx.processes.get_mut(&id) {
+            process.launch.approval = Some(leave);
+            ctx.out.mark_durable(id);
+        }
+        Ok(())
+    }
+
+    /// Whether the word on which an entry was started still holds.
+    pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
+        match &process.launch.approval {
+            Some(leave) => {
+                let is_trusted = |digest: &String| self.trusted.contains_key(digest);
+                leave.once || is_trusted(&leave.digest) || leave.listed.as_ref().is_some_and(is_trusted)
+            }
+            // No permission: a person started it, or it is an agent as its manifest has it.
+            None => {
+                process.spec.parent.is_none()
+                    || (process.spec.kind == Kind::Agent && process.spec.argv.len() == 1)
+            }
+        }
+    }
+
+    pub(crate) fn ask_leave(
+        &mut self,
+        asker: RunKey,
+        trust_subject: &TrustSubject,
+        inbox: &mut Inbox,
+        ctx: &mut Context,
+    ) -> Result<Approval, Failure> {
+        let digest = trust_subject.digest.clone();
+        let once = (asker.process, digest.clone());
+        if trust_subject.rule == Rule::Deny {
+            return Err(Failure::new(
+                ErrorCode::Denied,
+                "denied: the project's rules do not let agents start this",
+            )
+            .hint("only the rules in the project's file can change that, and a person changes them"));
+        }
+        let is_trusted = |digest: &String| self.trusted.contains_key(digest);
+        let leave = Approval {
+            digest: digest.clone(),
+            once: false,
+            frame: trust_subject.frame.clone(),
+            content: trust_subject.content.clone(),
+            listed: trust_subject.listed.clone().filter(is_trusted),
+        };
+        if leave.listed.is_some() || is_trusted(&digest) {
+            return Ok(leave);
+        }
+        if self.once.remove(&once) {
+            return Ok(Approval { once: true, ..leave });
+        }
+        if self.refused.contains(&(asker, digest.clone())) {
+            return Err(denied(Caller::Process(asker), "a person refused to start this")
+                .hint("do without it, or tell the person why it is needed"));
+        }
+        let item = match inbox.trust_item(asker, &digest) {
+            Some(item) => item,
+            None => self.ask_person(asker, trust_subject, inbox, ctx)?,
+        };
+        Err(Failure::new(ErrorCode::NeedsTrust, format!("a person must allow this first: item {item}"))
+            .hint("ask again when the item is answered")
+            .item(item))
+    }
+
+    pub(crate) fn ask_person(
+        &mut self,
+        asker: RunKey,
+        trust_subject: &TrustSubject,
+        inbox: &mut Inbox,
+        ctx: &mut Context,
+    ) -> Result<u64, Failure> {
+        if inbox.trust_items(asker).count() >= MAX_ASKED {
+            let message = format!("{MAX_ASKED} questions about starting something wait for a person already");
+            return Err(Failure::new(ErrorCode::Busy, message).hint("wait until some are answered"));
+        }
+        let words = ItemText {
+            title: format!("start {}", title(trust_subject)),
+            body: trust_subject.command.clone(),
+        };
+        let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
+            names: vec![number.to_string(), (*name).to_owned()],
+            label: (*label).to_owned(),
+            keys: Vec::new(),
+        });
+        let about = About::Trust { asker, digest: trust_subject.digest.clone() };
+        let item = NewItem { kind: ItemKind::Trust, text: words, options: options.collect(), about };
+        let item = inbox.open_item(asker.process, item, ctx);
+        self.asked.insert(item, trust_subject.clone());
+        Ok(item)
+    }
+
+    /// Trusts something no longer.
+    pub(crate) fn drop_trust(&mut self, digest: &str, ctx: &mut Context) {
+        if self.trusted.remove(&digest.to_owned()).is_some() {
+            ctx.out.push(Effect::Record(Record::RemoveTrust(digest.to_owned())));
+        }
+        self.once.retain(|(_, allowed)| allowed != digest);
+    }
+
+    /// A run is over: what it asked for is void, and what it was refused may be asked for again.
+    pub(crate) fn see_end(&mut self, run: RunKey, inbox: &mut Inbox, ctx: &mut Context) {
+        let open: Vec<u64> = inbox.trust_items(run).map(|(item, _)| item).collect();
+        for item in open {
+            inbox.close_item(item, ctx);
+        }
+        self.refused.retain(|(refused, _)| *refused != run);
+        let (items, asked) = (&inbox.items, &mut self.asked);
+        asked.retain(|item, _| items.contains_key(item));
+    }
+
+    /// An entry is gone: what it was allowed to start once it starts no more.
+    pub(crate) fn see_removal(&mut self, id: ProcessId) {
+        self.once.retain(|(asker, _)| *asker != id);
+    }
+
+    pub(crate) fn restore_trust(&mut self, saved: Vec<TrustView>) {
+        self.trusted = saved.into_iter().map(|trust| (trust.digest.clone(), trust)).collect();
+    }
+}
+
+impl Engine {
+    /// What was to be started is not what was allowed; the trust subject says what it is now. Whoever has it started needs permission
+    /// for that; with nobody there to ask for it, it stays where it is.
+    pub(crate) fn start_untrusted(&mut self, run: RunKey, trust_subject: &TrustSubject) {
+        let is_starting = |process: &&Process| process.run.status == Status::Starting;
+        let Some(process) = self.ctx.processes.get(&run.process).filter(is_starting) else { return };
+        let (is_wanted, target) = (process.run.ending.is_none(), run.process.to_string());
+        let verb = if process.run.number.0 <= 1 { "spawn" } else { "restart" };
+        let asker =
+            process.launch.starter.filter(|asker| is_wanted && self.grants.admit(*asker, &self.ctx).is_ok());
+        let Some(Caller::Process(asker)) = asker else {
+            let failure = Failure::new(
+                ErrorCode::Denied,
+                "it is not started again: what it runs has changed since it was allowed",
+            )
+            .hint("qd restart by a person starts it as it is now");
+            self.ctx.out.audit_omission(None, verb, target, &failure);
+            self.start_failed(run, failure.clone());
+            return self.give_up(run, &failure);
+        };
+        match self.trust.ask_leave(asker, trust_subject, &mut self.inbox, &mut self.ctx) {
+            Ok(leave) => {
+                if let Some(process) = self.ctx.processes.get_mut(&run.process) {
+                    process.launch.approval = Some(leave);
+                }
+                self.ctx.out.mark_durable(run.process);
+                self.ctx.processes.order_start(run.process, &self.ctx.config, &mut self.ctx.out);
+            }
+            Err(failure) => {
+                self.ctx.out.audit_omission(Some(Caller::Process(asker)), verb, target, &failure);
+                self.start_failed(run, failure);
+            }
+        }
+    }
+
+    /// A run that would have been started by itself is not: whoever leads it is told, and a person who may be looking
+    /// elsewhere.
+    pub(crate) fn give_up(&mut self, run: RunKey, failure: &Failure) {
+        let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
+        process.run.status = Status::Parked;
+        process.run.failure = Some(failure.message.clone());
+        self.ctx.processes.tell_no_restart(run, &mut self.ctx.out);
+        let Some(process) = self.ctx.processes.get(&run.process) else { return };
+        let title = format!("{}: not started again", process.name);
+        self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);
+        self.ctx.out.mark_durable(run.process);
+        self.notice_parked(run.process);
+        self.ctx.out.push(Effect::Notify { run, title, body: failure.message.clone() });
+    }
+
+    /// A person answered a question about starting something; `choice` is a name of one of its options.
+    pub(crate) fn answer_trust(&mut self, item: u64, choice: &str) {
+        let Some(About::Trust { asker, .. }) = self.inbox.items.get(&item).map(|item| item.about.clone())
+        else {
+            return;
+        };
+        let Some(trust_subject) = self.trust.asked.get(&item).cloned() else { return };
+        let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
+        let words = format!("item {item}: {name}, {}", digest_words(&trust_subject.digest));
+        self.ctx.out.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
+        match choice {
+            Choice::Once => {
+                self.trust.once.insert((asker.process, trust_subject.digest.clone()));
+                self.close_asked(item, "it may be started once: ask for it again");
+            }
+            Choice::Always => drop(self.put_trust(trust_subject)),
+            Choice::Deny => {
+                self.trust.refused.insert((asker, trust_subject.digest.clone()));
+                self.close_asked(item, "it was refused: do without it");
+            }
+        }
+    }
+
+    /// Trusts something for good; every question about it is answered with that.
+    pub(crate) fn put_trust(&mut self, trust_subject: TrustSubject) -> TrustView {
+        let TrustSubject { digest, command, preset, agent, project, .. } = trust_subject;
+        let at = self.ctx.out.now.wall_ms;
+        let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };
+        self.ctx.out.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
+        self.trust.trusted.insert(digest.clone(), trust.clone());
+        self.trust.refused.retain(|(_, refused)| *refused != digest);
+        let same = self.trust.asked.iter().filter(|(_, asked)| asked.digest == digest);
+        for item in same.map(|(item, _)| *item).collect::<Vec<_>>() {
+            self.close_asked(item, "it may be started from now on: ask for it again");
+        }
+        trust
+    }
+
+    /// Closes a question and tells whoever asked.
+    fn close_asked(&mut self, item: u64, words: &str) {
+        let Some(trust_subject) = self.trust.asked.remove(&item) else { return };
+        let Some(About::Trust { asker, .. }) = self.inbox.items.get(&item).map(|item| item.about.clone())
+        else {
+            return;
+        };
+        let is_awaited = self.waits.see_answer(item, words, &self.inbox, &mut self.ctx);
+        self.inbox.close_item(item, &mut self.ctx);
+        if !is_awaited && self.ctx.processes.agent(asker.process).is_some() {
+            let text = format!("a person answered item {item}, start {}: {words}", title(&trust_subject));
+            self.mail.send_system(asker, "system", text, format!("trust {item}"), &mut self.ctx);
+        }
+    }
+}
+
+/// An agent as its manifest has it: no words, no variables, nothing a person would have to read.
+fn is_plain_agent(order: &SpawnOrder) -> bool {
+    let spawn = &order.spawn;
+    spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && spawn.preset.is_none()
+}
+
+/// The name of a command that came without a trust subject. It is no hash but the whole of it, so that no two share one; the
+/// length before each part keeps parts from running together.
+fn unread(parts: impl Iterator<Item = String>) -> Result<String, Failure> {
+    let digest = parts.fold("unread".to_owned(), |digest, part| format!("{digest}:{}:{part}", part.len()));
+    if digest.len() > MAX_UNREAD {
+        return Err(Failure::new(ErrorCode::Denied, "denied: the command is too long for a person to judge"));
+    }
+    Ok(digest)
+}
+
+/// A command for a person, with nothing hidden in it.
+fn quote_command(argv: &[String]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| format!("{:?}", Printable(word).to_string())).collect();
+    words.join(" ")
+}
+
+/// What is started, in one line: the preset's name, or how the command begins. The rest of a command is told below it.
+fn title(trust_subject: &TrustSubject) -> String {
+    const MAX: usize = 60;
+    let what =
+        trust_subject.preset.as_deref().or_else(|| trust_subject.command.lines().next()).unwrap_or_default();
+    let mut line: String = what.chars().take(MAX).collect();
+    if line.len() < what.len() {
+        line.push('…');
+    }
+    Printable(&line).to_string()
+}
+
+/// Whether an entry may be started only while its manifest is built in: a process has it started, and no person has
+/// allowed more.
+pub(crate) fn needs_built_in(process: &Process) -> bool {
+    let is_persons = process.launch.starter.map_or(process.spec.parent.is_none(), Caller::is_person);
+    process.spec.kind == Kind::Agent && process.launch.approval.is_none() && !is_persons
+}
+
+/// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's
+/// permission was needed.
+pub(crate) fn content_needed(process: &Process) -> Option<String> {
+    let leave = process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
+    // The question about a first run was about its words, where nobody has looked at more.
+    let is_unread = process.run.number.0 <= 1 && leave.content.is_empty();
+    (!is_unread).then(|| leave.content.clone())
+}
