@@ -42,6 +42,7 @@ struct Known {
 }
 
 const KNOWN: &[Known] = &[
+    Known { name: "deck_input", max_length: 16 << 10, smoke_runs: 100_000 },
     Known { name: "frame", max_length: 64 << 10, smoke_runs: 40_000 },
     Known { name: "git_diff", max_length: 64 << 10, smoke_runs: 40_000 },
     Known { name: "holder_wire", max_length: 64 << 10, smoke_runs: 500_000 },

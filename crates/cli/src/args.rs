@@ -15,9 +15,9 @@ use crate::commands::{
 };
 use crate::errors::{self, CliError};
 
-/// Runs and watches processes that cannot be lost.
+/// Runs and watches processes that cannot be lost. Without a verb: the deck, on which all of them are shown.
 #[derive(Debug, Parser)]
-#[command(name = "qd", version = proto::version::VERSION, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "qd", version = proto::version::VERSION, propagate_version = true)]
 pub(crate) struct Cli {
     /// Print JSON instead of text; errors too.
     #[arg(long, global = true)]
@@ -32,7 +32,7 @@ pub(crate) struct Cli {
     pub(crate) ephemeral: bool,
 
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) verb: Option<Verb>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn what_follows_two_dashes_is_the_childs() {
         let cli = Cli::try_parse_from(["qd", "spawn", "--name", "x", "--", "ls", "--json", "-l"]).unwrap();
-        let Verb::Spawn(spawn) = cli.verb else { panic!("not a spawn") };
+        let Some(Verb::Spawn(spawn)) = cli.verb else { panic!("not a spawn") };
         assert!(!cli.json);
         assert_eq!(spawn.argv, ["ls", "--json", "-l"]);
     }

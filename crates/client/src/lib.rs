@@ -19,6 +19,7 @@ pub mod log_view;
 mod orchestration;
 pub mod paste;
 pub mod reconnecting;
+pub mod signals;
 pub mod verbs;
 
 mod launch;
@@ -26,7 +27,6 @@ mod ready;
 mod reconnect;
 mod recorded;
 mod shutdown;
-mod signals;
 mod stream_end;
 mod wait_limit;
 

@@ -12,7 +12,7 @@ use signal_hook::low_level::{pipe, unregister};
 
 /// What a signal does that comes again before the first was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub enum Again {
     /// Nothing more than the first.
     Waits,
     /// Its default action: this program is stuck.
@@ -21,7 +21,7 @@ pub(crate) enum Again {
 
 /// The registered signals; unregistered when dropped.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     cancel_fd: UnixStream,
     flags: Vec<(i32, Arc<AtomicBool>)>,
     ids: Vec<SigId>,
@@ -29,7 +29,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Registers handlers for these, most urgent first.
-    pub(crate) fn register(signals: &[i32], again: Again) -> io::Result<Self> {
+    pub fn register(signals: &[i32], again: Again) -> io::Result<Self> {
         let (cancel_fd, writer) = UnixStream::pair()?;
         cancel_fd.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
@@ -49,7 +49,7 @@ impl Signals {
     }
 
     /// The signals since the last call, most urgent first.
-    pub(crate) fn take(&mut self) -> Vec<i32> {
+    pub fn take(&mut self) -> Vec<i32> {
         let mut bytes = [0; 64];
         while matches!(self.cancel_fd.read(&mut bytes), Ok(count) if count > 0) {}
         let came = self.flags.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst));

@@ -107,6 +107,14 @@ pub struct CellText {
 impl CellText {
     pub(crate) const EMPTY: CellText = CellText { length: 0, bytes: [0; CELL_TEXT_MAX] };
 
+    /// The cluster of a cell that a face draws by itself; what does not fit is dropped.
+    #[must_use]
+    pub fn new(cluster: &str) -> CellText {
+        let mut text = CellText::EMPTY;
+        cluster.chars().for_each(|character| text.push(character));
+        text
+    }
+
     /// Appends a character; one that does not fit is dropped.
     pub(crate) fn push(&mut self, character: char) {
         let start = usize::from(self.length);
@@ -157,4 +165,12 @@ pub struct Cell {
     pub width: u8,
     /// The http or https target of an OSC 8 link.
     pub link: Option<Arc<str>>,
+}
+
+impl Cell {
+    /// A cell that shows nothing but its style.
+    #[must_use]
+    pub fn blank(style: Style) -> Cell {
+        Cell { text: CellText::new(" "), style, width: 1, link: None }
+    }
 }

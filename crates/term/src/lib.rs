@@ -53,6 +53,7 @@ pub use keys::{Key, KeyCode, KeyError, KeyEvent, Keypad, Modifiers};
 pub use modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 pub use page::LinePage;
 pub use paste::{PasteEncoder, PastePiece, encode_paste};
+pub use pen::write_style;
 pub use repaint::PaintView;
 pub use screen::{Limits, Screen};
 pub use size::GridSize;

@@ -17,7 +17,7 @@ const SWITCHES: [(Attributes, u8); 9] = [
 ];
 
 /// Appends the sequence that turns any pen into this one.
-pub(crate) fn write_style(out: &mut Vec<u8>, style: &Style) {
+pub fn write_style(out: &mut Vec<u8>, style: &Style) {
     out.extend_from_slice(b"\x1b[");
     write_parameters(out, style);
     out.push(b'm');

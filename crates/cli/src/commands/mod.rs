@@ -12,6 +12,7 @@ pub(crate) mod close;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod daemon;
+pub(crate) mod deck;
 pub(crate) mod detach;
 pub(crate) mod doctor;
 pub(crate) mod ending;
@@ -69,13 +70,16 @@ use crate::errors::CliError;
 
 /// Runs one verb.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
-    if cli.ephemeral && is_about_what_is_there(&cli.verb) {
+    let Some(verb) = cli.verb else {
+        return deck::run(&mut Context::new(cli.json, cli.quiet, cli.ephemeral));
+    };
+    if cli.ephemeral && is_about_what_is_there(&verb) {
         let words = "this verb looks at the daemon that is there; --ephemeral would begin another one";
         return Err(CliError::usage(words).hinted("leave --ephemeral out"));
     }
     let mut context = Context::new(cli.json, cli.quiet, cli.ephemeral);
     let context = &mut context;
-    match cli.verb {
+    match verb {
         Verb::Spawn(args) => args.run(context),
         Verb::Exec(args) => args.run(context),
         Verb::Up(args) => args.run(context),

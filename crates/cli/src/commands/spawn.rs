@@ -297,7 +297,7 @@ mod tests {
         use clap::Parser;
         let parsed = |words: &[&str]| {
             let cli = Cli::try_parse_from(["qd", "spawn"].iter().chain(words));
-            let Verb::Spawn(spawn) = cli.unwrap().verb else { panic!("not a spawn") };
+            let Some(Verb::Spawn(spawn)) = cli.unwrap().verb else { panic!("not a spawn") };
             spawn.check().map(|()| spawn)
         };
         let spawn = parsed(&["--preset", "dev", "--ready-pattern", "up", "--budget", "live=2"]).unwrap();
@@ -322,7 +322,7 @@ mod tests {
         use crate::args::{Cli, Verb};
         use clap::Parser;
         let cli = Cli::try_parse_from(["qd", "spawn", "--idle-timeout", "1.5", "--", "true"]);
-        let Verb::Spawn(spawn) = cli.unwrap().verb else { panic!("not a spawn") };
+        let Some(Verb::Spawn(spawn)) = cli.unwrap().verb else { panic!("not a spawn") };
         assert_eq!(spawn.request(own()).unwrap().idle_timeout_ms, Some(1500));
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 mod colors;
+mod deck;
 mod host;
 mod last_words;
 mod leaving;

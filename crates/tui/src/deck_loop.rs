@@ -1,0 +1,328 @@
+//! The loop: keys, daemon, panes, then at most one picture. One thread, one `poll`, no frame clock.
+//!
+//! Owns the terminal, the connections and the screens. Decides nothing about the deck: `update` does.
+
+mod carry_out;
+mod daemon_link;
+mod draw;
+mod ready;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use client::signals::{Again, Signals};
+use client::{ClientError, DaemonAddress};
+use proto::Size;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+
+use crate::TuiError;
+use crate::config::{Config, SettingsWatch};
+use crate::frame::Grid;
+use crate::host::input::Answer;
+use crate::host::terminal::Host;
+use crate::host::{InputParser, What};
+use crate::layout::LayoutFile;
+use crate::message::{Command, Message};
+use crate::model::Model;
+use crate::model::splits::PaneId;
+use crate::pace::Pace;
+use crate::pane::{Looking, Pane, PaneNews};
+use crate::update::update;
+use crate::wire::Wire;
+use daemon_link::DaemonLink;
+
+/// Bytes that are read from the terminal at once.
+const READ: usize = 64 << 10; // 64 KiB
+/// Why the deck was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftDeck {
+    /// The person left.
+    Left,
+    /// The person's terminal is gone.
+    HungUp,
+    /// A signal ended the deck.
+    Signalled(i32),
+}
+
+/// Everything that the loop has.
+pub(crate) struct DeckLoop<'a> {
+    address: &'a mut DaemonAddress,
+    model: Model,
+    host: Host,
+    signals: Signals,
+    parser: InputParser,
+    daemon: DaemonLink,
+    panes: BTreeMap<PaneId, Pane>,
+    grid: Grid,
+    /// Chrome has to be drawn again.
+    is_stale: bool,
+    pace: Pace,
+    began: Instant,
+    /// The deadline of the model that is waited for.
+    due: Option<u64>,
+    layout: LayoutFile,
+    watch: Option<SettingsWatch>,
+    left: Option<LeftDeck>,
+}
+
+impl<'a> DeckLoop<'a> {
+    /// Takes the terminal over.
+    pub(crate) fn enter(
+        address: &'a mut DaemonAddress,
+        control: Wire,
+        model: Model,
+        layout: LayoutFile,
+    ) -> Result<Self, TuiError> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let signals = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP];
+        let signals = Signals::register(&signals, Again::Waits).map_err(TuiError::Terminal)?;
+        let host = Host::enter(variable)?;
+        let mut parser = InputParser::default();
+        (parser.is_waiting, parser.is_remote) = (true, variable("SSH_CONNECTION").is_some());
+        let grid = Grid::new(model.size);
+        let watch = SettingsWatch::of(&address.places().config);
+        let mut deck = Self {
+            address,
+            model,
+            host,
+            signals,
+            parser,
+            daemon: DaemonLink::new(control),
+            panes: BTreeMap::new(),
+            grid,
+            is_stale: true,
+            pace: Pace::default(),
+            began: Instant::now(),
+            due: None,
+            layout,
+            watch,
+            left: None,
+        };
+        deck.take_size();
+        Ok(deck)
+    }
+
+    /// Runs until the person leaves, the terminal is gone or a signal comes.
+    pub(crate) fn run(&mut self) -> Result<LeftDeck, TuiError> {
+        self.daemon.subscribe();
+        loop {
+            let now = Instant::now();
+            self.set_time(now);
+            self.sync_panes(now);
+            self.set_host_modes();
+            self.draw_when_due(now)?;
+            if let Some(left) = self.left {
+                return Ok(left);
+            }
+            let ready = self.wait()?;
+            let now = Instant::now();
+            self.set_time(now);
+            if ready.signals {
+                self.heed_signals()?;
+            }
+            if ready.input {
+                self.read_input(now)?;
+            }
+            if ready.is_late {
+                self.release_input();
+            }
+            self.read_settings_again();
+            self.serve_daemon(now);
+            self.serve_panes(now);
+            self.daemon.reconnect_when_due(self.address, now);
+            self.tick(now);
+        }
+    }
+
+    /// Gives the model a message and does what it wants.
+    fn tell(&mut self, message: Message) {
+        let is_input = matches!(message, Message::Input(_));
+        let before = (self.model.prefix, self.model.overlays.len(), self.model.rail.has_keys);
+        let commands = update(&mut self.model, message);
+        let after = (self.model.prefix, self.model.overlays.len(), self.model.rail.has_keys);
+        // A key that only went to a program changes nothing around it.
+        let is_typing = is_input && matches!(commands.as_slice(), [Command::Type(..)]) && before == after;
+        self.is_stale |= !is_typing;
+        commands.into_iter().for_each(|command| self.carry_out(command));
+    }
+
+    fn set_time(&mut self, now: Instant) {
+        self.model.now.ms = u64::try_from(now.duration_since(self.began).as_millis()).unwrap_or(u64::MAX);
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.model.now.epoch_ms = u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX);
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self.due.take_if(|due| *due <= self.model.now.ms).is_some() {
+            self.tell(Message::Tick);
+        }
+        self.panes.values_mut().for_each(|pane| pane.release_sync(now));
+    }
+
+    /// Takes the settings over when their file has changed.
+    fn read_settings_again(&mut self) {
+        let Some(read) = self.watch.as_mut().and_then(SettingsWatch::changed) else { return };
+        let (config, fault) = match read {
+            Ok(config) => (config, None),
+            Err(fault) => (Config::default(), Some(fault)),
+        };
+        self.tell(Message::Configured(Box::new(config), fault));
+    }
+
+    fn take_size(&mut self) {
+        self.host.encoder.forget();
+        self.tell(Message::Resized(self.host.size()));
+    }
+
+    fn heed_signals(&mut self) -> Result<(), TuiError> {
+        for signal in self.signals.take() {
+            match signal {
+                SIGWINCH => self.take_size(),
+                SIGTSTP => self.host.stop()?,
+                SIGCONT => {
+                    self.host.come_back()?;
+                    self.take_size();
+                }
+                ending => self.left = Some(LeftDeck::Signalled(ending)),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_input(&mut self, now: Instant) -> Result<(), TuiError> {
+        let mut buffer = vec![0; READ];
+        let Some(terminal) = &self.host.terminal else { return Ok(()) };
+        let count = match terminal.read(&mut buffer) {
+            Ok(0) => {
+                self.left = Some(LeftDeck::HungUp);
+                return Ok(());
+            }
+            Ok(count) => count,
+            Err(error) if is_passing(&error) => return Ok(()),
+            Err(error) => return Err(TuiError::Terminal(error)),
+        };
+        self.pace.typed(now);
+        let mut events = Vec::new();
+        self.parser.feed(&buffer[..count], &mut events);
+        events.into_iter().for_each(|event| self.take_event(event));
+        Ok(())
+    }
+
+    fn release_input(&mut self) {
+        let mut events = Vec::new();
+        self.parser.release(&mut events);
+        events.into_iter().for_each(|event| self.take_event(event));
+    }
+
+    fn take_event(&mut self, event: crate::host::InputEvent) {
+        match event.what {
+            // The terminal has the kitty protocol: keys that legacy bytes confuse are told apart from now on.
+            What::Answer(Answer::KeyboardFlags(_)) => self.host.keyboard.flags = 1,
+            What::Answer(_) => {}
+            _ => self.tell(Message::Input(event)),
+        }
+    }
+
+    /// Takes what the daemon has said and sends what it is asked.
+    fn serve_daemon(&mut self, now: Instant) {
+        match self.daemon.serve() {
+            Ok(messages) => messages.into_iter().for_each(|message| self.tell(message)),
+            Err(error) => self.lose_daemon(now, &error),
+        }
+    }
+
+    fn lose_daemon(&mut self, now: Instant, error: &ClientError) {
+        self.daemon.lose(now);
+        self.panes.clear();
+        self.tell(Message::Disconnected(error.to_string()));
+    }
+
+    /// Attaches what is shown, detaches what is not, and gives every pane its size.
+    fn sync_panes(&mut self, now: Instant) {
+        if self.daemon.is_away() || self.host.terminal.is_none() {
+            return;
+        }
+        let wanted = self.wanted_panes();
+        let is_wanted = |pane: &PaneId, open: &Pane| {
+            let same = |looking: &Looking| {
+                (looking.process, looking.is_tile) == (open.looking.process, open.looking.is_tile)
+            };
+            wanted.get(pane).is_some_and(same)
+        };
+        self.panes.retain(|id, pane| is_wanted(id, pane));
+        for (id, looking) in wanted {
+            match self.panes.get_mut(&id) {
+                Some(pane) if pane.is_ended() => self.attach_again(id, looking, now),
+                Some(pane) => pane.resize(looking.size),
+                None => self.attach(id, looking, now),
+            }
+        }
+    }
+
+    fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {
+        let is_tile = matches!(self.model.overlays.last(), Some(crate::model::overlay::Overlay::Wall(_)));
+        let looking = |(pane, place)| {
+            let screen = crate::model::deck::Deck::screen_of(place);
+            let size = Size { cols: screen.cols, rows: screen.rows }.clamped();
+            let process = self.model.process_of(pane)?;
+            Some((pane, Looking { process, size, is_tile }))
+        };
+        self.model.places().into_iter().filter_map(looking).collect()
+    }
+
+    fn attach(&mut self, id: PaneId, looking: Looking, now: Instant) {
+        match Pane::attach(self.address, looking, now) {
+            Ok(pane) => drop(self.panes.insert(id, pane)),
+            Err(error) => self.lose_daemon(now, &error),
+        }
+    }
+
+    /// A pane whose run is over stays as it was until its process runs again.
+    fn attach_again(&mut self, id: PaneId, looking: Looking, now: Instant) {
+        let is_running = self.model.crew.get(looking.process).is_some_and(|process| process.pid.is_some());
+        let run = self.model.crew.get(looking.process).map(|process| process.run);
+        let is_new = self.panes.get(&id).is_some_and(|pane| pane.ended_run != run);
+        if is_running && is_new {
+            self.attach(id, looking, now);
+        }
+    }
+
+    fn serve_panes(&mut self, now: Instant) {
+        let mut news = Vec::new();
+        let mut lost = None;
+        for (id, pane) in &mut self.panes {
+            let mut own = Vec::new();
+            let served = pane.receive(now, &mut own).and_then(|()| pane.wire.flush());
+            if let Err(error) = served {
+                lost = Some(error).filter(|_| !pane.is_ended());
+            }
+            news.extend(own.into_iter().map(|news| (*id, news)));
+        }
+        for (id, news) in news {
+            match news {
+                PaneNews::Size(size) => self.tell(Message::OtherSize(id, size)),
+                PaneNews::Ended(reason) => {
+                    self.note_ended(id);
+                    self.tell(Message::PaneEnded(id, reason));
+                }
+            }
+        }
+        if let Some(error) = lost {
+            self.lose_daemon(now, &error);
+        }
+    }
+
+    /// Remembers which run a pane has shown to its end.
+    fn note_ended(&mut self, id: PaneId) {
+        let run = self.panes.get(&id).and_then(|pane| Some(self.model.crew.get(pane.looking.process)?.run));
+        if let Some(pane) = self.panes.get_mut(&id) {
+            pane.ended_run = run;
+        }
+    }
+}
+
+/// Interrupted or not ready: try again later.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

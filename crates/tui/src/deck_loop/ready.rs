@@ -1,0 +1,74 @@
+//! Waiting: for keys, signals, the daemon, the panes, the terminal that takes bytes again, and the next deadline.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::{DeckLoop, LeftDeck};
+use crate::TuiError;
+
+/// What there is to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ready {
+    pub(super) signals: bool,
+    pub(super) input: bool,
+    /// What the parser holds is due.
+    pub(super) is_late: bool,
+}
+
+impl DeckLoop<'_> {
+    pub(super) fn wait(&mut self) -> Result<Ready, TuiError> {
+        let now = Instant::now();
+        self.due = self.model.next_deadline();
+        let pause = self.parser.pause();
+        let timeout = self.next_moment(now).into_iter().chain(pause).min();
+        let Some(terminal) = &self.host.terminal else { return Ok(Ready::default()) };
+        let takes_keys = !self.panes.values().any(|pane| pane.wire.is_full());
+        let keys = if takes_keys { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(terminal.input(), keys),
+        ];
+        if !self.host.output.is_empty() {
+            fds.push(PollFd::from_borrowed_fd(terminal.output(), PollFlags::OUT));
+        }
+        fds.extend(self.sockets().into_iter().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let count = match poll(&mut fds, timeout.as_ref()) {
+            Ok(count) => count,
+            Err(Errno::INTR) => return Ok(Ready { signals: true, ..Ready::default() }),
+            Err(error) => return Err(TuiError::Terminal(error.into())),
+        };
+        let input = fds[1].revents();
+        let ready = Ready {
+            signals: !fds[0].revents().is_empty(),
+            input: input.contains(PollFlags::IN),
+            is_late: count == 0 && pause.is_some(),
+        };
+        if input.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) && !ready.input {
+            self.left = Some(LeftDeck::HungUp);
+        }
+        Ok(ready)
+    }
+
+    fn sockets(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+        let interest =
+            |is_sending: bool| if is_sending { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let control = self.daemon.wire.iter().map(|wire| (wire.as_fd(), interest(wire.is_sending())));
+        let panes = self.panes.values().filter(|pane| !pane.is_ended());
+        let panes = panes.map(|pane| (pane.wire.as_fd(), interest(pane.wire.is_sending())));
+        let settings = self.watch.iter().map(|watch| (watch.as_fd(), PollFlags::IN));
+        control.chain(panes).chain(settings).collect()
+    }
+
+    /// How long until something is due by itself.
+    fn next_moment(&self, now: Instant) -> Option<Duration> {
+        let model = self.due.map(|due| self.began + Duration::from_millis(due));
+        let sync = self.panes.values().filter_map(|pane| pane.sync_due()).min();
+        let away = self.daemon.next_attempt();
+        let all = [model, sync, away, self.drawing_due(now)];
+        all.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
+    }
+}

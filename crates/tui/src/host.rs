@@ -1,0 +1,20 @@
+//! The person's terminal, there and back.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `input` | typed bytes to events, the bytes kept |
+//! | `sequence` | what one control sequence means |
+//! | `mouse` | mouse events, and their bytes for a child |
+//! | `modes` | what is switched on in the terminal while the deck is shown |
+//! | `terminal` | taking the terminal over, lending it, giving it back |
+//! | `clipboard` | text to the terminal's clipboard |
+
+pub(crate) mod clipboard;
+pub(crate) mod input;
+pub(crate) mod modes;
+pub(crate) mod mouse;
+pub(crate) mod sequence;
+pub(crate) mod terminal;
+
+pub(crate) use input::{InputEvent, InputParser, What};
+pub(crate) use mouse::{Mouse, MouseAct, MouseButton};

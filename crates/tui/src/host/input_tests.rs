@@ -1,0 +1,129 @@
+//! Facts about typed bytes: nothing is lost, nothing depends on how they are cut, answers are nobody's keys.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::{MouseAct, MouseButton};
+
+fn parse(pieces: &[&[u8]]) -> Vec<InputEvent> {
+    let mut parser = InputParser::default();
+    let mut events = Vec::new();
+    pieces.iter().for_each(|piece| parser.feed(piece, &mut events));
+    parser.release(&mut events);
+    joined(events)
+}
+
+/// Pieces of one paste, which may be cut anywhere, as one.
+fn joined(events: Vec<InputEvent>) -> Vec<InputEvent> {
+    let mut all: Vec<InputEvent> = Vec::new();
+    for event in events {
+        match all.last_mut() {
+            Some(last) if last.what == What::PasteText && event.what == What::PasteText => {
+                last.raw.extend_from_slice(&event.raw);
+            }
+            _ => all.push(event),
+        }
+    }
+    all
+}
+
+fn pressed(bytes: &[u8]) -> Key {
+    match parse(&[bytes]).as_slice() {
+        [InputEvent { what: What::Key(key), .. }] => *key,
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn u8_any_cutting_gives_the_same_events_and_keeps_every_byte(
+        bytes in prop::collection::vec(prop_oneof![
+            3 => prop::sample::select(b"\x1b[]OP?;:<0129Mmu~cAI\\\x07 x\xc3\xa9\xe6".to_vec()),
+            1 => any::<u8>(),
+        ], 0..40),
+        cut in 1usize..6,
+    ) {
+        let whole = parse(&[&bytes]);
+        let pieces: Vec<&[u8]> = bytes.chunks(cut).collect();
+        prop_assert_eq!(&parse(&pieces), &whole);
+        let raw: Vec<u8> = whole.iter().flat_map(|event| event.raw.clone()).collect();
+        prop_assert_eq!(raw, bytes);
+    }
+}
+
+#[test]
+fn u8_keys_are_known_in_every_form() {
+    let key = |code| Key::press(code, Modifiers::default());
+    let with = |code, number: u8| {
+        let held = number - 1;
+        let modifiers = Modifiers {
+            shift: held & 1 != 0,
+            alt: held & 2 != 0,
+            ctrl: held & 4 != 0,
+            ..Modifiers::default()
+        };
+        Key::press(code, modifiers)
+    };
+    assert_eq!(pressed(b"\r"), key(KeyCode::Enter));
+    assert_eq!(pressed(b"\x1b"), key(KeyCode::Escape));
+    assert_eq!(pressed(b"\x1b[A"), key(KeyCode::Up));
+    assert_eq!(pressed(b"\x1bOA"), key(KeyCode::Up));
+    assert_eq!(pressed(b"\x1b[1;5C"), with(KeyCode::Right, 5));
+    assert_eq!(pressed(b"\x1b[3~"), key(KeyCode::Delete));
+    assert_eq!(pressed(b"\x1b[13;2u"), with(KeyCode::Enter, 2));
+    assert_eq!(pressed(b"\x1b[27;2;13~"), with(KeyCode::Enter, 2));
+    assert_eq!(pressed(b"\x1bx"), with(KeyCode::Character('x'), 3));
+    assert_eq!(pressed("é".as_bytes()), key(KeyCode::Character('é')));
+    assert_eq!(pressed(b"\x1b[15~"), key(KeyCode::Function(5)));
+}
+
+#[test]
+fn u12_every_encoding_of_the_prefix_is_one_key() {
+    for bytes in [&b"\x1c"[..], b"\x1b[92;5u", b"\x1b[27;5;92~", b"\x1b[92::92;5:1u"] {
+        let key = pressed(bytes);
+        assert_eq!((key.code, key.modifiers.ctrl), (KeyCode::Character('\\'), true), "{bytes:?}");
+    }
+}
+
+#[test]
+fn u14_answers_cut_anywhere_and_late_are_no_keys() {
+    let answers: [&[u8]; 5] = [
+        b"\x1b[?62;4c",
+        b"\x1b[?1u",
+        b"\x1b[?2026;2$y",
+        b"\x1b]11;rgb:0000/0000/0000\x1b\\",
+        b"\x1bP1$r2 q\x1b\\",
+    ];
+    for answer in answers {
+        // Behind the first two bytes time no longer decides: no key begins like that.
+        for cut in 3..answer.len() {
+            let mut parser = InputParser::default();
+            let mut events = Vec::new();
+            parser.feed(&answer[..cut], &mut events);
+            assert!(parser.pause().is_some_and(|pause| pause >= Duration::from_secs(2)), "{answer:?} {cut}");
+            parser.feed(&answer[cut..], &mut events);
+            assert!(matches!(events.as_slice(), [InputEvent { what: What::Answer(_), .. }]), "{events:?}");
+        }
+    }
+}
+
+#[test]
+fn a_paste_is_no_keys_whatever_is_in_it() {
+    let events = parse(&[b"\x1b[200~rm \x1c\x1b[A\r\x1b[20", b"1~x"]);
+    let whats: Vec<&What> = events.iter().map(|event| &event.what).collect();
+    assert!(
+        matches!(whats[..], [What::PasteBegins, What::PasteText, What::PasteEnds, What::Key(_)]),
+        "{whats:?}"
+    );
+    assert_eq!(events[1].raw, b"rm \x1c\x1b[A\r");
+}
+
+#[test]
+fn the_mouse_is_read_and_written_in_both_encodings() {
+    let events = parse(&[b"\x1b[<0;3;4M"]);
+    let What::Mouse(mouse) = &events[0].what else { panic!("{events:?}") };
+    assert_eq!((mouse.act, mouse.at.col, mouse.at.row), (MouseAct::Press(MouseButton::Left), 2, 3));
+    assert_eq!(mouse.encode(term::MouseEncoding::Sgr), b"\x1b[<0;3;4M");
+    assert_eq!(mouse.encode(term::MouseEncoding::Bytes), b"\x1b[M #$");
+    assert!(matches!(parse(&[b"\x1b[M #$"])[0].what, What::Mouse(same) if same == *mouse));
+}

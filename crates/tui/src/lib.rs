@@ -1,0 +1,99 @@
+//! The terminal face: one deck for the whole crew.
+//!
+//! A client of the daemon's socket like every other face. Each visible pane is an attached viewer with a screen of its
+//! own; the deck composes these screens with its chrome and writes the difference to the person's terminal.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `host` | the person's terminal: input, modes, clipboard |
+//! | `frame` | pictures, and the bytes from one to the next |
+//! | `model`, `update`, `view` | what is known, what changes it, how it looks; all pure |
+//! | `keymap`, `theme`, `config` | keys, looks, the person's settings |
+//! | `wire`, `pane` | connections to the daemon, and the screens that they feed |
+//! | `pace`, `deck_loop` | when to draw, and the one loop |
+//! | `layout` | tabs and splits from one start to the next |
+
+mod config;
+mod deck_loop;
+mod frame;
+mod fuzzy;
+mod host;
+mod keymap;
+mod layout;
+mod message;
+mod model;
+mod pace;
+mod pane;
+mod theme;
+mod update;
+mod view;
+mod wire;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use client::{ClientError, DaemonAddress};
+use proto::{ProcessId, Size};
+
+pub use deck_loop::LeftDeck;
+
+use config::Config;
+use deck_loop::DeckLoop;
+use layout::LayoutFile;
+use model::{Model, Place};
+use wire::Wire;
+
+/// Why the deck could not be shown, or not any longer.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// The daemon.
+    #[error(transparent)]
+    Daemon(#[from] ClientError),
+    /// The person's terminal.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(std::io::Error),
+    /// The settings.
+    #[error("{0}")]
+    Settings(String),
+    /// A fault of the deck itself; nothing that runs is harmed.
+    #[error("the deck failed and was closed; every process goes on: {0}")]
+    Fault(String),
+}
+
+/// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
+pub fn run(address: &mut DaemonAddress) -> Result<LeftDeck, TuiError> {
+    let config = Config::read(&address.places().config).map_err(TuiError::Settings)?;
+    let control = Wire::new(address.connect()?);
+    let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
+    let layout = LayoutFile::of(&address.places().data, &directory);
+    let own = std::env::var("QD_PROCESS_ID").ok().and_then(|id| id.parse::<ProcessId>().ok());
+    let place = Place { directory, own, path: std::env::var("PATH").ok() };
+    let rail_width = config.rail_width;
+    let mut model = Model::new(Size::DEFAULT, config.looks(), place);
+    (model.deck, model.rail.width) = (layout.read(), rail_width);
+    let hook = std::panic::take_hook();
+    // The message of a panic would be written into the picture; it is told when the terminal is as it was.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(AssertUnwindSafe(|| DeckLoop::enter(address, control, model, layout)?.run()));
+    std::panic::set_hook(hook);
+    outcome.unwrap_or_else(|payload| Err(TuiError::Fault(panic_text(payload.as_ref()))))
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("no reason was given").to_owned()
+}
+
+/// Entrances for the fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    /// Parses typed bytes cut into pieces; returns how many bytes the events have.
+    #[must_use]
+    pub fn typed(pieces: &[&[u8]]) -> usize {
+        let mut parser = crate::host::InputParser::default();
+        let mut events = Vec::new();
+        pieces.iter().for_each(|piece| parser.feed(piece, &mut events));
+        parser.release(&mut events);
+        events.iter().map(|event| event.raw.len()).sum()
+    }
+}

@@ -1,0 +1,88 @@
+//! All that happens to the deck, and all that it wants done.
+
+use proto::event::Event;
+use proto::{Failure, ProcessId, ProcessView, Reply, Request, Size};
+
+use crate::host::{InputEvent, Mouse};
+use crate::model::history::HistoryLine;
+use crate::model::palette::Placement;
+use crate::model::splits::PaneId;
+
+/// Something happened.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// The person typed, clicked or pasted.
+    Input(InputEvent),
+    /// The person's terminal has another size.
+    Resized(Size),
+    /// A deadline of the model has passed.
+    Tick,
+    /// The daemon is there: the truth at this moment.
+    Connected(Vec<ProcessView>),
+    /// The daemon is gone, with the reason.
+    Disconnected(String),
+    /// Something happened in the crew.
+    Happened(Event),
+    /// A call was answered.
+    Answered(CallFor, Result<Reply, Failure>),
+    /// The terminal behind a pane has this size, and not the pane's.
+    OtherSize(PaneId, Option<Size>),
+    /// The stream of a pane ended.
+    PaneEnded(PaneId, String),
+    /// The mouse did something in a pane whose program does not want to hear of it.
+    UnwantedMouse { pane: PaneId, mouse: Mouse, lines: Vec<HistoryLine>, is_alternate: bool },
+    /// What a pane shows, to scroll and copy.
+    Lines { pane: PaneId, lines: Vec<HistoryLine>, is_alternate: bool, search: bool },
+    /// What became of a copy.
+    Copied(String),
+    /// The settings were read again.
+    Configured(Box<crate::config::Config>, Option<String>),
+}
+
+/// What a call was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallFor {
+    Inbox,
+    Timers,
+    Pads,
+    Presets,
+    Agents,
+    Ports(ProcessId),
+    /// Something was started, to be shown there.
+    Start(Placement),
+    /// The answer to an item of the inbox.
+    Answer(u64),
+    Explain,
+    PadText,
+    History(ProcessId),
+    /// A message to an agent.
+    Tell(ProcessId),
+    /// Only a failure is of interest.
+    Nothing,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Command {
+    /// To the program in a pane, as it was typed.
+    Type(PaneId, InputEvent),
+    /// To the program in a pane, as if pasted.
+    Paste(PaneId, String),
+    /// To the program in a pane, if it wants to hear of the mouse.
+    Mouse(PaneId, Mouse),
+    /// Tells the program in a pane about the focus, if it wants to hear of it.
+    Focus(PaneId, bool),
+    Call(CallFor, Box<Request>),
+    /// Asks for what a pane shows.
+    Lines {
+        pane: PaneId,
+        search: bool,
+    },
+    /// Hands text to the terminal's clipboard.
+    Copy(String),
+    /// Lends the whole terminal to a process.
+    Direct(ProcessId),
+    /// The layout has changed.
+    KeepLayout,
+    Leave,
+}

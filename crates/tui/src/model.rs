@@ -1,0 +1,276 @@
+//! Everything the deck knows and shows. Plain data: `update` changes it, `view` reads it.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `crew` | processes, inbox, timers, pads, ports; who needs the person |
+//! | `deck`, `splits` | tabs, panes and their places |
+//! | `rail` | the rows of the rail |
+//! | `overlay` | what lies over the deck |
+//! | `palette` | what can be chosen |
+//! | `history` | lines to scroll, search and copy |
+//! | `line` | one line of text that a person edits |
+
+pub(crate) mod crew;
+pub(crate) mod deck;
+pub(crate) mod history;
+pub(crate) mod line;
+pub(crate) mod overlay;
+pub(crate) mod palette;
+pub(crate) mod rail;
+pub(crate) mod splits;
+
+use std::collections::BTreeMap;
+
+use proto::{ProcessId, Size};
+
+use crate::frame::Rect;
+use crate::keymap::Keymap;
+use crate::theme::Theme;
+use crew::Crew;
+use deck::Deck;
+use overlay::Overlay;
+use rail::RailItem;
+use splits::PaneId;
+
+/// The least size that the deck can be drawn in.
+pub(crate) const LEAST: Size = Size { cols: 60, rows: 16 };
+/// From so many columns on the rail has words.
+const WIDE: u16 = 80;
+/// Columns of the rail when it is a strip of glyphs.
+const STRIP: u16 = 3;
+/// Most notices at once.
+const TOASTS_MAX: usize = 5;
+/// How long a notice stays, in milliseconds.
+const TOAST_MS: u64 = 8_000;
+/// How long after the prefix its menu appears, in milliseconds.
+pub(crate) const MENU_MS: u64 = 300;
+/// How long a process is looked at until it counts as seen, in milliseconds.
+pub(crate) const SEEN_MS: u64 = 1_000;
+
+/// A notice that goes by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Toast {
+    pub(crate) text: String,
+    pub(crate) is_alert: bool,
+    /// Where a click on it leads.
+    pub(crate) process: Option<ProcessId>,
+    until: u64,
+}
+
+/// What the prefix has begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    #[default]
+    None,
+    /// The next key acts; since when it is awaited.
+    Pressed(u64),
+    /// Direction keys move the border until another key comes.
+    Resizing,
+}
+
+/// The rail's own state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RailState {
+    pub(crate) is_shown: bool,
+    pub(crate) has_keys: bool,
+    /// By identity: rows may move, the selection stays with its process.
+    pub(crate) selected: Option<RailItem>,
+    pub(crate) width: u16,
+}
+
+/// How the deck looks and what it listens to, as the person wants it.
+#[derive(Clone, Debug)]
+pub(crate) struct Looks {
+    pub(crate) theme: Theme,
+    pub(crate) is_ascii: bool,
+    pub(crate) has_mouse: bool,
+    pub(crate) keymap: Keymap,
+}
+
+/// The surroundings in which `qd` was started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The directory, which is the project of new processes.
+    pub(crate) directory: String,
+    /// The process that this deck runs in, if it runs in one.
+    pub(crate) own: Option<ProcessId>,
+    /// This shell's search path.
+    pub(crate) path: Option<String>,
+}
+
+/// The time: milliseconds of a clock that never goes back, and since the epoch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Now {
+    pub(crate) ms: u64,
+    pub(crate) epoch_ms: u64,
+}
+
+/// The model.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) size: Size,
+    pub(crate) now: Now,
+    pub(crate) crew: Crew,
+    pub(crate) deck: Deck,
+    pub(crate) rail: RailState,
+    pub(crate) overlays: Vec<Overlay>,
+    pub(crate) toasts: Vec<Toast>,
+    pub(crate) prefix: Prefix,
+    pub(crate) looks: Looks,
+    pub(crate) place: Place,
+    /// Why there is no daemon at the moment.
+    pub(crate) away: Option<String>,
+    /// The first list of processes has come.
+    pub(crate) is_loaded: bool,
+    /// What was copied here last.
+    pub(crate) register: String,
+    /// The sizes of the terminals behind the panes, where they are not the panes' own.
+    pub(crate) other_sizes: BTreeMap<PaneId, Size>,
+    /// The person's terminal has the focus.
+    pub(crate) has_focus: bool,
+    /// What is looked at, since when; the flag says that it was marked as seen.
+    pub(crate) looking: Option<(ProcessId, u64, bool)>,
+    /// When the ports of a process are asked for, and how often that was done.
+    pub(crate) port_questions: BTreeMap<ProcessId, (u64, u8)>,
+}
+
+/// Where the parts of the screen are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Areas {
+    pub(crate) tabs: Rect,
+    pub(crate) rail: Option<Rect>,
+    pub(crate) deck: Rect,
+    pub(crate) status: Rect,
+}
+
+impl Model {
+    pub(crate) fn new(size: Size, looks: Looks, place: Place) -> Self {
+        Self {
+            size,
+            now: Now::default(),
+            crew: Crew::default(),
+            deck: Deck::default(),
+            rail: RailState { is_shown: true, has_keys: false, selected: None, width: 25 },
+            overlays: Vec::new(),
+            toasts: Vec::new(),
+            prefix: Prefix::None,
+            looks,
+            place,
+            away: None,
+            is_loaded: false,
+            register: String::new(),
+            other_sizes: BTreeMap::new(),
+            has_focus: true,
+            looking: None,
+            port_questions: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_too_small(&self) -> bool {
+        self.size.cols < LEAST.cols || self.size.rows < LEAST.rows
+    }
+
+    pub(crate) fn areas(&self) -> Areas {
+        let whole = Rect::of(self.size);
+        let body = whole.rows_from(1, self.size.rows.saturating_sub(2));
+        let width = if self.size.cols < WIDE { STRIP } else { self.rail.width };
+        let width = if self.rail.is_shown { (width + 1).min(body.cols) } else { 0 };
+        let rail = self.rail.is_shown.then_some(Rect { cols: width.saturating_sub(1), ..body });
+        let deck = Rect { col: body.col + width, cols: body.cols - width, ..body };
+        let status = whole.rows_from(self.size.rows.saturating_sub(1), 1);
+        Areas { tabs: whole.rows_from(0, 1), rail, deck, status }
+    }
+
+    /// The panes that are shown, with their places.
+    pub(crate) fn places(&self) -> Vec<(PaneId, Rect)> {
+        if self.is_too_small() {
+            return Vec::new();
+        }
+        match self.overlays.last() {
+            Some(Overlay::Wall(wall)) => wall
+                .places(&self.crew, self.areas().deck)
+                .into_iter()
+                .map(|(pane, _, rect)| (pane, rect))
+                .collect(),
+            _ => self.deck.places(self.areas().deck),
+        }
+    }
+
+    /// The process of a pane, also of a tile of the wall.
+    pub(crate) fn process_of(&self, pane: PaneId) -> Option<ProcessId> {
+        match self.overlays.last() {
+            Some(Overlay::Wall(wall)) => {
+                let places = wall.places(&self.crew, self.areas().deck);
+                places.into_iter().find(|(id, _, _)| *id == pane).map(|(_, process, _)| process)
+            }
+            _ => self.deck.panes.get(&pane).copied(),
+        }
+    }
+
+    /// The name of a process, safe to draw.
+    pub(crate) fn name(&self, id: ProcessId) -> String {
+        self.crew.get(id).map_or_else(|| id.to_string(), |process| process.name.to_string())
+    }
+
+    pub(crate) fn is_on_screen(&self, id: ProcessId) -> bool {
+        self.places().iter().any(|(pane, _)| self.process_of(*pane) == Some(id))
+    }
+
+    /// Shows a notice.
+    pub(crate) fn toast(&mut self, text: impl Into<String>) {
+        self.push_toast(text.into(), false, None);
+    }
+
+    /// Shows a notice about something that went wrong or waits.
+    pub(crate) fn alert(&mut self, text: impl Into<String>, process: Option<ProcessId>) {
+        self.push_toast(text.into(), true, process);
+    }
+
+    fn push_toast(&mut self, text: String, is_alert: bool, process: Option<ProcessId>) {
+        let until = self.now.ms + TOAST_MS;
+        self.toasts.retain(|toast| toast.text != text);
+        self.toasts.insert(0, Toast { text, is_alert, process, until });
+        self.toasts.truncate(TOASTS_MAX);
+    }
+
+    /// Removes notices whose time is over.
+    pub(crate) fn expire_toasts(&mut self) {
+        let now = self.now.ms;
+        self.toasts.retain(|toast| toast.until > now);
+    }
+
+    /// When something happens by itself next, on the clock that never goes back.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let menu = match self.prefix {
+            Prefix::Pressed(since) if since + MENU_MS > self.now.ms => Some(since + MENU_MS),
+            _ => None,
+        };
+        let toast = self.toasts.iter().map(|toast| toast.until).min();
+        let seen = self.looking.filter(|(id, _, is_marked)| !is_marked && self.is_unseen(*id));
+        let seen = seen.filter(|_| self.has_focus).map(|(_, since, _)| since + SEEN_MS);
+        let ports = self.port_questions.values().map(|(due, _)| *due).min();
+        [menu, toast, seen, ports, self.next_minute()].into_iter().flatten().min()
+    }
+
+    /// When the next age on the screen changes; none when nothing waits.
+    fn next_minute(&self) -> Option<u64> {
+        let age = |since: u64| self.now.epoch_ms.saturating_sub(since);
+        let left = self.crew.needing().into_iter().map(|(_, _, since)| 60_000 - age(since) % 60_000).min();
+        let timers = (!self.crew.timers.is_empty()).then_some(60_000);
+        left.into_iter().chain(timers).min().map(|left| self.now.ms + left)
+    }
+
+    pub(crate) fn is_unseen(&self, id: ProcessId) -> bool {
+        self.crew.get(id).is_some_and(|process| process.unseen.is_some())
+    }
+}
+
+/// A span of time in one short word.
+pub(crate) fn age(ms: u64) -> String {
+    match ms / 60_000 {
+        0 => "now".to_owned(),
+        minutes @ 1..60 => format!("{minutes}m"),
+        minutes @ 60..1440 => format!("{}h", minutes / 60),
+        minutes => format!("{}d", minutes / 1440),
+    }
+}

@@ -1,0 +1,170 @@
+//! What is known of the crew: processes, the inbox, timers, pads, ports; and who needs the person.
+
+use std::collections::BTreeMap;
+
+use proto::agent::InboxItem;
+use proto::crew::{PadEntry, PresetView, TimerStatus, TimerView};
+use proto::event::Event;
+use proto::process::UnseenEnd;
+use proto::{AgentState, Kind, ProcessId, ProcessView, Status};
+
+use crate::theme::Mark;
+
+/// The crew as the daemon has told it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crew {
+    /// In the order in which they appeared.
+    pub(crate) processes: Vec<ProcessView>,
+    pub(crate) inbox: Vec<InboxItem>,
+    pub(crate) timers: Vec<TimerView>,
+    pub(crate) pads: Vec<PadEntry>,
+    pub(crate) ports: BTreeMap<ProcessId, Vec<u16>>,
+    pub(crate) presets: Vec<PresetView>,
+    /// Agents whose programs were found.
+    pub(crate) agents: Vec<String>,
+}
+
+/// Why a process needs the person, most urgent first, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    Blocked,
+    Failed,
+    Unseen,
+    Quota,
+}
+
+impl Crew {
+    pub(crate) fn get(&self, id: ProcessId) -> Option<&ProcessView> {
+        self.processes.iter().find(|process| process.id == id)
+    }
+
+    /// Takes the truth after (re)connecting.
+    pub(crate) fn replace(&mut self, processes: Vec<ProcessView>) {
+        self.processes = processes;
+        self.processes.sort_by_key(|process| process.started_at);
+    }
+
+    /// Takes an event.
+    pub(crate) fn note(&mut self, event: &Event) {
+        match event {
+            Event::Changed(view) => match self.processes.iter_mut().find(|process| process.id == view.id) {
+                Some(process) => *process = (**view).clone(),
+                None => self.processes.push((**view).clone()),
+            },
+            Event::Removed { id } => self.processes.retain(|process| process.id != *id),
+            Event::ItemOpened(item) => {
+                self.inbox.retain(|other| other.item != item.item);
+                self.inbox.push((**item).clone());
+            }
+            Event::ItemClosed { item } => self.inbox.retain(|other| other.item != *item),
+            Event::Timer(timer) => {
+                self.timers.retain(|other| other.timer != timer.timer);
+                if matches!(timer.status, TimerStatus::Armed | TimerStatus::Paused) {
+                    self.timers.push((**timer).clone());
+                }
+            }
+            Event::Exited { .. }
+            | Event::Done { .. }
+            | Event::Mail(_)
+            | Event::TurnEnded { .. }
+            | Event::PadChanged { .. }
+            | Event::Selected { .. }
+            | Event::Resync {} => {}
+        }
+    }
+
+    /// What a process is at.
+    pub(crate) fn mark(&self, process: &ProcessView) -> Mark {
+        if self.need(process).is_some_and(|(need, _)| need == Need::Blocked) {
+            return Mark::Blocked;
+        }
+        match (process.status, process.state) {
+            (Status::Failed | Status::Parked, _) | (_, Some(AgentState::Error)) => Mark::Failed,
+            (Status::Starting, _) | (_, Some(AgentState::Starting)) => Mark::Starting,
+            (Status::Exited, _) if is_failed_exit(process) => Mark::Failed,
+            _ if process.unseen.is_some() => Mark::Unseen,
+            (Status::Exited, _) | (_, Some(AgentState::Exited)) => Mark::Exited,
+            _ if has_quota(process) => Mark::Quota,
+            (_, Some(AgentState::Thinking)) => Mark::Thinking,
+            (_, Some(AgentState::Waiting)) => Mark::Waiting,
+            (_, Some(AgentState::Idle)) => Mark::Idle,
+            (_, Some(AgentState::Blocked)) => Mark::Blocked,
+            (Status::Running | Status::Stopping, Some(AgentState::Working) | None) => Mark::Working,
+        }
+    }
+
+    /// Why a process needs the person, and since when (milliseconds since the epoch).
+    pub(crate) fn need(&self, process: &ProcessView) -> Option<(Need, u64)> {
+        let asked = self.inbox.iter().filter(|item| item.id == process.id).map(|item| item.at).min();
+        let since = process.agent.as_ref().map_or(process.active_at, |agent| agent.since);
+        if let Some(asked) = asked {
+            return Some((Need::Blocked, asked));
+        }
+        match (process.state, process.status) {
+            (Some(AgentState::Blocked), _) => return Some((Need::Blocked, since)),
+            (_, Status::Parked) => return Some((Need::Failed, process.active_at)),
+            _ => {}
+        }
+        match process.unseen {
+            Some(unseen) if unseen.what == UnseenEnd::Failure || is_failed_exit(process) => {
+                Some((Need::Failed, unseen.since))
+            }
+            Some(unseen) => Some((Need::Unseen, unseen.since)),
+            None if process.state == Some(AgentState::Error) => Some((Need::Failed, since)),
+            None if has_quota(process) => Some((Need::Quota, since)),
+            None => None,
+        }
+    }
+
+    /// Everybody who needs the person: the most urgent first, then who waits longest.
+    pub(crate) fn needing(&self) -> Vec<(ProcessId, Need, u64)> {
+        let mut all: Vec<_> = self
+            .processes
+            .iter()
+            .filter_map(|process| self.need(process).map(|(need, since)| (process.id, need, since)))
+            .collect();
+        all.sort_by_key(|(_, need, since)| (*need, *since));
+        all
+    }
+
+    /// Agents as a tree: each with its depth, children below their parents.
+    pub(crate) fn tree(&self) -> Vec<(ProcessId, usize)> {
+        let mut rows = Vec::new();
+        let is_root = |process: &&ProcessView| {
+            process.kind == Kind::Agent && process.parent.is_none_or(|parent| self.get(parent).is_none())
+        };
+        for root in self.processes.iter().filter(is_root) {
+            self.branch(root, 0, &mut rows);
+        }
+        rows
+    }
+
+    fn branch(&self, process: &ProcessView, depth: usize, rows: &mut Vec<(ProcessId, usize)>) {
+        if rows.iter().any(|(id, _)| *id == process.id) {
+            return;
+        }
+        rows.push((process.id, depth));
+        for child in self.processes.iter().filter(|child| child.parent == Some(process.id)) {
+            self.branch(child, depth + 1, rows);
+        }
+    }
+
+    /// How many processes have each mark, most urgent first.
+    pub(crate) fn counts(&self) -> Vec<(Mark, usize)> {
+        let mut counts: BTreeMap<Mark, usize> = BTreeMap::new();
+        for process in &self.processes {
+            *counts.entry(self.mark(process)).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    }
+}
+
+fn has_quota(process: &ProcessView) -> bool {
+    process.agent.as_ref().is_some_and(|agent| agent.quota.is_some())
+}
+
+/// Whether its run ended by itself in a way that a shell would call a failure.
+fn is_failed_exit(process: &ProcessView) -> bool {
+    let by_itself = |exit: &proto::Exit| exit.reason != proto::ExitReason::Closed && exit.shell_code() != 0;
+    process.status == Status::Exited && process.exit.as_ref().is_some_and(by_itself)
+}

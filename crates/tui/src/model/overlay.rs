@@ -1,0 +1,135 @@
+//! What lies over the deck. Only the person opens one; the topmost gets the keys.
+
+use proto::agent::InboxItem;
+use proto::{ProcessId, Request};
+
+use super::crew::Crew;
+use super::history::History;
+use super::line::Line;
+use super::palette::Palette;
+use super::splits::PaneId;
+use crate::frame::Rect;
+
+/// One layer.
+#[derive(Clone, Debug)]
+pub(crate) enum Overlay {
+    Palette(Palette),
+    Inbox(InboxView),
+    /// Every key, from this row on.
+    Help(usize),
+    /// Text to read.
+    Page(Page),
+    Prompt(Prompt),
+    Confirm(Box<Confirm>),
+    Wall(Wall),
+    History(Box<History>),
+}
+
+/// Text to read, from a row on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<String>,
+    pub(crate) top: usize,
+}
+
+/// A question to the person that is answered with one line.
+#[derive(Clone, Debug)]
+pub(crate) struct Prompt {
+    pub(crate) title: String,
+    pub(crate) line: Line,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a line is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Rename(ProcessId),
+    /// A message to an agent.
+    Tell(ProcessId),
+    /// A command to run.
+    Run(super::palette::Placement),
+    /// The first message of a new agent.
+    StartAgent(String, super::palette::Placement),
+    /// The answer to a question of the inbox.
+    Answer(u64),
+    /// What to look for, backwards or not.
+    Search(bool),
+}
+
+/// Something that is asked before it is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Confirm {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<String>,
+    pub(crate) request: Request,
+}
+
+/// The inbox: which item is selected, by identity.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InboxView {
+    pub(crate) selected: Option<u64>,
+}
+
+impl InboxView {
+    /// The selected item: the one that was chosen while it is there, otherwise the first.
+    pub(crate) fn item<'c>(&self, crew: &'c Crew) -> Option<&'c InboxItem> {
+        let chosen = crew.inbox.iter().find(|item| Some(item.item) == self.selected);
+        chosen.or(crew.inbox.first())
+    }
+
+    /// Selects the item so many places further.
+    pub(crate) fn step(&mut self, crew: &Crew, by: isize) {
+        let here =
+            self.item(crew).and_then(|item| crew.inbox.iter().position(|other| other == item)).unwrap_or(0);
+        let most = crew.inbox.len().saturating_sub(1);
+        self.selected = crew.inbox.get(here.saturating_add_signed(by).min(most)).map(|item| item.item);
+    }
+}
+
+/// All screens at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wall {
+    pub(crate) selected: Option<ProcessId>,
+    /// Most tiles at once.
+    pub(crate) tiles: usize,
+}
+
+/// Panes of the wall have numbers of their own, far above those of the deck.
+const WALL_PANES: u32 = 1 << 30;
+
+impl Wall {
+    /// Every tile with its process and place, those that need the person first.
+    pub(crate) fn places(&self, crew: &Crew, area: Rect) -> Vec<(PaneId, ProcessId, Rect)> {
+        let needing = crew.needing().into_iter().map(|(id, _, _)| id);
+        let mut all: Vec<ProcessId> = needing.collect();
+        let rest = crew.processes.iter().map(|process| process.id).filter(|id| !all.contains(id));
+        all.extend(rest.collect::<Vec<_>>());
+        all.truncate(self.tiles.max(1));
+        let columns = (1..).find(|columns| columns * columns >= all.len()).unwrap_or(1);
+        let rows = all.len().div_ceil(columns).max(1);
+        let place = |(at, id): (usize, ProcessId)| {
+            let rect = tile(area, [columns, rows], [at % columns, at / columns]);
+            let number =
+                u32::try_from(crew.processes.iter().position(|process| process.id == id).unwrap_or(0));
+            (PaneId(WALL_PANES + number.unwrap_or(0)), id, rect)
+        };
+        all.into_iter().enumerate().map(place).collect()
+    }
+}
+
+/// One of so many columns and rows of an area; columns have a line between them.
+fn tile(area: Rect, count: [usize; 2], at: [usize; 2]) -> Rect {
+    let edge = |length: u16, count: usize, at: usize| {
+        u16::try_from(usize::from(length) * at / count.max(1)).unwrap_or(length)
+    };
+    let (left, right) = (edge(area.cols, count[0], at[0]), edge(area.cols, count[0], at[0] + 1));
+    let (top, bottom) = (edge(area.rows, count[1], at[1]), edge(area.rows, count[1], at[1] + 1));
+    let gap = u16::from(at[0] + 1 < count[0]);
+    Rect {
+        col: area.col + left,
+        row: area.row + top,
+        cols: (right - left).saturating_sub(gap),
+        rows: bottom - top,
+    }
+}

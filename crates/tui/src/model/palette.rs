@@ -1,0 +1,194 @@
+//! What can be found and done from one place: switch to a process, do an action, start something, answer somebody.
+
+use proto::ProcessId;
+
+use super::Model;
+use super::line::Line;
+use super::splits::Axis;
+use crate::fuzzy;
+use crate::keymap::{Action, Context};
+use crate::theme::Mark;
+
+/// Where what is chosen is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    Tab,
+    Split(Axis),
+}
+
+/// What the palette offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Everything,
+    Processes,
+    /// Processes and what can be started.
+    Shown,
+    /// What can be started.
+    Start,
+}
+
+/// An open palette.
+#[derive(Clone, Debug)]
+pub(crate) struct Palette {
+    pub(crate) title: &'static str,
+    pub(crate) line: Line,
+    pub(crate) scope: Scope,
+    pub(crate) placement: Placement,
+    pub(crate) selected: usize,
+}
+
+/// The groups, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Section {
+    Switch,
+    Answer,
+    Start,
+    Do,
+}
+
+impl Section {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Switch => "SWITCH",
+            Self::Answer => "ANSWER",
+            Self::Start => "START",
+            Self::Do => "DO",
+        }
+    }
+}
+
+/// What choosing an entry does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Open(ProcessId),
+    Do(Action),
+    Shell,
+    Command,
+    Agent(String),
+    Preset(String),
+    Answer { item: u64, choice: String },
+    Pad(String),
+}
+
+/// One thing that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) section: Section,
+    pub(crate) text: String,
+    pub(crate) note: String,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) choice: Choice,
+}
+
+impl Palette {
+    pub(crate) fn new(title: &'static str, scope: Scope, placement: Placement) -> Self {
+        Self { title, line: Line::default(), scope, placement, selected: 0 }
+    }
+
+    /// The entries that fit what was typed: by section, the best first.
+    pub(crate) fn entries(&self, model: &Model) -> Vec<Entry> {
+        let mut found = fuzzy::matches(&self.line.text(), all(model, self.scope), |entry| &entry.text);
+        if self.line.text().is_empty() {
+            found.sort_by_key(|entry| entry.section);
+        } else {
+            // The section of the best entry comes first: Enter does what fits best.
+            let first = found.first().map(|entry| entry.section);
+            found.sort_by_key(|entry| (Some(entry.section) != first, entry.section));
+        }
+        found
+    }
+}
+
+fn all(model: &Model, scope: Scope) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    if scope != Scope::Start {
+        entries.extend(processes(model));
+    }
+    if scope == Scope::Everything {
+        entries.extend(answers(model));
+    }
+    if scope != Scope::Processes {
+        entries.extend(starts(model));
+    }
+    if scope == Scope::Everything {
+        entries.extend(pads(model));
+        entries.extend(actions(model));
+    }
+    entries
+}
+
+fn entry(section: Section, text: String, note: String, choice: Choice) -> Entry {
+    Entry { section, text, note, mark: None, choice }
+}
+
+fn processes(model: &Model) -> Vec<Entry> {
+    let needing = model.crew.needing().into_iter().map(|(id, _, _)| id);
+    let mut ids: Vec<ProcessId> = needing.collect();
+    ids.extend(model.crew.processes.iter().map(|process| process.id));
+    let mut seen = Vec::new();
+    ids.retain(|id| {
+        Some(*id) != model.place.own && !seen.contains(id) && {
+            seen.push(*id);
+            true
+        }
+    });
+    let row = |id: ProcessId| {
+        let process = model.crew.get(id)?;
+        let mark = model.crew.mark(process);
+        let note = mark.word().to_owned();
+        Some(Entry {
+            mark: Some(mark),
+            ..entry(Section::Switch, process.name.to_string(), note, Choice::Open(id))
+        })
+    };
+    ids.into_iter().filter_map(row).collect()
+}
+
+fn answers(model: &Model) -> Vec<Entry> {
+    let options = |item: &proto::agent::InboxItem| {
+        let number = item.item;
+        let name = item.name.to_string();
+        let option = move |(at, option): (usize, &proto::agent::DialogOption)| {
+            let choice = Choice::Answer { item: number, choice: (at + 1).to_string() };
+            entry(Section::Answer, format!("{name}: {}. {}", at + 1, option.label), String::new(), choice)
+        };
+        item.options.iter().enumerate().map(option).collect::<Vec<_>>()
+    };
+    model.crew.inbox.iter().flat_map(options).collect()
+}
+
+fn starts(model: &Model) -> Vec<Entry> {
+    let start = |text: String, note: String, choice| entry(Section::Start, text, note, choice);
+    let agents = model
+        .crew
+        .agents
+        .iter()
+        .map(|name| start(format!("agent {name}"), String::new(), Choice::Agent(name.clone())));
+    let presets = model.crew.presets.iter().map(|preset| {
+        start(format!("preset {}", preset.name), preset.argv.join(" "), Choice::Preset(preset.name.clone()))
+    });
+    let mut all: Vec<Entry> = agents.collect();
+    all.push(start("shell".to_owned(), model.place.directory.clone(), Choice::Shell));
+    all.push(start("command…".to_owned(), String::new(), Choice::Command));
+    all.extend(presets);
+    all
+}
+
+fn pads(model: &Model) -> Vec<Entry> {
+    let row = |pad: &proto::crew::PadEntry| {
+        entry(
+            Section::Do,
+            format!("open pad {}", pad.name),
+            format!("r{}", pad.revision),
+            Choice::Pad(pad.name.clone()),
+        )
+    };
+    model.crew.pads.iter().map(row).collect()
+}
+
+fn actions(model: &Model) -> Vec<Entry> {
+    let is_offered =
+        |action: &Action| !matches!(action, Action::Palette | Action::SendPrefix | Action::Tab(_));
+    let rows = model.looks.keymap.rows(Context::Deck).into_iter().filter(|(_, action)| is_offered(action));
+    rows.map(|(keys, action)| entry(Section::Do, action.label(), keys, Choice::Do(action))).collect()
+}

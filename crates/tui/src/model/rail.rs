@@ -1,0 +1,142 @@
+//! The rows of the rail: who needs the person, the crew as a tree, commands, shells, pads, timers.
+
+use proto::{Kind, ProcessId, ProcessView};
+
+use super::{Model, age};
+use crate::theme::Mark;
+
+/// What can be selected in the rail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RailItem {
+    /// A process in the section of those who need the person.
+    Needing(ProcessId),
+    Process(ProcessId),
+    Pad(String),
+    Timer(u64),
+}
+
+impl RailItem {
+    pub(crate) fn process(&self) -> Option<ProcessId> {
+        match self {
+            Self::Needing(id) | Self::Process(id) => Some(*id),
+            Self::Pad(_) | Self::Timer(_) => None,
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RailRow {
+    Heading(&'static str, usize),
+    Item { item: RailItem, mark: Option<Mark>, branch: String, name: String, note: String },
+    Blank,
+}
+
+/// All rows, from the top.
+pub(crate) fn rows(model: &Model) -> Vec<RailRow> {
+    let mut rows = Vec::new();
+    section(&mut rows, "NEEDS YOU", needing(model));
+    section(&mut rows, "CREW", crew(model));
+    section(&mut rows, "COMMANDS", of_kind(model, Kind::Command));
+    section(&mut rows, "SHELLS", of_kind(model, Kind::Terminal));
+    section(&mut rows, "PADS", pads(model));
+    section(&mut rows, "TIMERS", timers(model));
+    rows
+}
+
+/// What can be selected, from the top.
+pub(crate) fn items(model: &Model) -> Vec<RailItem> {
+    let item = |row: RailRow| match row {
+        RailRow::Item { item, .. } => Some(item),
+        RailRow::Heading(..) | RailRow::Blank => None,
+    };
+    rows(model).into_iter().filter_map(item).collect()
+}
+
+fn section(rows: &mut Vec<RailRow>, heading: &'static str, items: Vec<RailRow>) {
+    if items.is_empty() {
+        return;
+    }
+    if !rows.is_empty() {
+        rows.push(RailRow::Blank);
+    }
+    rows.push(RailRow::Heading(heading, items.len()));
+    rows.extend(items);
+}
+
+fn needing(model: &Model) -> Vec<RailRow> {
+    let row = |(id, _, since): (ProcessId, _, u64)| {
+        let process = model.crew.get(id)?;
+        let note = age(model.now.epoch_ms.saturating_sub(since));
+        Some(item(model, process, RailItem::Needing(id), String::new(), note))
+    };
+    model.crew.needing().into_iter().filter_map(row).collect()
+}
+
+fn crew(model: &Model) -> Vec<RailRow> {
+    let tree = model.crew.tree();
+    let row = |(at, (id, depth)): (usize, &(ProcessId, usize))| {
+        let process = model.crew.get(*id)?;
+        let has_more =
+            tree[at + 1..].iter().take_while(|(_, other)| other >= depth).any(|(_, other)| other == depth);
+        let branch = match (*depth, has_more) {
+            (0, _) => String::new(),
+            (depth, true) => format!("{}├", " ".repeat(depth - 1)),
+            (depth, false) => format!("{}└", " ".repeat(depth - 1)),
+        };
+        let percent = process.agent.as_ref().and_then(|agent| agent.context?.percent());
+        let note = percent.map_or_else(String::new, |percent| format!("{percent}%"));
+        Some(item(model, process, RailItem::Process(*id), branch, note))
+    };
+    tree.iter().enumerate().filter_map(row).collect()
+}
+
+fn of_kind(model: &Model, kind: Kind) -> Vec<RailRow> {
+    let in_tree = model.crew.tree();
+    let is_here =
+        |process: &&ProcessView| process.kind == kind && !in_tree.iter().any(|(id, _)| *id == process.id);
+    let row = |process: &ProcessView| {
+        item(model, process, RailItem::Process(process.id), String::new(), command_note(model, process))
+    };
+    model.crew.processes.iter().filter(is_here).map(row).collect()
+}
+
+/// The port of a server, or how a command ended.
+fn command_note(model: &Model, process: &ProcessView) -> String {
+    if let Some(exit) = process.exit.filter(|_| process.pid.is_none()) {
+        return match (exit.code, exit.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "lost".to_owned(),
+        };
+    }
+    let ports = model.crew.ports.get(&process.id);
+    ports.and_then(|ports| ports.first()).map_or_else(String::new, |port| format!(":{port}"))
+}
+
+fn pads(model: &Model) -> Vec<RailRow> {
+    let row = |pad: &proto::crew::PadEntry| RailRow::Item {
+        item: RailItem::Pad(pad.name.clone()),
+        mark: None,
+        branch: String::new(),
+        name: pad.name.clone(),
+        note: format!("r{}", pad.revision),
+    };
+    model.crew.pads.iter().map(row).collect()
+}
+
+fn timers(model: &Model) -> Vec<RailRow> {
+    let row = |timer: &proto::crew::TimerView| RailRow::Item {
+        item: RailItem::Timer(timer.timer),
+        mark: None,
+        branch: String::new(),
+        name: if timer.label.is_empty() { format!("timer {}", timer.timer) } else { timer.label.clone() },
+        note: age(timer.remaining_ms),
+    };
+    model.crew.timers.iter().map(row).collect()
+}
+
+fn item(model: &Model, process: &ProcessView, item: RailItem, branch: String, note: String) -> RailRow {
+    let mark = Some(model.crew.mark(process));
+    RailRow::Item { item, mark, branch, name: process.name.to_string(), note }
+}

@@ -1,0 +1,180 @@
+//! What each message does to the model, and what it wants done. Pure: no clock, no terminal, no socket.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `actions` | what keys of the deck do |
+//! | `rail` | keys in the rail |
+//! | `overlays` | keys in what lies over the deck |
+//! | `palette` | choosing and starting |
+//! | `history` | scrolling, searching, selecting, copying |
+//! | `mouse` | clicks, drags and the wheel |
+//! | `events` | what the daemon says |
+
+mod actions;
+mod events;
+mod history;
+mod mouse;
+mod overlays;
+mod palette;
+mod rail;
+#[cfg(test)]
+mod tests;
+
+use term::{Key, KeyCode, KeyEvent};
+
+use crate::host::{InputEvent, What};
+use crate::keymap::Context;
+use crate::message::{Command, Message};
+use crate::model::overlay::Overlay;
+use crate::model::{Model, Prefix};
+
+/// Changes the model by a message; returns what is to be done.
+pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
+    let focus = model.deck.focused();
+    let layout = model.deck.clone();
+    let mut commands = match message {
+        Message::Input(event) => input(model, event),
+        Message::Resized(size) => {
+            model.size = size;
+            Vec::new()
+        }
+        Message::Tick => events::tick(model),
+        Message::Connected(processes) => events::connected(model, processes),
+        Message::Disconnected(reason) => {
+            model.away = Some(reason);
+            Vec::new()
+        }
+        Message::Happened(event) => events::happened(model, event),
+        Message::Answered(what, result) => events::answered(model, what, result),
+        Message::OtherSize(pane, size) => {
+            match size {
+                Some(size) => drop(model.other_sizes.insert(pane, size)),
+                None => drop(model.other_sizes.remove(&pane)),
+            }
+            Vec::new()
+        }
+        Message::PaneEnded(pane, reason) => events::pane_ended(model, pane, &reason),
+        Message::UnwantedMouse { pane, mouse, lines, is_alternate } => {
+            history::unwanted_mouse(model, pane, mouse, history::Shown { lines, is_alternate })
+        }
+        Message::Lines { pane, lines, is_alternate, search } => {
+            history::open(model, pane, history::Shown { lines, is_alternate }, search)
+        }
+        Message::Copied(text) => {
+            model.toast(text);
+            Vec::new()
+        }
+        Message::Configured(config, fault) => events::configured(model, *config, fault),
+    };
+    if model.deck.focused() != focus {
+        commands.extend(focus.map(|(pane, _)| Command::Focus(pane, false)));
+        commands.extend(model.deck.focused().map(|(pane, _)| Command::Focus(pane, true)));
+    }
+    if model.deck != layout {
+        commands.push(Command::KeepLayout);
+    }
+    events::look(model);
+    commands
+}
+
+fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    match event.what {
+        What::Key(key) => key_typed(model, key, event),
+        What::Mouse(mouse) => mouse::mouse(model, mouse),
+        What::Focus(has_focus) => {
+            model.has_focus = has_focus;
+            let pane = model.deck.focused().map(|(pane, _)| pane);
+            pane.map(|pane| Command::Focus(pane, has_focus)).into_iter().collect()
+        }
+        What::PasteBegins | What::PasteText | What::PasteEnds => paste(model, event),
+        What::Unknown => to_child(model, event),
+        What::Answer(_) => Vec::new(),
+    }
+}
+
+fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
+    let is_release = key.event == KeyEvent::Release;
+    match model.prefix {
+        Prefix::None => {}
+        // The release of the prefix itself, and of keys that acted, is nobody's.
+        Prefix::Pressed(_) | Prefix::Resizing if is_release => return Vec::new(),
+        Prefix::Pressed(_) => return after_prefix(model, key, event),
+        Prefix::Resizing => {
+            if actions::resize(model, &key) {
+                return Vec::new();
+            }
+            model.prefix = Prefix::None;
+        }
+    }
+    if model.looks.keymap.is_prefix(&key) {
+        if !is_release {
+            model.prefix = Prefix::Pressed(model.now.ms);
+        }
+        return Vec::new();
+    }
+    match () {
+        () if !model.overlays.is_empty() && !is_release => overlays::key(model, key, event),
+        () if !model.overlays.is_empty() => Vec::new(),
+        () if model.rail.has_keys && !is_release => rail::key(model, key),
+        () if model.deck.tab().is_none() && !is_release => welcome_key(model, key),
+        () => to_child(model, event),
+    }
+}
+
+fn after_prefix(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
+    model.prefix = Prefix::None;
+    if model.looks.keymap.is_prefix(&key) {
+        return to_child(model, event);
+    }
+    if key.code == KeyCode::Escape {
+        return Vec::new();
+    }
+    match model.looks.keymap.action(Context::Deck, &key) {
+        Some(action) => actions::act(model, action),
+        None => {
+            let help =
+                model.looks.keymap.key_of(Context::Deck, crate::keymap::Action::Help).unwrap_or_default();
+            model.toast(format!(
+                "that key does nothing here; {} {help} lists the keys",
+                model.looks.keymap.prefix_text()
+            ));
+            Vec::new()
+        }
+    }
+}
+
+/// Keys of the empty deck, which are on the screen.
+fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
+    match key.code {
+        KeyCode::Character('1') | KeyCode::Character('c') => actions::act(model, crate::keymap::Action::New),
+        KeyCode::Character('2') => palette::start_shell(model, crate::model::palette::Placement::Tab),
+        KeyCode::Character('3') => palette::ask_command(model, crate::model::palette::Placement::Tab),
+        KeyCode::Character('4') => actions::act(model, crate::keymap::Action::Processes),
+        KeyCode::Character('?') => actions::act(model, crate::keymap::Action::Help),
+        _ => {
+            let prefix = model.looks.keymap.prefix_text();
+            model.toast(format!("nothing is open; press 1, 2, 3 or 4, or {prefix} Space"));
+            Vec::new()
+        }
+    }
+}
+
+fn to_child(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    let has_deck = model.overlays.is_empty();
+    let pane = model.deck.focused().map(|(pane, _)| pane).filter(|_| has_deck);
+    pane.map(|pane| Command::Type(pane, event)).into_iter().collect()
+}
+
+/// A paste goes to the line that is edited, else to the program.
+fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    let line = match model.overlays.last_mut() {
+        None => return to_child(model, event),
+        Some(Overlay::Palette(palette)) => &mut palette.line,
+        Some(Overlay::Prompt(prompt)) => &mut prompt.line,
+        Some(_) => return Vec::new(),
+    };
+    if event.what == What::PasteText {
+        line.insert(&String::from_utf8_lossy(&event.raw).replace(['\r', '\n'], " "));
+    }
+    Vec::new()
+}

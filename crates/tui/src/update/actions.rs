@@ -1,0 +1,304 @@
+//! What the keys of the deck do.
+
+use proto::request::{Close, Empty, Explain, Restart, See, Target};
+use proto::{ProcessId, Request, Stop};
+use term::{Key, KeyCode};
+
+use super::palette;
+use crate::keymap::Action;
+use crate::message::{CallFor, Command};
+use crate::model::line::Line;
+use crate::model::overlay::{Confirm, InboxView, Overlay, Page, Prompt, Purpose, Wall};
+use crate::model::palette::{Palette, Placement, Scope};
+use crate::model::rail::{self, RailItem};
+use crate::model::splits::{Axis, Direction};
+use crate::model::{Model, Prefix};
+
+/// By how much a border moves, in thousandths.
+const RESIZE_STEP: u16 = 40;
+/// Tiles of a new wall.
+const TILES: usize = 9;
+
+/// Does an action of the deck.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
+    match action {
+        Action::Palette => open(model, "Palette", Scope::Everything, Placement::Tab),
+        Action::Processes => open(model, "Go to", Scope::Processes, Placement::Tab),
+        Action::New => open(model, "Start", Scope::Start, Placement::Tab),
+        Action::SplitRight => open(model, "Show at the right", Scope::Shown, Placement::Split(Axis::Columns)),
+        Action::SplitDown => open(model, "Show below", Scope::Shown, Placement::Split(Axis::Rows)),
+        Action::NextNeed => go_to_need(model, 1),
+        Action::PreviousNeed => go_to_need(model, -1),
+        Action::Inbox => push(model, Overlay::Inbox(InboxView::default())),
+        Action::FocusLeft => focus(model, Direction::Left),
+        Action::FocusDown => focus(model, Direction::Down),
+        Action::FocusUp => focus(model, Direction::Up),
+        Action::FocusRight => focus(model, Direction::Right),
+        Action::Rail => enter_rail(model),
+        Action::Tab(number) => {
+            on_deck(model, |model| model.deck.go_to_tab(usize::from(number.saturating_sub(1))))
+        }
+        Action::LastTab => on_deck(model, |model| model.deck.go_to_tab(model.deck.last)),
+        Action::Zoom => on_tab(model, |tab| tab.is_zoomed = !tab.is_zoomed),
+        Action::Even => on_tab(model, |tab| tab.root.even()),
+        Action::Resize => {
+            model.prefix = Prefix::Resizing;
+            Vec::new()
+        }
+        Action::CloseView => close_view(model),
+        Action::Copy => lines(model, false),
+        Action::Search => lines(model, true),
+        Action::Paste => paste(model),
+        Action::Wall => push(model, Overlay::Wall(Wall { selected: None, tiles: TILES })),
+        Action::Pads => pads(model),
+        Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),
+        Action::DismissToasts => on_deck(model, |model| model.toasts.clear()),
+        Action::Settings => settings(model),
+        Action::Help => push(model, Overlay::Help(0)),
+        Action::Leave => vec![Command::Leave],
+        other => match model.deck.focused() {
+            Some((_, process)) => on_process(model, other, process),
+            None => nothing_open(model),
+        },
+    }
+}
+
+/// Does an action to a process, from the deck or from the rail.
+pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) -> Vec<Command> {
+    let target = Target(process.to_string());
+    let name = model.name(process);
+    match action {
+        Action::Direct => vec![Command::Direct(process)],
+        Action::CloseProcess => {
+            let lines = close_warnings(model, process);
+            let request = Request::Close(Close { target, keep_background: false, stop: Stop::default() });
+            confirm(model, format!("End {name}?"), lines, request)
+        }
+        Action::Restart => {
+            let lines = vec![format!("{name} ends and is started again with the same command.")];
+            let request = Request::Restart(Restart { target, stop: Stop::default() });
+            confirm(model, format!("Start {name} again?"), lines, request)
+        }
+        Action::Explain if model.crew.get(process).is_some_and(|view| view.agent.is_some()) => {
+            vec![call(CallFor::Explain, Request::Explain(Explain { target }))]
+        }
+        Action::Explain => {
+            let page = super::events::plain_explanation(model, process);
+            push(model, Overlay::Page(page))
+        }
+        Action::Tell => prompt(model, format!("Message to {name}"), "", Purpose::Tell(process)),
+        Action::Rename => prompt(model, format!("Rename {name}"), &name, Purpose::Rename(process)),
+        _ => Vec::new(),
+    }
+}
+
+/// What a person should know before a process is ended.
+fn close_warnings(model: &Model, process: ProcessId) -> Vec<String> {
+    let Some(view) = model.crew.get(process) else { return Vec::new() };
+    let mark = model.crew.mark(view);
+    let children = model.crew.processes.iter().filter(|other| other.parent == Some(process)).count();
+    let mut lines =
+        vec![format!("{} is {}; its terminal and its history go with it.", view.name, mark.word())];
+    if children > 0 {
+        lines.push(format!("It leads {children} other processes, which stay."));
+    }
+    if view.viewers > 1 {
+        lines.push(format!("{} others look at it.", view.viewers - 1));
+    }
+    lines
+}
+
+pub(super) fn call(what: CallFor, request: Request) -> Command {
+    Command::Call(what, Box::new(request))
+}
+
+pub(super) fn push(model: &mut Model, overlay: Overlay) -> Vec<Command> {
+    model.overlays.clear();
+    model.overlays.push(overlay);
+    Vec::new()
+}
+
+fn open(model: &mut Model, title: &'static str, scope: Scope, placement: Placement) -> Vec<Command> {
+    let mut commands = palette::refresh(model);
+    commands.extend(push(model, Overlay::Palette(Palette::new(title, scope, placement))));
+    commands
+}
+
+pub(super) fn prompt(model: &mut Model, title: String, text: &str, purpose: Purpose) -> Vec<Command> {
+    model.overlays.push(Overlay::Prompt(Prompt { title, line: Line::with(text), purpose }));
+    Vec::new()
+}
+
+pub(super) fn confirm(
+    model: &mut Model,
+    title: String,
+    lines: Vec<String>,
+    request: Request,
+) -> Vec<Command> {
+    model.overlays.push(Overlay::Confirm(Box::new(Confirm { title, lines, request })));
+    Vec::new()
+}
+
+fn on_deck(model: &mut Model, change: impl FnOnce(&mut Model)) -> Vec<Command> {
+    model.overlays.clear();
+    change(model);
+    Vec::new()
+}
+
+fn on_tab(model: &mut Model, change: impl FnOnce(&mut crate::model::deck::Tab)) -> Vec<Command> {
+    model.overlays.clear();
+    model.deck.tab_mut().map(change);
+    Vec::new()
+}
+
+fn nothing_open(model: &mut Model) -> Vec<Command> {
+    model.toast("no process is open");
+    Vec::new()
+}
+
+/// Shows a process and gives it the keyboard.
+pub(super) fn show(model: &mut Model, process: ProcessId, placement: Placement) -> Vec<Command> {
+    model.overlays.clear();
+    model.rail.has_keys = false;
+    if Some(process) == model.place.own {
+        model.toast("that is the terminal you are in");
+        return Vec::new();
+    }
+    match placement {
+        Placement::Tab => model.deck.open(process),
+        Placement::Split(axis) => model.deck.split(process, axis),
+    }
+    Vec::new()
+}
+
+/// Goes to the next or the previous process that needs the person. What is looked at is seen by going on.
+fn go_to_need(model: &mut Model, by: isize) -> Vec<Command> {
+    let here = model.deck.focused().map(|(_, process)| process);
+    let needing: Vec<ProcessId> = model.crew.needing().into_iter().map(|(id, _, _)| id).collect();
+    let count = needing.len();
+    let at = needing.iter().position(|id| Some(*id) == here);
+    let next = match (at, by) {
+        (_, _) if count == 0 => None,
+        (Some(_), _) if count == 1 => None,
+        (Some(at), by) => needing.get((at + count).saturating_add_signed(by) % count),
+        (None, 1..) => needing.first(),
+        (None, _) => needing.last(),
+    };
+    let mut commands = Vec::new();
+    if let Some(here) = here.filter(|here| model.is_unseen(*here)) {
+        let see = See { target: Target(here.to_string()), ..See::default() };
+        commands.push(call(CallFor::Nothing, Request::See(see)));
+    }
+    match next.copied() {
+        Some(next) => commands.extend(show(model, next, Placement::Tab)),
+        None if count == 0 => model.toast("nobody needs you"),
+        None => model.toast("nobody else needs you"),
+    }
+    commands
+}
+
+fn focus(model: &mut Model, direction: Direction) -> Vec<Command> {
+    model.overlays.clear();
+    let area = model.areas().deck;
+    let has_moved = model.deck.move_focus(area, direction);
+    if !has_moved && direction == Direction::Left && model.rail.is_shown {
+        return enter_rail(model);
+    }
+    model.rail.has_keys = false;
+    Vec::new()
+}
+
+pub(super) fn enter_rail(model: &mut Model) -> Vec<Command> {
+    model.overlays.clear();
+    (model.rail.is_shown, model.rail.has_keys) = (true, true);
+    let items = rail::items(model);
+    let is_there = model.rail.selected.as_ref().is_some_and(|selected| items.contains(selected));
+    if !is_there {
+        let here = model.deck.focused().map(|(_, process)| RailItem::Process(process));
+        model.rail.selected = here.filter(|here| items.contains(here)).or(items.into_iter().next());
+    }
+    Vec::new()
+}
+
+/// Moves the border by a direction key; returns whether it was one.
+pub(super) fn resize(model: &mut Model, key: &Key) -> bool {
+    let direction = match key.code {
+        KeyCode::Character('h') | KeyCode::Left => Direction::Left,
+        KeyCode::Character('j') | KeyCode::Down => Direction::Down,
+        KeyCode::Character('k') | KeyCode::Up => Direction::Up,
+        KeyCode::Character('l') | KeyCode::Right => Direction::Right,
+        KeyCode::Escape | KeyCode::Enter => {
+            model.prefix = Prefix::None;
+            return true;
+        }
+        _ => return false,
+    };
+    if let Some(tab) = model.deck.tab_mut() {
+        let focus = tab.focus;
+        tab.root.resize(focus, direction, RESIZE_STEP);
+    }
+    true
+}
+
+fn close_view(model: &mut Model) -> Vec<Command> {
+    model.overlays.clear();
+    let Some((pane, process)) = model.deck.focused() else { return nothing_open(model) };
+    let name = model.name(process);
+    model.deck.close_pane(pane);
+    model.toast(format!("{name} goes on; the rail has it"));
+    Vec::new()
+}
+
+fn lines(model: &mut Model, search: bool) -> Vec<Command> {
+    model.overlays.clear();
+    match model.deck.focused() {
+        Some((pane, _)) => vec![Command::Lines { pane, search }],
+        None => nothing_open(model),
+    }
+}
+
+fn paste(model: &mut Model) -> Vec<Command> {
+    model.overlays.clear();
+    match model.deck.focused() {
+        _ if model.register.is_empty() => model.toast("nothing was copied here yet"),
+        Some((pane, _)) => return vec![Command::Paste(pane, model.register.clone())],
+        None => return nothing_open(model),
+    }
+    Vec::new()
+}
+
+fn pads(model: &mut Model) -> Vec<Command> {
+    if model.crew.pads.is_empty() {
+        model.toast("this project has no scratchpads; agents write them, and so does qd pads edit NAME");
+        return Vec::new();
+    }
+    enter_rail(model);
+    let first = model.crew.pads.first().map(|pad| RailItem::Pad(pad.name.clone()));
+    model.rail.selected = first;
+    Vec::new()
+}
+
+fn settings(model: &mut Model) -> Vec<Command> {
+    let on = |is_on: bool| if is_on { "yes" } else { "no" };
+    let looks = &model.looks;
+    let lines = vec![
+        format!("theme      {}", looks.theme.word()),
+        format!("glyphs     {}", if looks.is_ascii { "ascii" } else { "unicode" }),
+        format!("mouse      {}", on(looks.has_mouse)),
+        format!("rail       {} columns", model.rail.width),
+        format!("prefix     {}", looks.keymap.prefix_text()),
+        String::new(),
+        "These come from tui.toml in the configuration directory; docs/tui.md lists all of them.".to_owned(),
+        "A change of the file is taken over at once.".to_owned(),
+    ];
+    push(model, Overlay::Page(Page { title: "Settings".to_owned(), lines, top: 0 }))
+}
+
+/// The calls that bring what events do not tell.
+pub(super) fn refreshed(model: &Model) -> Vec<Command> {
+    vec![
+        call(CallFor::Inbox, Request::Inbox(Empty {})),
+        call(CallFor::Timers, Request::Timers(Empty {})),
+        palette::ask_pads(model),
+    ]
+}

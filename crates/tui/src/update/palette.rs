@@ -1,0 +1,123 @@
+//! Choosing in the palette, and starting what was chosen.
+
+use proto::request::{AskAgents, Empty, GiveAnswer, Pad, PadAct, Presets, Spawn};
+use proto::{Kind, Request};
+use term::{Key, KeyCode};
+
+use super::actions::{self, call, prompt};
+use crate::message::{CallFor, Command};
+use crate::model::Model;
+use crate::model::deck::Deck;
+use crate::model::overlay::{Overlay, Purpose};
+use crate::model::palette::{Choice, Entry, Placement};
+
+/// What may have changed since the palette was open last.
+pub(super) fn refresh(model: &Model) -> Vec<Command> {
+    let (project, path) = (Some(model.place.directory.clone()), model.place.path.clone());
+    vec![
+        call(CallFor::Presets, Request::Presets(Presets { project, path: path.clone() })),
+        call(CallFor::Agents, Request::Agents(AskAgents { path })),
+    ]
+}
+
+pub(super) fn ask_pads(model: &Model) -> Command {
+    let project = Some(model.place.directory.clone());
+    call(CallFor::Pads, Request::Pad(Pad { project, act: PadAct::List(Empty {}) }))
+}
+
+pub(super) fn read_pad(model: &Model, name: &str) -> Vec<Command> {
+    let act = PadAct::Read { name: name.to_owned(), revision: None };
+    let project = Some(model.place.directory.clone());
+    vec![call(CallFor::PadText, Request::Pad(Pad { project, act }))]
+}
+
+/// A key in the palette.
+pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
+    let Some(Overlay::Palette(palette)) = model.overlays.last() else { return Vec::new() };
+    let entries = palette.entries(model);
+    let (at, placement) = (palette.selected.min(entries.len().saturating_sub(1)), palette.placement);
+    let ctrl = key.modifiers.ctrl;
+    let next = match key.code {
+        KeyCode::Escape => {
+            model.overlays.pop();
+            return Vec::new();
+        }
+        KeyCode::Enter => {
+            return entries.get(at).map(|entry| choose(model, entry, placement)).unwrap_or_default();
+        }
+        KeyCode::Down => Some((at + 1).min(entries.len().saturating_sub(1))),
+        KeyCode::Character('n') if ctrl => Some((at + 1).min(entries.len().saturating_sub(1))),
+        KeyCode::Up => Some(at.saturating_sub(1)),
+        KeyCode::Character('p') if ctrl => Some(at.saturating_sub(1)),
+        KeyCode::Tab => Some(next_section(&entries, at)),
+        _ => None,
+    };
+    let Some(Overlay::Palette(palette)) = model.overlays.last_mut() else { return Vec::new() };
+    match next {
+        Some(next) => palette.selected = next,
+        None if palette.line.edit(&key) => palette.selected = 0,
+        None => {}
+    }
+    Vec::new()
+}
+
+fn next_section(entries: &[Entry], at: usize) -> usize {
+    let here = entries.get(at).map(|entry| entry.section);
+    let next = (at..entries.len()).find(|at| Some(entries[*at].section) != here);
+    next.unwrap_or(0)
+}
+
+/// Does what an entry stands for.
+pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> Vec<Command> {
+    model.overlays.clear();
+    match &entry.choice {
+        Choice::Open(process) => actions::show(model, *process, placement),
+        Choice::Do(action) => actions::act(model, *action),
+        Choice::Shell => start_shell(model, placement),
+        Choice::Command => ask_command(model, placement),
+        Choice::Agent(name) => {
+            let title = format!("First message to {name}; empty: none");
+            prompt(model, title, "", Purpose::StartAgent(name.clone(), placement))
+        }
+        Choice::Preset(name) => {
+            let spawn =
+                Spawn { preset: Some(name.clone()), name: Some(name.clone()), ..spawn(model, Kind::Command) };
+            vec![started(spawn, placement)]
+        }
+        Choice::Answer { item, choice } => {
+            let answer = GiveAnswer { item: *item, choice: choice.clone() };
+            vec![call(CallFor::Answer(*item), Request::Answer(answer))]
+        }
+        Choice::Pad(name) => read_pad(model, name),
+    }
+}
+
+pub(super) fn start_shell(model: &mut Model, placement: Placement) -> Vec<Command> {
+    vec![started(spawn(model, Kind::Terminal), placement)]
+}
+
+pub(super) fn ask_command(model: &mut Model, placement: Placement) -> Vec<Command> {
+    prompt(model, "Command to run".to_owned(), "", Purpose::Run(placement))
+}
+
+/// Runs what was typed, in a shell, so that pipes and variables mean what they always mean.
+pub(super) fn run_command(model: &Model, text: &str, placement: Placement) -> Vec<Command> {
+    let argv = ["sh", "-c", text].map(str::to_owned).to_vec();
+    vec![started(Spawn { argv, ..spawn(model, Kind::Command) }, placement)]
+}
+
+pub(super) fn start_agent(model: &Model, name: &str, message: &str, placement: Placement) -> Vec<Command> {
+    let mut spawn = Spawn { argv: vec![name.to_owned()], ..spawn(model, Kind::Agent) };
+    spawn.agent.prompt = Some(message.to_owned()).filter(|message| !message.trim().is_empty());
+    vec![started(spawn, placement)]
+}
+
+/// The environment is filled in where the command is carried out: the model has none.
+fn spawn(model: &Model, kind: Kind) -> Spawn {
+    let size = Deck::whole_size(model.areas().deck).into();
+    Spawn { kind, cwd: Some(model.place.directory.clone()), size, ..Spawn::default() }
+}
+
+fn started(spawn: Spawn, placement: Placement) -> Command {
+    call(CallFor::Start(placement), Request::Spawn(Box::new(spawn)))
+}

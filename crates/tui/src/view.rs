@@ -1,0 +1,190 @@
+//! The model as a picture. Reads only.
+//!
+//! The deck is drawn in three layers: chrome, the screens of the panes (by the caller, who has them), and what lies over
+//! them.
+
+pub(crate) mod dialogs;
+pub(crate) mod help;
+pub(crate) mod history;
+pub(crate) mod inbox;
+pub(crate) mod palette;
+pub(crate) mod panes;
+pub(crate) mod rail;
+pub(crate) mod status;
+pub(crate) mod tabs;
+pub(crate) mod toasts;
+pub(crate) mod welcome;
+
+use term::{Attributes, Style};
+
+use crate::frame::{Grid, Point, Rect};
+use crate::model::overlay::Overlay;
+use crate::model::{LEAST, Model, Prefix};
+use crate::theme::Role;
+
+/// Draws what is around and between the screens.
+pub(crate) fn chrome(model: &Model, grid: &mut Grid) {
+    grid.fill(Rect::of(model.size), text(model, Role::Text));
+    grid.cursor = None;
+    if model.is_too_small() {
+        return too_small(model, grid);
+    }
+    tabs::draw(model, grid);
+    rail::draw(model, grid);
+    panes::draw(model, grid);
+    status::draw(model, grid);
+    if model.places().is_empty() && model.overlays.is_empty() {
+        welcome::draw(model, grid);
+    }
+}
+
+/// Draws what lies over the screens.
+pub(crate) fn overlays(model: &Model, grid: &mut Grid) {
+    if model.is_too_small() {
+        return;
+    }
+    for overlay in &model.overlays {
+        match overlay {
+            Overlay::Wall(_) => {}
+            Overlay::History(lines) => history::draw(model, lines, grid),
+            other => {
+                dim(model, grid);
+                layer(model, other, grid);
+            }
+        }
+    }
+    toasts::draw(model, grid);
+    if let Prefix::Pressed(since) = model.prefix
+        && model.now.ms >= since + crate::model::MENU_MS
+    {
+        help::menu(model, grid);
+    }
+}
+
+fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
+    match overlay {
+        Overlay::Palette(palette) => palette::draw(model, palette, grid),
+        Overlay::Inbox(inbox) => inbox::draw(model, inbox, grid),
+        Overlay::Help(top) => help::draw(model, *top, grid),
+        Overlay::Page(page) => dialogs::page(model, page, grid),
+        Overlay::Prompt(prompt) => dialogs::prompt(model, prompt, grid),
+        Overlay::Confirm(confirm) => dialogs::confirm(model, confirm, grid),
+        Overlay::Wall(_) | Overlay::History(_) => {}
+    }
+}
+
+/// The looks of a role.
+pub(crate) fn text(model: &Model, role: Role) -> Style {
+    model.looks.theme.style(role)
+}
+
+/// What lies below a dialog stays in sight and steps back.
+fn dim(model: &Model, grid: &mut Grid) {
+    let body = Rect { rows: model.size.rows.saturating_sub(2), row: 1, ..Rect::of(model.size) };
+    grid.restyle(body, |style| style.attributes.insert(Attributes::DIM));
+    grid.cursor = None;
+}
+
+/// A frame with a title and hints, blank inside; returns the inside.
+pub(crate) fn framed(model: &Model, grid: &mut Grid, area: Rect, title: &str, hints: &str) -> Rect {
+    let border = text(model, Role::Border);
+    grid.fill(area, text(model, Role::Text));
+    let [corner_tl, corner_tr, corner_bl, corner_br, across, down] = lines(model);
+    let (right, bottom) = (area.right().saturating_sub(1), area.bottom().saturating_sub(1));
+    for col in area.col..area.right() {
+        put(grid, col, area.row, across, border);
+        put(grid, col, bottom, across, border);
+    }
+    for row in area.row..area.bottom() {
+        put(grid, area.col, row, down, border);
+        put(grid, right, row, down, border);
+    }
+    let corners = [
+        (area.col, area.row, corner_tl),
+        (right, area.row, corner_tr),
+        (area.col, bottom, corner_bl),
+        (right, bottom, corner_br),
+    ];
+    corners.iter().for_each(|(col, row, glyph)| put(grid, *col, *row, glyph, border));
+    let room = area.cols.saturating_sub(4);
+    let title = format!(" {title} ");
+    grid.text(Point { col: area.col + 1, row: area.row }, &title, text(model, Role::Focus), room);
+    if !hints.is_empty() {
+        let hints = format!(" {hints} ");
+        grid.text(Point { col: area.col + 1, row: bottom }, &hints, text(model, Role::Dim), room);
+    }
+    area.inside()
+}
+
+/// Corners (top left, top right, bottom left, bottom right), a line across, a line down.
+pub(crate) fn lines(model: &Model) -> [&'static str; 6] {
+    if model.looks.is_ascii {
+        ["+", "+", "+", "+", "-", "|"]
+    } else {
+        ["╭", "╮", "╰", "╯", "─", "│"]
+    }
+}
+
+pub(crate) fn put(grid: &mut Grid, col: u16, row: u16, glyph: &str, style: Style) {
+    grid.text(Point { col, row }, glyph, style, 2);
+}
+
+/// Draws text that ends at a column; returns where it begins.
+pub(crate) fn text_to(grid: &mut Grid, end: u16, row: u16, words: &str, style: Style) -> u16 {
+    let start = end.saturating_sub(crate::frame::width::columns(words));
+    grid.text(Point { col: start, row }, words, style, end - start);
+    start
+}
+
+/// Text cut to a number of columns, with a sign that it was.
+pub(crate) fn cut(words: &str, columns: u16, is_ascii: bool) -> String {
+    use crate::frame::width::{clusters, columns as width};
+    if width(words) <= columns {
+        return words.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let mut text = String::new();
+    for (cluster, width) in clusters(words) {
+        if u16::from(width) > left {
+            break;
+        }
+        left -= u16::from(width);
+        text.push_str(&cluster);
+    }
+    if columns > 0 {
+        text.push(if is_ascii { '.' } else { '…' });
+    }
+    text
+}
+
+/// Text in lines of at most so many columns, broken between words.
+pub(crate) fn wrap(words: &str, columns: u16) -> Vec<String> {
+    use crate::frame::width::columns as width;
+    let mut lines = Vec::new();
+    for paragraph in words.lines() {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            if !line.is_empty() && width(&line) + 1 + width(word) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+fn too_small(model: &Model, grid: &mut Grid) {
+    let words = [
+        format!("qd needs {}x{},", LEAST.cols, LEAST.rows),
+        format!("this is {}x{}.", model.size.cols, model.size.rows),
+        "Everything goes on.".to_owned(),
+    ];
+    let area = Rect::of(model.size).middle(20, 3);
+    for (row, line) in (area.row..area.bottom()).zip(&words) {
+        grid.text(Point { col: area.col, row }, line, text(model, Role::Text), area.cols);
+    }
+}

@@ -1,0 +1,46 @@
+//! The lines of a process in its pane: scrolled, searched, selected.
+
+use term::Attributes;
+
+use super::{text, text_to};
+use crate::frame::{Grid, Point, Rect, ShownCursor};
+use crate::model::Model;
+use crate::model::deck::Deck;
+use crate::model::history::{History, Spot};
+use crate::theme::Role;
+
+pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
+    let place = model.deck.places(model.areas().deck).into_iter().find(|(pane, _)| *pane == history.pane);
+    let Some((_, place)) = place else { return };
+    let screen = Deck::screen_of(place);
+    for row in 0..screen.rows {
+        let line = history.top + usize::from(row);
+        let cells = history.lines.get(line).map_or(&[][..], |line| &line.cells);
+        grid.copy_row(screen, row, cells);
+        for col in 0..screen.cols {
+            if history.is_selected(Spot { line, col: usize::from(col) }) {
+                let part = Rect { col: screen.col + col, row: screen.row + row, cols: 1, rows: 1 };
+                grid.restyle(part, invert);
+            }
+        }
+    }
+    let below = history.lines.len().saturating_sub(history.top + usize::from(screen.rows));
+    let words = match (history.is_loading, below) {
+        (true, _) => " loading ".to_owned(),
+        (false, 0) => " bottom ".to_owned(),
+        (false, below) => format!(" {below} lines below "),
+    };
+    text_to(grid, place.right().saturating_sub(1), place.row, &words, text(model, Role::Warn));
+    let row = u16::try_from(history.cursor.line.saturating_sub(history.top)).unwrap_or(0);
+    let col = u16::try_from(history.cursor.col).unwrap_or(0).min(screen.cols.saturating_sub(1));
+    let at = Point { col: screen.col + col, row: screen.row + row.min(screen.rows.saturating_sub(1)) };
+    grid.cursor = (!history.is_casual).then_some(ShownCursor { at, form: None });
+}
+
+fn invert(style: &mut term::Style) {
+    if style.attributes.contains(Attributes::INVERSE) {
+        *style = term::Style { fg: style.fg, bg: style.bg, ..term::Style::default() };
+    } else {
+        style.attributes.insert(Attributes::INVERSE);
+    }
+}

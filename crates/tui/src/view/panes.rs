@@ -1,0 +1,74 @@
+//! Titles of the panes and the lines between them.
+
+use super::{cut, lines, put, text, text_to};
+use crate::frame::{Grid, Point, Rect, width};
+use crate::model::overlay::Overlay;
+use crate::model::splits::PaneId;
+use crate::model::{Model, age};
+use crate::theme::Role;
+
+pub(crate) fn draw(model: &Model, grid: &mut Grid) {
+    let area = model.areas().deck;
+    for (at, (pane, place)) in model.places().into_iter().enumerate() {
+        title(model, grid, pane, place, at);
+        // A pane that has another at its right has a line there.
+        if place.right() < area.right() {
+            for row in place.row..place.bottom() {
+                put(grid, place.right(), row, lines(model)[5], text(model, Role::Border));
+            }
+        }
+    }
+}
+
+/// The pane that has the keyboard, or is selected on the wall.
+fn is_focused(model: &Model, pane: PaneId, at: usize) -> bool {
+    match model.overlays.last() {
+        Some(Overlay::Wall(wall)) => match wall.selected {
+            Some(selected) => model.process_of(pane) == Some(selected),
+            None => at == 0,
+        },
+        _ => model.deck.focused().is_some_and(|(focused, _)| focused == pane) && !model.rail.has_keys,
+    }
+}
+
+fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
+    let is_focused = is_focused(model, pane, at);
+    let border = text(model, if is_focused { Role::Focus } else { Role::Border });
+    for col in place.col..place.right() {
+        put(grid, col, place.row, lines(model)[4], border);
+    }
+    let Some(process) = model.process_of(pane).and_then(|id| model.crew.get(id)) else { return };
+    let mark = model.crew.mark(process);
+    let number = matches!(model.overlays.last(), Some(Overlay::Wall(_))).then(|| format!("{} ", at + 1));
+    let is_title = !process.title.is_empty() && process.title != process.name.as_str();
+    let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
+    let state = state_words(model, process);
+    let room = place.cols.saturating_sub(width::columns(&state) + 8);
+    let name = cut(
+        &format!("{}{}{own_title}", number.unwrap_or_default(), process.name),
+        room,
+        model.looks.is_ascii,
+    );
+    let name_role = if is_focused { Role::Focus } else { Role::Text };
+    grid.text(
+        Point { col: place.col + 1, row: place.row },
+        &format!(" {name} "),
+        text(model, name_role),
+        room + 2,
+    );
+    let state = format!(" {} {state} ", mark.glyph(model.looks.is_ascii));
+    text_to(grid, place.right().saturating_sub(1), place.row, &state, text(model, mark.role()));
+}
+
+/// What a process is at, and since when if it waits for the person.
+fn state_words(model: &Model, process: &proto::ProcessView) -> String {
+    let mark = model.crew.mark(process);
+    let ports = model.crew.ports.get(&process.id).and_then(|ports| ports.first());
+    let since = model.crew.need(process).map(|(_, since)| age(model.now.epoch_ms.saturating_sub(since)));
+    match (since, ports) {
+        (Some(since), _) => format!("{} {since}", mark.word()),
+        (None, Some(port)) => format!(":{port}"),
+        (None, None) if process.agent.is_none() && process.pid.is_some() => "runs".to_owned(),
+        (None, None) => mark.word().to_owned(),
+    }
+}
