@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Least time between two pictures that are no echo.
 const FRAME: Duration = Duration::from_millis(16);
-/// Least time between two pictures of echo.
+/// Least time between two pictures of the echo of one key.
 const ECHO_FRAME: Duration = Duration::from_millis(4);
 /// A change so soon after a key is its echo.
 const ECHO_WINDOW: Duration = Duration::from_millis(100);
@@ -44,6 +44,10 @@ impl Pace {
         let Some(drawn_at) = self.drawn_at else { return now };
         let is_soon = self.typed_at.is_some_and(|typed| now.saturating_duration_since(typed) < ECHO_WINDOW);
         let is_echo = is_soon && (change.chrome || (1..=ECHO_ROWS).contains(&change.focused_rows));
+        // Each key is worth one picture at once, however soon after the last.
+        if is_echo && self.typed_at > self.drawn_at {
+            return now;
+        }
         (drawn_at + if is_echo { ECHO_FRAME } else { FRAME }).max(now)
     }
 }
@@ -65,8 +69,10 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(pace.due(FLOOD, start), start);
         pace.drawn(start);
-        pace.typed(start + ms(4));
-        assert_eq!(pace.due(ROW, start + ms(5)), start + ms(5));
+        pace.typed(start + ms(1));
+        assert_eq!(pace.due(ROW, start + ms(2)), start + ms(2));
+        pace.drawn(start + ms(2));
+        assert_eq!(pace.due(ROW, start + ms(3)), start + ms(6));
         assert_eq!(pace.due(FLOOD, start + ms(40)), start + ms(40));
     }
 
