@@ -208,7 +208,7 @@ mod tests {
     fn set(words: &[&str]) -> Result<SetTimer, String> {
         let words = ["qd", "timers", "set"].iter().chain(words);
         let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
-        let Verb::Timers(TimersArgs { verb: Some(TimersVerb::Set(set)) }) = cli.verb else {
+        let Some(Verb::Timers(TimersArgs { verb: Some(TimersVerb::Set(set)) })) = cli.verb else {
             panic!("not set")
         };
         set.request().map_err(|error| error.to_string())

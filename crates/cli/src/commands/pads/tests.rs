@@ -8,7 +8,7 @@ use crate::output::memory::Memory;
 
 fn deed(words: &[&str]) -> Result<Deed, CliError> {
     let cli = Cli::try_parse_from(["qd", "pads"].iter().chain(words)).unwrap();
-    let Verb::Pads(pads) = cli.verb else { panic!("not pads") };
+    let Some(Verb::Pads(pads)) = cli.verb else { panic!("not pads") };
     pads.verb.unwrap_or(PadsVerb::List).deed()
 }
 
