@@ -18,7 +18,8 @@ use crate::effect_runner::{EffectRunner, without_acknowledged_ends};
 use crate::failpoint::{self, Failpoint};
 use crate::held_deliveries::HeldDeliveries;
 use crate::idle_trim::IdleTrim;
-use crate::records::{Otherwise, Warnings};
+use crate::records::Otherwise;
+use crate::warnings::Warnings;
 
 /// The most commands that wait; the connections that sent them wait with them.
 const ASKS: usize = 256;

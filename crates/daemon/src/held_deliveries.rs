@@ -1,15 +1,10 @@
 //! Deliveries to agents whose records the store has refused. They wait until the records are stored: a daemon that
 //! died in between would not know of them, and the next one would deliver the same message or timer again.
 
-use std::sync::PoisonError;
-
 use engine::Effect;
 use engine::effect::Keystrokes;
 
-use crate::records::{self, Warnings};
-
-/// How the warning about them ends; it goes with them.
-const WAIT: &str = "until state can be saved";
+use crate::warnings::{Cause, Warnings};
 
 /// Effects that wait. There is at most one for each agent, because an agent is told one thing at a time.
 pub(crate) struct HeldDeliveries {
@@ -45,14 +40,12 @@ impl HeldDeliveries {
 
     /// Shows in `status` how many wait.
     fn replace_warning(&self) {
-        let mut all = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|warning| !warning.ends_with(WAIT));
-        drop(all);
-        match self.effects.len() {
-            0 => {}
-            1 => records::warn(&self.warnings, format!("1 message or timer waits {WAIT}")),
-            count => records::warn(&self.warnings, format!("{count} messages and timers wait {WAIT}")),
-        }
+        let text = match self.effects.len() {
+            0 => return self.warnings.clear(&Cause::HeldDeliveries),
+            1 => "1 message or timer waits until state can be saved".to_owned(),
+            count => format!("{count} messages and timers wait until state can be saved"),
+        };
+        self.warnings.set(Cause::HeldDeliveries, text);
     }
 }
 
@@ -63,8 +56,6 @@ fn is_delivery(effect: &Effect) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use engine::effect::{ComposerIs, Guard};
     use engine::input::JobId;
     use engine::{RunKey, Ticket};
@@ -80,8 +71,9 @@ mod tests {
 
     #[test]
     fn m7e_messages_wait_and_keys_and_answers_do_not() {
-        let warnings: Warnings = Arc::new(Mutex::new(vec!["another".to_owned()]));
-        let mut held = HeldDeliveries::new(Arc::clone(&warnings));
+        let warnings = Warnings::default();
+        warnings.set(Cause::Settings, "another".to_owned());
+        let mut held = HeldDeliveries::new(warnings.clone());
         let answer = || Effect::Reply {
             ticket: Ticket(1),
             result: Box::new(Err(proto::Failure::new(proto::ErrorCode::Busy, "no"))),
@@ -90,9 +82,9 @@ mod tests {
         let rest = held.hold(vec![keys(), typed(Keystrokes::Paste("message".to_owned())), answer()]);
         let shown = |effects: &[Effect]| format!("{effects:?}");
         assert_eq!(shown(&rest), shown(&[keys(), answer()]));
-        assert_eq!(warnings.lock().unwrap().len(), 2);
+        assert_eq!(warnings.texts().len(), 2);
         assert_eq!(shown(&held.release()), shown(&[typed(Keystrokes::Paste("message".to_owned()))]));
-        assert_eq!(*warnings.lock().unwrap(), ["another"], "the warning goes with what waited");
+        assert_eq!(warnings.texts(), ["another"], "the warning goes with what waited");
         assert!(held.is_empty());
     }
 }

@@ -162,8 +162,8 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let engine = Engine::restore(config(&places), Box::new(NoTasks), saved);
     let expected = engine.expected_runs();
     let handle = channels.handle.clone();
-    let mut engine = EngineTask::new(engine, hands, channels, Arc::clone(&warnings))
-        .map_err(system("cannot set an alarm"))?;
+    let mut engine =
+        EngineTask::new(engine, hands, channels, warnings.clone()).map_err(system("cannot set an alarm"))?;
     let search = Search {
         places: Arc::clone(&places),
         screens: screens.clone(),

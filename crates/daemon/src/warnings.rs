@@ -11,6 +11,8 @@ use proto::ProcessId;
 pub(crate) enum Cause {
     /// The store refuses to write.
     StoreRefuses,
+    /// Messages and timers wait until their records are stored.
+    HeldDeliveries,
     /// The store refused for so long that older changes were dropped.
     StoreGaveUp,
     /// The database was damaged and another one was begun.
