@@ -21,6 +21,11 @@ pub(crate) trait Dialect {
     fn create(&self, place: &Place, session: &str, size: Size, argv: &[String]) -> Result<(), String>;
     /// Shows a process in the terminal it is started in.
     fn attach(&self, place: &Place, session: &str) -> Command;
+    /// Shows all processes with chrome around them in the terminal it is started in, if it can; `4`, a name and Enter then
+    /// show one of them.
+    fn deck(&self, _place: &Place) -> Option<Command> {
+        None
+    }
     /// Starts what must run before the first `create`; most start by themselves.
     fn prepare(&self, _place: &Place) -> Result<(), String> {
         Ok(())
@@ -151,6 +156,11 @@ impl Contender {
     /// Opens a terminal of our own and attaches in it.
     pub(crate) fn attach(&self, session: &str, size: Size) -> Result<Client, String> {
         Client::start(&self.dialect.attach(&self.place, session), size)
+    }
+
+    /// Opens a terminal of our own with the deck in it; none where there is no deck.
+    pub(crate) fn deck(&self, size: Size) -> Option<Result<Client, String>> {
+        self.dialect.deck(&self.place).map(|command| Client::start(&command, size))
     }
 
     /// Removes what is left of a process.

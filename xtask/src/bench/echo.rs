@@ -26,6 +26,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     let (rounds, keys) = lab.sized((5, 100), (3, 50));
     idle(lab, report, rounds, keys);
+    on_the_deck(lab, report, rounds * keys);
     let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
     for contender in &lab.contenders {
         let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
@@ -57,6 +58,41 @@ fn idle(lab: &Lab, report: &mut Report, rounds: usize, keys: usize) {
     for (index, contender) in lab.contenders.iter().enumerate() {
         tell(report, "key echo", contender.name(), &times[index]);
     }
+}
+
+/// Echo through the deck at 200x50, and how much longer that takes than plain attaching in the same run.
+fn on_the_deck(lab: &Lab, report: &mut Report, keys: usize) {
+    for contender in &lab.contenders {
+        let Some(client) = contender.deck(Size::LARGE) else { continue };
+        let row = "key echo, deck";
+        let times = client.and_then(|client| in_the_deck(lab, contender, &client, keys));
+        let times = noted(report, contender.name(), row, times);
+        tell(report, row, contender.name(), &times);
+        for figure in ["median", "p99"] {
+            let deck = report.value(&format!("{row} {figure}"), contender.name());
+            let plain = report.value(&format!("key echo {figure}"), contender.name());
+            if let (Some(deck), Some(plain)) = (deck, plain) {
+                let beyond = format!("{row} beyond attach, {figure}");
+                report.record(&beyond, contender.name(), Unit::Time, Ok((deck - plain).max(0.0)));
+            }
+        }
+    }
+}
+
+fn in_the_deck(lab: &Lab, contender: &Contender, client: &Client, keys: usize) -> Result<Vec<f64>, String> {
+    let name = lab.fresh_name();
+    let subprocess = Subprocess::echo(&lab.directory, &name)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.done.wait(READY)?;
+    client.until_raw(READY)?;
+    client.settle(Duration::from_millis(500))?;
+    client.write(b"4")?;
+    client.settle(Duration::from_millis(500))?;
+    client.write(format!("{name}\r").as_bytes())?;
+    let times = type_keys(client, keys);
+    drop(subprocess);
+    contender.forget(&name);
+    times
 }
 
 fn tell(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {

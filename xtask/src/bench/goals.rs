@@ -53,6 +53,8 @@ const GOALS: &[(&str, &[Line])] = &[
             ("5", "key echo median", TimesBelow("zellij"), AtLeast(20.0)),
             ("5", "key echo p99", OverRow("key echo median"), AtMost(2.5)),
             ("6", "key echo, flood p99", Plain(Time), AtMost(0.030)),
+            ("u1", "key echo, deck beyond attach, median", Plain(Time), AtMost(0.000_25)),
+            ("u1", "key echo, deck beyond attach, p99", Plain(Time), AtMost(0.001)),
             ("h31", "key echo, four at 10 MB/s p99", Plain(Time), AtMost(0.030)),
         ],
     ),

@@ -38,6 +38,10 @@ impl Dialect for Quarterdeck {
         verb(place, &["attach", session])
     }
 
+    fn deck(&self, place: &Place) -> Option<Command> {
+        Some(verb(place, &[]))
+    }
+
     fn forget(&self, place: &Place, session: &str) {
         // An entry that is gone already is what we want.
         let _gone = place.run(verb(place, &["close", session]));
