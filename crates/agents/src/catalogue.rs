@@ -231,8 +231,8 @@ mod tests {
         assert_eq!(catalogue.get("claude").unwrap().argv, ["claude"]);
         assert_eq!(catalogue.get("mine").unwrap().argv, ["mine"]);
         assert!(catalogue.get("other").is_none());
-        let told: Vec<_> = problems.iter().map(|problem| (problem.name.as_str(), problem.line)).collect();
-        assert_eq!(told, [("claude", 2), ("other", 1)]);
+        let found: Vec<_> = problems.iter().map(|problem| (problem.name.as_str(), problem.line)).collect();
+        assert_eq!(found, [("claude", 2), ("other", 1)]);
         assert!(problems.iter().all(|problem| problem.origin == "user"));
     }
 }

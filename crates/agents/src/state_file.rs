@@ -140,9 +140,9 @@ mod tests {
             working, shell, idle, working, idle, // a shell in the background
             working, permission, // a subagent's tool that needs permission
         ];
-        let said = said();
-        assert_eq!(said.get(..expected.len()), Some(expected.as_slice()));
-        assert!(said.contains(&unsure), "the model picker is left to the screen");
+        let states = said();
+        assert_eq!(states.get(..expected.len()), Some(expected.as_slice()));
+        assert!(states.contains(&unsure), "the model picker is left to the screen");
     }
 
     #[test]

@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn an_error_in_json_has_a_code_a_message_and_perhaps_a_hint() {
-        let told = error_text(&failed(ErrorCode::Conflict), true);
-        assert_eq!(told, "{\"error\":{\"code\":\"conflict\",\"message\":\"m\"}}\n");
+        let printed = error_text(&failed(ErrorCode::Conflict), true);
+        assert_eq!(printed, "{\"error\":{\"code\":\"conflict\",\"message\":\"m\"}}\n");
         let unreachable = super::error_text(&ClientError::Unreachable("x".into()).into(), true);
         assert!(
             unreachable.contains("\"code\":\"unreachable\"") && unreachable.contains("\"hint\""),
@@ -301,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_socket_that_may_not_be_opened_is_named_with_its_cause_and_the_next_step() {
-        let told = error_text(&unopened(io::ErrorKind::PermissionDenied), true);
+        let printed = error_text(&unopened(io::ErrorKind::PermissionDenied), true);
         for part in ["\"code\":\"denied\"", "socket /s cannot be opened: permission denied", "QD_RUNTIME_DIR"]
         {
-            assert!(told.contains(part), "{told}");
+            assert!(printed.contains(part), "{printed}");
         }
     }
 
@@ -328,10 +328,10 @@ mod tests {
             (Cause::Permission, "permission"),
         ] {
             let failure = Failure::new(ErrorCode::SpawnFailed, "m").cause(cause);
-            let told: serde_json::Value =
+            let printed: serde_json::Value =
                 serde_json::from_str(&error_text(&CliError::Own(failure).hinted("h"), true)).unwrap();
             assert_eq!(
-                told["error"],
+                printed["error"],
                 json!({"code": "spawn_failed", "message": "m", "hint": "h", "cause": word})
             );
         }

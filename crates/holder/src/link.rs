@@ -379,9 +379,9 @@ mod tests {
         let mut child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let marked = Pinned::of(pid).unwrap();
-        let told = check_listener(&marked, pid, directory.path());
+        let checked = check_listener(&marked, pid, directory.path());
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(matches!(told, Err(LinkError::Impostor)), "it carries the mark of a run");
+        assert!(matches!(checked, Err(LinkError::Impostor)), "it carries the mark of a run");
     }
 }

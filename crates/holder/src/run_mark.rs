@@ -132,10 +132,10 @@ mod tests {
         for is_marked in [true, false] {
             let mut child = sleeper(is_marked);
             // The test is its parent, and is not a holder.
-            let told = has_lost_its_holder(i32::try_from(child.id()).unwrap());
+            let is_lost = has_lost_its_holder(i32::try_from(child.id()).unwrap());
             child.kill().unwrap();
             child.wait().unwrap();
-            assert_eq!(told, is_marked);
+            assert_eq!(is_lost, is_marked);
         }
         assert!(!has_lost_its_holder(i32::try_from(std::process::id()).unwrap()));
     }

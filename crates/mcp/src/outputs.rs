@@ -49,10 +49,11 @@ mod tests {
 
     #[test]
     fn words_become_a_schema() {
-        let told = schema("id: string, turn?: integer, end: done|failed, items: [object]").expect("a schema");
-        assert_eq!(told["required"], json!(["id", "end", "items"]));
-        assert_eq!(told["properties"]["end"], json!({"type": "string", "enum": ["done", "failed"]}));
-        assert_eq!(told["properties"]["items"], json!({"type": "array", "items": {"type": "object"}}));
+        let object =
+            schema("id: string, turn?: integer, end: done|failed, items: [object]").expect("a schema");
+        assert_eq!(object["required"], json!(["id", "end", "items"]));
+        assert_eq!(object["properties"]["end"], json!({"type": "string", "enum": ["done", "failed"]}));
+        assert_eq!(object["properties"]["items"], json!({"type": "array", "items": {"type": "object"}}));
         assert!(schema("id: uint").is_err() && schema("id").is_err());
     }
 }

@@ -71,14 +71,14 @@ pub(crate) fn agent_details(agent: &AgentView) -> Map<String, Value> {
 
 /// Returns a source's opinion.
 pub(crate) fn opinion(opinion: &Opinion) -> Value {
-    let mut told = Map::new();
-    put(&mut told, "source", json!(opinion.evidence.source));
-    put(&mut told, "rule", json!(opinion.evidence.rule));
-    put(&mut told, "state", json!(opinion.evidence.state));
-    put(&mut told, "message", json!(shortened(&opinion.evidence.message, 400)));
-    put(&mut told, "at_ms", json!(opinion.at));
-    put(&mut told, "counts", json!(opinion.counts));
-    Value::Object(told)
+    let mut fields = Map::new();
+    put(&mut fields, "source", json!(opinion.evidence.source));
+    put(&mut fields, "rule", json!(opinion.evidence.rule));
+    put(&mut fields, "state", json!(opinion.evidence.state));
+    put(&mut fields, "message", json!(shortened(&opinion.evidence.message, 400)));
+    put(&mut fields, "at_ms", json!(opinion.at));
+    put(&mut fields, "counts", json!(opinion.counts));
+    Value::Object(fields)
 }
 
 /// Returns a dialog that waits for an answer.
@@ -88,13 +88,13 @@ pub(crate) fn dialog(item: &InboxItem) -> Value {
         .iter()
         .map(|option| json!({"choice": choice(option), "label": shortened(&option.label, 120)}))
         .collect();
-    let mut told = Map::new();
-    put(&mut told, "dialog_id", json!(item.item));
-    put(&mut told, "kind", json!(item.kind));
-    put(&mut told, "title", json!(shortened(&item.title, 200)));
-    put(&mut told, "body", json!(shortened(&item.body, 2_000)));
-    put(&mut told, "options", json!(options));
-    Value::Object(told)
+    let mut fields = Map::new();
+    put(&mut fields, "dialog_id", json!(item.item));
+    put(&mut fields, "kind", json!(item.kind));
+    put(&mut fields, "title", json!(shortened(&item.title, 200)));
+    put(&mut fields, "body", json!(shortened(&item.body, 2_000)));
+    put(&mut fields, "options", json!(options));
+    Value::Object(fields)
 }
 
 /// Returns the word that chooses an option: its meaning, or else its number.

@@ -26,9 +26,9 @@ impl Screen {
     pub fn written(&self) -> Range<LineId> {
         let main = self.engine().main();
         let rows = (0..main.rows()).rev();
-        let said = rows.take_while(|row| main.screen_row(*row).is_none_or(is_blank)).count();
+        let blank_rows = rows.take_while(|row| main.screen_row(*row).is_none_or(is_blank)).count();
         let first = self.first_line();
-        first..LineId(first.0 + (main.history() + main.rows() - said) as u64)
+        first..LineId(first.0 + (main.history() + main.rows() - blank_rows) as u64)
     }
 
     /// Returns the line that the next character of the main screen goes to. It and the lines after it may

@@ -62,11 +62,11 @@ impl Place {
     /// Makes the directories under `root` and copies the program file there, which distinguishes its
     /// processes from any other use of the same program.
     pub(crate) fn new(root: PathBuf, program: &Path) -> Result<Self, String> {
-        let told = |error: std::io::Error| format!("{}: {error}", root.display());
+        let failed = |error: std::io::Error| format!("{}: {error}", root.display());
         let name = program.file_name().ok_or("a program has a name")?;
-        make_private(&root.join("bin")).map_err(told)?;
+        make_private(&root.join("bin")).map_err(failed)?;
         let copy = root.join("bin").join(name);
-        std::fs::copy(program, &copy).map_err(told)?;
+        std::fs::copy(program, &copy).map_err(failed)?;
         let place = Self { root, program: copy };
         place.empty()?;
         Ok(place)
@@ -77,10 +77,10 @@ impl Place {
     pub(crate) fn empty(&self) -> Result<(), String> {
         for name in ["home", "run", "data", "config"] {
             let directory = self.root.join(name);
-            let told = |error: std::io::Error| format!("{}: {error}", directory.display());
+            let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
             match std::fs::remove_dir_all(&directory) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
-                _ => make_private(&directory).map_err(told)?,
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => make_private(&directory).map_err(failed)?,
             }
         }
         Ok(())

@@ -250,15 +250,15 @@ struct Tam;
 impl Tam {
     /// Sends one request over a new connection; the answer must name what was spawned.
     fn ask(place: &Place, request: &Value) -> Result<(), String> {
-        let told = |error: std::io::Error| format!("tam socket: {error}");
-        let mut stream = UnixStream::connect(place.root.join("run/tam/sock")).map_err(told)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-        stream.write_all(format!("{request}\n").as_bytes()).map_err(told)?;
+        let failed = |error: std::io::Error| format!("tam socket: {error}");
+        let mut stream = UnixStream::connect(place.root.join("run/tam/sock")).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        stream.write_all(format!("{request}\n").as_bytes()).map_err(failed)?;
         let mut reader = BufReader::new(&stream);
         let mut answer = String::new();
         while !answer.contains("\"spawned\"") {
             answer.clear();
-            let count = reader.read_line(&mut answer).map_err(told)?;
+            let count = reader.read_line(&mut answer).map_err(failed)?;
             if count == 0 || answer.contains("\"error\"") {
                 return Err(format!("tam: {}", answer.trim()));
             }

@@ -71,16 +71,18 @@ fn verb(place: &Place, arguments: &[&str]) -> Command {
 
 /// Returns the daemon's pid.
 pub(crate) fn daemon_pid(place: &Place) -> Result<u32, String> {
-    let said = place.run(verb(place, &["status", "--json"]))?;
-    let status: Value = serde_json::from_str(&said).map_err(|error| format!("qd status: {error}: {said}"))?;
+    let output = place.run(verb(place, &["status", "--json"]))?;
+    let status: Value =
+        serde_json::from_str(&output).map_err(|error| format!("qd status: {error}: {output}"))?;
     let pid = status.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok());
-    pid.ok_or_else(|| format!("qd status names no pid: {said}"))
+    pid.ok_or_else(|| format!("qd status names no pid: {output}"))
 }
 
 /// Returns all processes.
 pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
-    let said = place.run(verb(place, &["ps", "--json"]))?;
-    let rows: Vec<Value> = serde_json::from_str(&said).map_err(|error| format!("qd ps: {error}: {said}"))?;
+    let output = place.run(verb(place, &["ps", "--json"]))?;
+    let rows: Vec<Value> =
+        serde_json::from_str(&output).map_err(|error| format!("qd ps: {error}: {output}"))?;
     let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let listed = |row: &Value| Listed {
         name: text(row, "name"),
@@ -92,9 +94,9 @@ pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
 
 /// Returns what the log of a process shows, oldest first; gaps and sizes are left out.
 pub(crate) fn log(place: &Place, session: &str) -> Result<Vec<Stretch>, String> {
-    let said = place.run(verb(place, &["logs", session, "--raw", "--json"]))?;
+    let output = place.run(verb(place, &["logs", session, "--raw", "--json"]))?;
     let mut stretches = Vec::new();
-    for line in said.lines() {
+    for line in output.lines() {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("qd logs: {error}: {line}"))?;
         if let (Some(offset), Some(text)) =
             (value.get("offset").and_then(Value::as_u64), value.get("text").and_then(Value::as_str))

@@ -24,11 +24,11 @@ pub(crate) struct Gate {
 
 impl Gate {
     fn new(path: PathBuf) -> Result<Self, String> {
-        let told = |error| format!("cannot make the pipe {}: {error}", path.display());
-        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(told)?;
+        let failed = |error| format!("cannot make the pipe {}: {error}", path.display());
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
         // Read-write: neither side ever blocks in open, and a gate opened early stays open.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let pipe = rustix::fs::open(&path, flags, Mode::empty()).map_err(told)?;
+        let pipe = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         Ok(Self { path, pipe })
     }
 

@@ -20,10 +20,10 @@ impl Connection {
     /// Connects to the daemon whose runtime directory this is and says hello.
     pub(crate) fn open(runtime: &Path) -> Result<Self, String> {
         let path = runtime.join("qd.sock");
-        let told = |error: std::io::Error| format!("{}: {error}", path.display());
-        let writer = UnixStream::connect(&path).map_err(told)?;
-        writer.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-        let reader = BufReader::new(writer.try_clone().map_err(told)?);
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let writer = UnixStream::connect(&path).map_err(failed)?;
+        writer.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let reader = BufReader::new(writer.try_clone().map_err(failed)?);
         let mut connection = Self { writer, reader, next_id: 1 };
         connection.call(&json!({"hello": {"protocol": 1, "client": "xtask bench"}}))?;
         Ok(connection)

@@ -146,11 +146,11 @@ fn fill(pin: &Pin, runtime: Option<&Path>, draft: &Path) -> Result<(), String> {
         let path = std::env::var("PATH").unwrap_or_default();
         program.env("PATH", format!("{}:{path}", runtime.display()));
     }
-    let told = step::output(program.arg("--version"))?;
-    if told.split_whitespace().any(|word| word.trim_start_matches('v') == pin.version) {
+    let printed = step::output(program.arg("--version"))?;
+    if printed.split_whitespace().any(|word| word.trim_start_matches('v') == pin.version) {
         return Ok(());
     }
-    Err(format!("{} {} was installed, but calls itself `{}`", pin.name, pin.version, told.trim()))
+    Err(format!("{} {} was installed, but calls itself `{}`", pin.name, pin.version, printed.trim()))
 }
 
 /// Returns the directory in which the tests look.

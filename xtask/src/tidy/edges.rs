@@ -39,13 +39,13 @@ const REASONS: &str = "docs/design/0002-dependencies.md";
 pub(crate) fn unexplained(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.find("Cargo.toml") else { return Vec::new() };
     let page = tree.find(REASONS).map_or("", |file| file.text.as_str());
-    let told = |(line, name): (usize, String)| {
+    let finding = |(line, name): (usize, String)| {
         let is_explained =
             is_ours(&name) || page.lines().any(|row| row.starts_with('|') && has_word(row, &name));
         let advice = format!("say in {REASONS} why {name} is here and what was rejected");
         (!is_explained).then(|| Finding::error("Cargo.toml", line, "dependency", advice))
     };
-    normal_dependencies(&manifest.text).into_iter().filter_map(told).collect()
+    normal_dependencies(&manifest.text).into_iter().filter_map(finding).collect()
 }
 
 fn crate_of(path: &str) -> Option<&str> {
@@ -61,11 +61,11 @@ fn check_manifest((file, name): (&File, &str)) -> Vec<Finding> {
         return vec![Finding::error(&file.path, 1, "edge", advice)];
     };
     let is_forbidden = |used: &str| is_ours(used) && !allowed.contains(&used);
-    let told = |(line, used): (usize, String)| {
+    let finding = |(line, used): (usize, String)| {
         let advice = format!("{name} may not use {used}: move the shared words down or the behaviour up");
         is_forbidden(&used).then(|| Finding::error(&file.path, line, "edge", advice))
     };
-    normal_dependencies(&file.text).into_iter().filter_map(told).collect()
+    normal_dependencies(&file.text).into_iter().filter_map(finding).collect()
 }
 
 fn is_ours(name: &str) -> bool {

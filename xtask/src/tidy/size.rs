@@ -63,12 +63,12 @@ pub(crate) fn stale_exception(tree: &Tree, path: &str, recorded: usize) -> Optio
 
 fn long_functions(source: &Source) -> Vec<Finding> {
     let starts = source.numbered().filter(|(_, line)| has_word(line, "fn"));
-    let told = |(number, _): (usize, &str)| {
+    let finding = |(number, _): (usize, &str)| {
         let lines = function_lines(&source.code, number - 1)?;
         let advice = format!("{lines} lines of code, the wall is {FUNCTION_WALL}: give parts of it names");
         (lines > FUNCTION_WALL).then(|| Finding::error(&source.path, number, "function-length", advice))
     };
-    starts.filter_map(told).collect()
+    starts.filter_map(finding).collect()
 }
 
 /// Lines of code between the braces of the function whose `fn` is on line `start`; none for a declaration or a

@@ -34,12 +34,12 @@ pub(crate) fn check(file: &super::File) -> Vec<Finding> {
     if is_generated || is_allowed || path.split('/').any(|part| part == "fixtures") {
         return Vec::new();
     }
-    let told = |(index, line): (usize, &str)| {
+    let finding = |(index, line): (usize, &str)| {
         let word = vendor_in(&line.to_lowercase())?;
         let advice = format!("`{word}` belongs in crates/agents as data: take it from a manifest");
         Some(Finding::error(path, index + 1, "vendor", advice))
     };
-    file.text.lines().enumerate().filter_map(told).collect()
+    file.text.lines().enumerate().filter_map(finding).collect()
 }
 
 fn vendor_in(line: &str) -> Option<&'static str> {

@@ -284,8 +284,9 @@ fn one_line(text: &str) -> String {
 
 /// Returns the rows of a text without frames and without the rows to skip.
 fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
-    let says = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
-    let rows = text.lines().filter(says).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
+    let is_kept = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
+    let rows =
+        text.lines().filter(is_kept).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
     shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
 }
 

@@ -243,11 +243,11 @@ impl RuleSpec {
         let mut evidence = Evidence::new(source, self.id.clone(), self.verdict.state());
         evidence.kind = self.kind.map(Into::into);
         evidence.max_age_ms = self.max_age_ms;
-        let told = self.message.as_deref().and_then(|name| {
+        let message = self.message.as_deref().and_then(|name| {
             let found = self.pattern.last_captures(text)?;
             found.name(name).map(|part| part.as_str().split_whitespace().collect::<Vec<_>>().join(" "))
         });
-        evidence.message = told.unwrap_or_default().chars().take(MESSAGE_MAX).collect();
+        evidence.message = message.unwrap_or_default().chars().take(MESSAGE_MAX).collect();
         evidence
     }
 

@@ -73,10 +73,10 @@ pub fn has_prompt(spec: &ServerSpec, answer: &Value, text: &str, since: u64) -> 
     let Some(spec) = &spec.messages else { return false };
     let is_it = |message: &Value| {
         let made = spec.made.of(message).and_then(instant);
-        let said = spec.text.of(message);
+        let prompt_text = spec.text.of(message);
         spec.prompt.holds(message)
             && made.is_some_and(|made| made >= since)
-            && said.is_some_and(|said| said.trim() == text.trim())
+            && prompt_text.is_some_and(|prompt_text| prompt_text.trim() == text.trim())
     };
     answer.as_array().is_some_and(|messages| messages.iter().any(is_it))
 }

@@ -45,8 +45,8 @@ impl CloseArgs {
                 }
                 // The others are closed all the same, and the first failure decides the exit code.
                 Err(error) => {
-                    let told = errors::report(&error.into(), context.json);
-                    code = code.or(Some(told));
+                    let failed = errors::report(&error.into(), context.json);
+                    code = code.or(Some(failed));
                 }
             }
         }

@@ -54,10 +54,10 @@ impl McpArgs {
             None => Token::new(&std::env::var(TOKEN).unwrap_or_default()),
         };
         let usage = |error: mcp::HttpError| CliError::usage(error.to_string());
-        let mut told = Ok(());
-        let ready = |at: SocketAddr| told = context.out.line(&format!("listening at http://{at}/mcp"));
+        let mut printed = Ok(());
+        let ready = |at: SocketAddr| printed = context.out.line(&format!("listening at http://{at}/mcp"));
         mcp::serve_http(setup, address, token.map_err(usage)?, &self.allow_origin, ready).map_err(usage)?;
-        told?;
+        printed?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -49,18 +49,18 @@ impl SkillsArgs {
 }
 
 fn install(path: &Path, text: &str) -> Result<(), CliError> {
-    let told = |what: &str| format!("{} {what}", path.display());
+    let sentence = |what: &str| format!("{} {what}", path.display());
     match fs::read_to_string(path) {
         Ok(old) if !old.starts_with(MARK) => {
-            return Err(CliError::usage(told("is not a skill of Quarterdeck: move it away first")));
+            return Err(CliError::usage(sentence("is not a skill of Quarterdeck: move it away first")));
         }
         Ok(old) if old == text => return Ok(()),
         _ => {}
     }
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(CliError::io(told("has no directory")))?;
+        fs::create_dir_all(directory).map_err(CliError::io(sentence("has no directory")))?;
     }
-    fs::write(path, text).map_err(CliError::io(told("cannot be written")))
+    fs::write(path, text).map_err(CliError::io(sentence("cannot be written")))
 }
 
 #[cfg(test)]

@@ -194,12 +194,12 @@ async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
 
 /// Returns a stored command: what it runs, and whether a person must approve it.
 fn preset(view: &PresetView) -> Value {
-    let mut told = Map::new();
-    put(&mut told, "preset", json!(views::shortened(&view.name, 64)));
-    put(&mut told, "command", json!(views::shortened(&view.argv.join(" "), 80)));
-    put(&mut told, "is_trusted", json!(view.trusted));
-    put(&mut told, "has_ready", json!(view.ready.as_ref().map(|_| true)));
-    Value::Object(told)
+    let mut fields = Map::new();
+    put(&mut fields, "preset", json!(views::shortened(&view.name, 64)));
+    put(&mut fields, "command", json!(views::shortened(&view.argv.join(" "), 80)));
+    put(&mut fields, "is_trusted", json!(view.trusted));
+    put(&mut fields, "has_ready", json!(view.ready.as_ref().map(|_| true)));
+    Value::Object(fields)
 }
 
 fn needed(item: &InboxItem) -> Value {
@@ -207,17 +207,17 @@ fn needed(item: &InboxItem) -> Value {
 }
 
 fn offered(offer: &AgentOffer) -> Value {
-    let mut told = Map::new();
-    put(&mut told, "agent", json!(offer.name));
-    put(&mut told, "can_start", json!(offer.program.is_some()));
+    let mut fields = Map::new();
+    put(&mut fields, "agent", json!(offer.name));
+    put(&mut fields, "can_start", json!(offer.program.is_some()));
     let why = match (&offer.program, offer.problems.as_slice()) {
         (None, []) => Some("its program is not installed".to_owned()),
         (Some(_), []) => None,
         (_, problems) => Some(views::shortened(&problems.join("; "), 200)),
     };
-    put(&mut told, "why", json!(why));
-    put(&mut told, "version", json!(offer.version.as_deref().map(|version| views::shortened(version, 40))));
-    Value::Object(told)
+    put(&mut fields, "why", json!(why));
+    put(&mut fields, "version", json!(offer.version.as_deref().map(|version| views::shortened(version, 40))));
+    Value::Object(fields)
 }
 
 async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
@@ -225,7 +225,7 @@ async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     let found = context
         .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.ports(request.clone()))
         .await?;
-    let told = |port: &PortView| {
+    let fields = |port: &PortView| {
         json!({
             "port": port.port,
             "address": views::shortened(&port.address, 64),
@@ -233,7 +233,7 @@ async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
             "program": views::shortened(&port.program, 64),
         })
     };
-    let ports: Vec<Value> = found.ports.iter().take(MAX_PORTS).map(told).collect();
+    let ports: Vec<Value> = found.ports.iter().take(MAX_PORTS).map(fields).collect();
     let mut answer = Map::from_iter([("ports".to_owned(), json!(ports))]);
     let urls: Vec<&String> =
         found.urls.iter().filter(|url| url.len() <= LONGEST_URL).take(MAX_URLS).collect();
@@ -246,19 +246,23 @@ async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
 
 async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let request = Explain { target: arguments.required("process").into() };
-    let told = context
+    let report = context
         .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.explain(request.clone()))
         .await?;
-    let opinions: Vec<Value> = told.opinions.iter().map(views::opinion).collect();
+    let opinions: Vec<Value> = report.opinions.iter().map(views::opinion).collect();
     let mut answer = Map::new();
-    put(&mut answer, "id", json!(told.id));
-    put(&mut answer, "name", json!(told.name));
-    put(&mut answer, "state", json!(told.agent.state));
-    answer.insert("why".to_owned(), json!(views::shortened(&told.why, 600)));
+    put(&mut answer, "id", json!(report.id));
+    put(&mut answer, "name", json!(report.name));
+    put(&mut answer, "state", json!(report.agent.state));
+    answer.insert("why".to_owned(), json!(views::shortened(&report.why, 600)));
     put(&mut answer, "opinions", json!(opinions));
-    put(&mut answer, "composer", json!(told.composer));
-    put(&mut answer, "drifts", json!(told.drifts));
-    put(&mut answer, "version", json!(told.version.as_deref().map(|version| views::shortened(version, 80))));
+    put(&mut answer, "composer", json!(report.composer));
+    put(&mut answer, "drifts", json!(report.drifts));
+    put(
+        &mut answer,
+        "version",
+        json!(report.version.as_deref().map(|version| views::shortened(version, 80))),
+    );
     Ok(Value::Object(answer).into())
 }
 

@@ -349,8 +349,8 @@ fn size(arguments: &Arguments) -> Result<SizeRequest, ToolFailure> {
 
 /// Returns the directory: as given, or else this server's.
 fn working_dir(context: &ToolContext, arguments: &Arguments) -> String {
-    let told = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
-    let joined = if told == Path::new(".") { context.here.clone() } else { context.here.join(told) };
+    let given = arguments.text("working_dir").map_or_else(|| Path::new("."), Path::new);
+    let joined = if given == Path::new(".") { context.here.clone() } else { context.here.join(given) };
     joined.to_string_lossy().into_owned()
 }
 

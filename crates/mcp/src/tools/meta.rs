@@ -134,36 +134,36 @@ fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
             Right::Drive => "drive",
             Right::Message => "message",
         };
-        let told =
+        let fields =
             |grant: &GrantView| format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name);
-        put(answer, "grants", json!(known.grants.iter().take(MAX_CHILDREN).map(told).collect::<Vec<_>>()));
+        put(answer, "grants", json!(known.grants.iter().take(MAX_CHILDREN).map(fields).collect::<Vec<_>>()));
     }
 }
 
 /// Returns the used part of a budget.
 fn budgeted(budget: &BudgetUse) -> Map<String, Value> {
-    let mut told = Map::new();
+    let mut fields = Map::new();
     let mut row = |name: &str, used: u64, limit: Option<u64>| {
         let share = match limit {
             Some(limit) => format!("{used} of {limit}"),
             None => format!("{used}, no limit"),
         };
-        put(&mut told, name, json!(share));
+        put(&mut fields, name, json!(share));
     };
     row("spawns", budget.spawns.into(), budget.limits.spawns.map(u64::from));
     row("live", budget.live.into(), budget.limits.live.map(u64::from));
     row("depth", budget.depth.into(), budget.limits.depth.map(u64::from));
     row("minutes", budget.wall_ms / 60_000, budget.limits.wall_ms.map(|limit| limit / 60_000));
-    told
+    fields
 }
 
 fn named(view: &ProcessView) -> Value {
-    let mut told = Map::new();
-    put(&mut told, "id", json!(view.id));
-    put(&mut told, "name", json!(view.name));
-    put(&mut told, "kind", json!(view.kind));
-    put(&mut told, "state", json!(view.state));
-    Value::Object(told)
+    let mut fields = Map::new();
+    put(&mut fields, "id", json!(view.id));
+    put(&mut fields, "name", json!(view.name));
+    put(&mut fields, "kind", json!(view.kind));
+    put(&mut fields, "state", json!(view.state));
+    Value::Object(fields)
 }
 
 fn help(arguments: &Arguments) -> Outcome {

@@ -194,17 +194,17 @@ mod tests {
     #[test]
     fn numbers_are_read_on_the_way_and_what_is_left_out_is_zero() {
         let mut numbers = Numbers::default();
-        let mut told = |sequence: &[u8]| match fast_scan(sequence, &mut numbers) {
+        let mut scanned = |sequence: &[u8]| match fast_scan(sequence, &mut numbers) {
             FastScan::Brief(length) => Some((length, numbers.all().to_vec())),
             FastScan::Ordinary(_) | FastScan::Heavy(_) | FastScan::Careful => None,
         };
-        assert_eq!(told(b"\x1b[38;2;0;120;40mword"), Some((16, vec![38, 2, 0, 120, 40])));
-        assert_eq!(told(b"\x1b[m"), Some((3, vec![0])));
-        assert_eq!(told(b"\x1b[;7H"), Some((5, vec![0, 7])));
-        assert_eq!(told(b"\x1b[?25K"), None);
-        assert_eq!(told(b"\x1b[4:3m"), None);
-        assert_eq!(told(b"\x1b[1234;056;7890m"), Some((16, vec![1234, 56, 7890])));
-        assert_eq!(told(b"\x1b[10000m"), None);
-        assert_eq!(told(b"\x1b[1;2"), None);
+        assert_eq!(scanned(b"\x1b[38;2;0;120;40mword"), Some((16, vec![38, 2, 0, 120, 40])));
+        assert_eq!(scanned(b"\x1b[m"), Some((3, vec![0])));
+        assert_eq!(scanned(b"\x1b[;7H"), Some((5, vec![0, 7])));
+        assert_eq!(scanned(b"\x1b[?25K"), None);
+        assert_eq!(scanned(b"\x1b[4:3m"), None);
+        assert_eq!(scanned(b"\x1b[1234;056;7890m"), Some((16, vec![1234, 56, 7890])));
+        assert_eq!(scanned(b"\x1b[10000m"), None);
+        assert_eq!(scanned(b"\x1b[1;2"), None);
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Op
 /// Returns the head of an image in kitty's protocol, if its data comes with it and not from a file, rewritten
 /// so that the terminal answers nothing.
 pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
-    let mut said = b"\x1b_G".to_vec();
+    let mut rewritten = b"\x1b_G".to_vec();
     for field in head.strip_prefix(b"G")?.split(|byte| *byte == b',') {
         let [key, b'=', value @ ..] = field else { return None };
         let is_plain = value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
@@ -101,11 +101,11 @@ pub(super) fn image(head: &[u8]) -> Option<Vec<u8>> {
             (b't' | b'a', _) => return None,
             _ => {}
         }
-        said.extend_from_slice(field);
-        said.push(b',');
+        rewritten.extend_from_slice(field);
+        rewritten.push(b',');
     }
-    said.extend_from_slice(b"q=2");
-    Some(said)
+    rewritten.extend_from_slice(b"q=2");
+    Some(rewritten)
 }
 
 /// Judges ESC and what follows: saving the cursor, keypad, index, tab stops, shifts, character sets, the
@@ -221,25 +221,25 @@ fn first_field(rest: &[u8]) -> &[u8] {
 /// Colours by number; pairs that ask are left out.
 fn palette(rest: &[u8]) -> Judged {
     let fields: Vec<&[u8]> = rest.split(|byte| *byte == b';').collect();
-    let mut said = Vec::new();
+    let mut rewritten = Vec::new();
     for pair in fields.chunks_exact(2) {
         let [index, color] = pair else { continue };
         if number(index).is_some_and(|index| index < 256) && is_color(color) {
-            said.extend_from_slice(&[b"\x1b]4;", *index, b";", *color, b"\x1b\\"].concat());
+            rewritten.extend_from_slice(&[b"\x1b]4;", *index, b";", *color, b"\x1b\\"].concat());
         }
     }
-    if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
+    if rewritten.is_empty() { Judged::Remove } else { Judged::Say(rewritten) }
 }
 
 /// Judges foreground, background and cursor: a second field is for the next of them.
 fn dynamic(first: u32, rest: &[u8]) -> Judged {
-    let mut said = Vec::new();
+    let mut rewritten = Vec::new();
     for (code, color) in (first..=12).zip(rest.split(|byte| *byte == b';')) {
         if is_color(color) {
-            said.extend_from_slice(&[format!("\x1b]{code};").as_bytes(), color, b"\x1b\\"].concat());
+            rewritten.extend_from_slice(&[format!("\x1b]{code};").as_bytes(), color, b"\x1b\\"].concat());
         }
     }
-    if said.is_empty() { Judged::Remove } else { Judged::Say(said) }
+    if rewritten.is_empty() { Judged::Remove } else { Judged::Say(rewritten) }
 }
 
 /// Returns true for `rgb:r/g/b`, `#rrggbb` or a name.

@@ -151,15 +151,15 @@ impl Kept {
             self.note_mode(mode, on);
         }
         let judged = only(control, |mode| is_private_mode(mode, on));
-        let said = self.keyboard.around_alternate(on);
+        let sequences = self.keyboard.around_alternate(on);
         match &judged {
-            _ if was_alternate == on || self.is_alternate != on || said.is_empty() => judged,
+            _ if was_alternate == on || self.is_alternate != on || sequences.is_empty() => judged,
             Judged::Remove => judged,
-            Judged::Say(modes) if on => Judged::Say([&modes[..], &said].concat()),
-            Judged::Say(modes) => Judged::Say([&said, &modes[..]].concat()),
+            Judged::Say(modes) if on => Judged::Say([&modes[..], &sequences].concat()),
+            Judged::Say(modes) => Judged::Say([&sequences, &modes[..]].concat()),
             Judged::Keep => {
                 let modes = [b"\x1b[?", control.numbers, &[control.last]].concat();
-                Judged::Say(if on { [modes, said].concat() } else { [said, modes].concat() })
+                Judged::Say(if on { [modes, sequences].concat() } else { [sequences, modes].concat() })
             }
         }
     }
@@ -179,14 +179,14 @@ impl Kept {
     fn restore(&mut self, control: Control<'_>) -> Judged {
         let wanted: Vec<u32> = control.values().filter(|mode| bit(*mode) != 0).collect();
         let saved = self.saved;
-        let mut said = String::new();
+        let mut sequences = String::new();
         for on in [false, true] {
             for mode in wanted.iter().filter(|mode| (saved & bit(**mode) != 0) == on) {
-                said.push_str(&format!("\x1b[?{mode}{}", if on { 'h' } else { 'l' }));
+                sequences.push_str(&format!("\x1b[?{mode}{}", if on { 'h' } else { 'l' }));
                 self.note_mode(*mode, on);
             }
         }
-        if said.is_empty() { Judged::Remove } else { Judged::Say(said.into_bytes()) }
+        if sequences.is_empty() { Judged::Remove } else { Judged::Say(sequences.into_bytes()) }
     }
 
     /// Replaces a full reset by single resets, because it would also erase what the terminal keeps for the
