@@ -243,10 +243,10 @@ mod tests {
     fn m1_a_file_system_without_locks_and_a_daemon_on_another_computer_are_told_in_words() {
         let path = Path::new("/somewhere/qd.lock");
         assert!(!judge(Err(Errno::WOULDBLOCK), path).unwrap());
-        let told = judge(Err(Errno::NOLCK), path).unwrap_err().to_string();
-        assert!(told.contains("/somewhere") && told.contains("QD_DATA_DIR"), "{told}");
+        let message = judge(Err(Errno::NOLCK), path).unwrap_err().to_string();
+        assert!(message.contains("/somewhere") && message.contains("QD_DATA_DIR"), "{message}");
         let far = Address { pid: "7".to_owned(), host: "another computer".to_owned(), ..Address::default() };
-        let told = held(path.to_owned(), far).to_string();
-        assert!(told.contains("another computer") && told.contains("QD_DATA_DIR"), "{told}");
+        let message = held(path.to_owned(), far).to_string();
+        assert!(message.contains("another computer") && message.contains("QD_DATA_DIR"), "{message}");
     }
 }

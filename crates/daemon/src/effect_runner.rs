@@ -119,8 +119,8 @@ impl EffectRunner {
             Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
             Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
             Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms } => {
-                let told = Ended { exit, final_offset, restarts, restarts_in_ms };
-                self.order(run, Order::TellExit(run, told));
+                let end = Ended { exit, final_offset, restarts, restarts_in_ms };
+                self.order(run, Order::TellExit(run, end));
                 self.agents.ended(run);
             }
             Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),
@@ -283,11 +283,11 @@ mod tests {
         let id: ProcessId = "p_aaaaaaaa".parse().unwrap();
         let full = Unsaved::new(&StoreError::NoSpace { path: "state.db".into() });
         let ended = || reply(1, Reply::Ended(Ended { id, exit: None }));
-        let told = || reply(2, Reply::Done(Done {}));
-        let effects = without_acknowledged_ends(vec![ended(), told()], &full);
+        let done = || reply(2, Reply::Done(Done {}));
+        let effects = without_acknowledged_ends(vec![ended(), done()], &full);
         assert_eq!(answers(&effects), [(1, Some(ErrorCode::NoSpace)), (2, None)]);
         let locked = Unsaved::new(&StoreError::Locked { path: "state.db".into() });
-        let effects = without_acknowledged_ends(vec![ended(), told(), Effect::Stop], &locked);
+        let effects = without_acknowledged_ends(vec![ended(), done(), Effect::Stop], &locked);
         assert_eq!(answers(&effects), [(1, Some(ErrorCode::Busy)), (2, Some(ErrorCode::Busy))]);
         assert!(matches!(effects.last(), Some(Effect::Stop)), "the daemon ends all the same");
     }

@@ -1,12 +1,13 @@
-//! Deliveries to agents whose records the store has refused. They wait until the records are stored: a daemon that
-//! died in between would not know of them, and the next one would deliver the same message or timer again.
+//! Holds back deliveries to agents whose records the store has refused. They wait until the records are
+//! stored: a daemon that died in between would not know of them, and the next one would deliver the same
+//! message or timer again.
 
 use engine::Effect;
 use engine::effect::Keystrokes;
 
 use crate::warnings::{Cause, Warnings};
 
-/// Effects that wait. There is at most one for each agent, because an agent is told one thing at a time.
+/// Effects that wait. There is at most one for each agent, because an agent gets one message at a time.
 pub(crate) struct HeldDeliveries {
     effects: Vec<Effect>,
     warnings: Warnings,
@@ -38,7 +39,7 @@ impl HeldDeliveries {
         released
     }
 
-    /// Shows in `status` how many wait.
+    /// Replaces the warning that shows in `status` how many wait.
     fn replace_warning(&self) {
         let text = match self.effects.len() {
             0 => return self.warnings.clear(&Cause::HeldDeliveries),
@@ -49,7 +50,7 @@ impl HeldDeliveries {
     }
 }
 
-/// Whether an effect gives an agent a message. Keys are none: they answer, interrupt or submit what is there.
+/// Returns true if an effect gives an agent a message. Keys do not: they answer, interrupt or submit what is there.
 fn is_delivery(effect: &Effect) -> bool {
     matches!(effect, Effect::HandOver { .. } | Effect::Type { what: Keystrokes::Paste(_), .. })
 }

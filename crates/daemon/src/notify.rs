@@ -73,9 +73,9 @@ fn desktop(env: &BTreeMap<String, String>, title: &str, body: &str) -> Option<Ve
         let call = ["gdbus", "call", "--session", "--dest", service, "--object-path"];
         let method = ["/org/freedesktop/Notifications", "--method", "org.freedesktop.Notifications.Notify"];
         let words = call.into_iter().chain(method).map(str::to_owned);
-        let said =
+        let arguments =
             ["'Quarterdeck'".to_owned(), "uint32 0".to_owned(), "''".to_owned(), quoted(title), quoted(body)];
-        words.chain(said).chain(["@as []", "@a{sv} {}", "int32 -1"].map(str::to_owned)).collect()
+        words.chain(arguments).chain(["@as []", "@a{sv} {}", "int32 -1"].map(str::to_owned)).collect()
     })
 }
 
@@ -123,9 +123,9 @@ mod tests {
         };
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         assert_eq!(send_notification(&ways, &env, run(), "a\x1b]0;x\x07b", "body"), Vec::<String>::new());
-        let told = std::fs::read_to_string(out).unwrap();
-        assert!(told.ends_with(&format!("|body|{}", run().process)), "{told}");
-        assert!(!told.contains('\x1b'), "{told:?}");
+        let written = std::fs::read_to_string(out).unwrap();
+        assert!(written.ends_with(&format!("|body|{}", run().process)), "{written}");
+        assert!(!written.contains('\x1b'), "{written:?}");
     }
 
     #[test]

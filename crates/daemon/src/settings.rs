@@ -96,14 +96,14 @@ impl Settings {
     /// Reads the user's file. Returns the defaults and a sentence about the problem where it cannot be used.
     pub fn read(places: &Dirs) -> (Self, Option<String>) {
         let path = file(places);
-        let told = |why: String| (Self::default(), Some(format!("{} {why}", path.display())));
+        let broken = |why: String| (Self::default(), Some(format!("{} {why}", path.display())));
         match read_text(&path) {
             Ok(None) => (Self::default(), None),
             Ok(Some(text)) => match toml::from_str(&text) {
                 Ok(settings) => (settings, None),
-                Err(error) => told(format!("does not read: {}", in_words(&text, &error))),
+                Err(error) => broken(format!("does not read: {}", in_words(&text, &error))),
             },
-            Err(why) => told(why),
+            Err(why) => broken(why),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is wrong and a person should know, shown by `qd status`: the sentences of each cause, until the cause has gone.
+//! The warnings that `qd status` shows a person: the sentences of each cause, kept until the cause has gone.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) enum Cause {
     DamagedDatabase,
     /// The log of the database was damaged.
     DamagedLog,
-    /// A record of this name does not read.
+    /// A record of this name cannot be read.
     Record(String),
     /// A living process was not in the database.
     Recovered(ProcessId),
@@ -59,12 +59,12 @@ struct Warning {
 pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
 
 impl Warnings {
-    /// Puts this sentence in the place of all others of its cause.
+    /// Replaces all sentences of a cause by this one.
     pub(crate) fn set(&self, cause: Cause, text: String) {
         self.set_all(cause, vec![text]);
     }
 
-    /// Puts these sentences in the place of all others of their cause; none ends the warning.
+    /// Replaces all sentences of a cause by these; an empty list ends the warning.
     pub(crate) fn set_all(&self, cause: Cause, texts: Vec<String>) {
         let mut all = self.lock();
         let known = all.iter().position(|known| known.cause == cause);
@@ -88,7 +88,7 @@ impl Warnings {
         self.lock().retain(|known| known.cause.run() != Some(run));
     }
 
-    /// Returns every sentence once: what is wrong for the user is wrong for each of the projects too.
+    /// Returns every sentence once: a fault in the user's manifests is found again for each project.
     pub(crate) fn texts(&self) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for text in self.lock().iter().flat_map(|known| &known.texts) {

@@ -87,11 +87,11 @@ impl HolderProbe {
         let patience = patience.max(Instant::now() + LATE_PATIENCE);
         let mut pause = *PAUSES.start();
         loop {
-            let heard = match PendingHello::at(&self.path) {
+            let greeting = match PendingHello::at(&self.path) {
                 Ok(knock) => self.hear(knock, patience).await,
                 Err(error) => Greeting::Failed(error),
             };
-            match heard {
+            match greeting {
                 Greeting::Found(new, input) => return self.conclude(ProbeResult::Found(new, input)).await,
                 Greeting::Unwanted(knock) => return self.end_run(Some(knock)).await,
                 Greeting::Failed(_) if self.is_gone().await => return self.end_run(None).await,

@@ -223,13 +223,13 @@ impl AgentFiles {
             let texts = [transcript.reader.text(), transcript.reader.former_text()];
             texts.into_iter().find(|written| is_same_turn(written, hook)).map(str::to_owned)
         };
-        let told = match self.transcript.as_ref().map(written) {
+        let report = match self.transcript.as_ref().map(written) {
             None => TurnReport { text: hook.clone(), from: "hook", end: None },
             Some(Some(text)) => TurnReport { text, from: "transcript", end: None },
             // The transcript does not have it yet.
             Some(None) => return,
         };
-        (self.text, self.hook_text) = (Some(told), None);
+        (self.text, self.hook_text) = (Some(report), None);
         self.answer(agents);
     }
 
@@ -249,8 +249,8 @@ impl AgentFiles {
         let reader = self.transcript.as_ref().map(|transcript| &transcript.reader);
         let written = reader.and_then(|reader| reader.text_since_prompt_in(&wanted.span));
         let written = written.filter(|text| hook.as_ref().is_none_or(|hook| is_same_turn(text, hook)));
-        let told = written.map(|text| (text.to_owned(), "transcript")).or(hook.map(|hook| (hook, "hook")));
-        match (told, self.listing_line()) {
+        let report = written.map(|text| (text.to_owned(), "transcript")).or(hook.map(|hook| (hook, "hook")));
+        match (report, self.listing_line()) {
             (Some((text, from)), _) => {
                 agents.send_fact(
                     self.agent_run.run,

@@ -1,6 +1,5 @@
-//! The one door: a Unix socket through which every face comes.
-//!
-//! Owns accepting, checking who comes, and the limit on how many. Refuses other users before a byte is read.
+//! The daemon's side of the Unix socket, through which every client comes: accepting, identifying callers,
+//! and the limits. Other users are refused before a byte is read.
 
 mod agents;
 mod attach;
@@ -41,7 +40,7 @@ use crate::warnings::Warnings;
 
 /// How long an ending daemon waits for clients to read their last answers.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How long to leave a system without descriptors alone before accepting again.
+/// The pause before accepting again on a system without descriptors.
 const BREATHE: Duration = Duration::from_millis(100);
 
 /// What every connection needs. Cheap to clone.
@@ -57,7 +56,7 @@ pub(crate) struct Server {
     viewers: Arc<AtomicU64>,
     pub(crate) viewer_limits: ViewerLimits,
     pub(crate) places: Arc<Dirs>,
-    /// Turns true when the engine task has ended: connections answer what they owe and close.
+    /// Becomes true when the engine task has ended: connections send their pending answers and close.
     closing: watch::Sender<bool>,
     room: Arc<Semaphore>,
     quotas: Quotas,
@@ -90,7 +89,7 @@ impl Server {
         }
     }
 
-    /// Waits until every connection has been answered, for a moment at most.
+    /// Waits a moment until every connection has its answers.
     pub(crate) async fn close(&self) {
         self.closing.send_replace(true);
         let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
@@ -99,7 +98,7 @@ impl Server {
         }
     }
 
-    /// Turns true when the daemon is about to end.
+    /// Becomes true when the daemon is about to end.
     pub(crate) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
     }
@@ -109,7 +108,7 @@ impl Server {
         ViewerId(self.viewers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Accepts until the daemon ends. `detour` is told of every client that comes.
+    /// Accepts until the daemon ends. Notifies `detour` of every client that comes.
     pub(crate) async fn serve(self, listener: UnixListener, detour: Option<Arc<Notify>>) {
         let mut spare = File::open("/dev/null").ok();
         loop {
@@ -121,7 +120,8 @@ impl Server {
                     }
                 }
                 Err(error) if is_out_of_descriptors(&error) => {
-                    // Accepting needs a descriptor: give up the spare one, say why, take it back.
+                    // Accepting needs a descriptor: the spare one is closed to accept and refuse with a
+                    // reason, then opened again.
                     drop(spare.take());
                     if let Ok((stream, _)) = listener.accept().await {
                         refuse(&stream, "the daemon has no free file descriptors");
@@ -154,7 +154,7 @@ impl Server {
 }
 
 impl Server {
-    /// There is no room: all of it is taken, or it is being taken back because the daemon ends.
+    /// Refuses a connection because the limit is reached, or because the daemon ends.
     fn turn_away(&self, stream: &UnixStream) {
         if *self.closing.borrow() {
             let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Connections of all callers.
 pub(super) const CONNECTIONS: usize = 1024;
-/// Connections of all who are not people; the others are kept for people.
+/// Connections of all callers that are not people; the others are reserved for people.
 const CONNECTIONS_OF_RUNS: usize = 640;
 /// Viewers of all who are not people.
 const VIEWERS_OF_RUNS: usize = 640;
@@ -44,7 +44,7 @@ impl Who {
     fn of(caller: Caller) -> Self {
         match caller {
             Caller::Human => Self::People,
-            // Where a person sits, a program may run as well: it is counted like one.
+            // A program may run where a person sits, so it is counted like one.
             Caller::Process(run) | Caller::Via(run) => Self::Process(run.process),
             Caller::Nobody => Self::Nobody,
         }
@@ -59,7 +59,7 @@ impl Who {
     }
 }
 
-/// What is left to one caller.
+/// What one caller may still use.
 #[derive(Debug)]
 struct Allowance {
     limits: Limits,
@@ -82,7 +82,7 @@ impl Allowance {
     }
 }
 
-/// Everybody's allowances. Cheap to clone.
+/// All allowances. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Quotas {
     /// A short lock: look-ups and inserts only.
@@ -101,7 +101,7 @@ impl Default for Quotas {
     }
 }
 
-/// One connection's place, and its caller's allowance.
+/// One connection's permit, with its caller's allowance.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     quotas: Quotas,
@@ -111,7 +111,7 @@ pub(crate) struct ConnectionPermit {
     _shared: Option<OwnedSemaphorePermit>,
 }
 
-/// One call's, wait's or viewer's place. The allowance stays as long as anything of it is in use.
+/// The permit of one call, wait or viewer. The allowance stays as long as anything of it is in use.
 #[derive(Debug)]
 pub(crate) struct CallPermit {
     _allowance: Arc<Allowance>,
@@ -120,7 +120,7 @@ pub(crate) struct CallPermit {
 }
 
 impl Quotas {
-    /// A place for one more connection of this caller.
+    /// Returns a permit for one more connection of this caller.
     pub(crate) fn admit(&self, caller: Caller) -> Result<ConnectionPermit, Failure> {
         let who = Who::of(caller);
         let allowance = self.allowance(who);
@@ -132,7 +132,7 @@ impl Quotas {
 
     fn allowance(&self, who: Who) -> Arc<Allowance> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has nothing in use is as if it had never come.
+        // Callers without anything in use are forgotten.
         callers.retain(|_, allowance| Arc::strong_count(allowance) > 1);
         Arc::clone(callers.entry(who).or_insert_with(|| Arc::new(Allowance::new(who.limits()))))
     }
@@ -154,17 +154,17 @@ impl Quotas {
 }
 
 impl ConnectionPermit {
-    /// A place for one more call under way.
+    /// Returns a permit for one more call.
     pub(crate) fn call(&self) -> Result<CallPermit, Failure> {
         self.slip(&self.allowance.calls, self.allowance.limits.calls, "calls under way")
     }
 
-    /// A place for one more wait.
+    /// Returns a permit for one more wait.
     pub(crate) fn wait(&self) -> Result<CallPermit, Failure> {
         self.slip(&self.allowance.waits, self.allowance.limits.waits, "waits")
     }
 
-    /// A place for one more viewer.
+    /// Returns a permit for one more viewer.
     pub(crate) fn viewer(&self) -> Result<CallPermit, Failure> {
         let mut slip = self.slip(&self.allowance.viewers, self.allowance.limits.viewers, "viewers")?;
         let room = &self.quotas.viewers_of_runs;

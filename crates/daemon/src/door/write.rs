@@ -217,8 +217,8 @@ impl Writer<'_> {
         self.typed.hand_over(most as u64);
         let outcome = self.order(text, is_prompt, guard, part).ok_or_else(|| self.gone())?;
         let latest = self.deadline.max(Instant::now()) + SILENCE;
-        let told = tokio::time::timeout_at(latest.into(), outcome).await;
-        let outcome = told.map_err(|_| self.silent(most))?.map_err(|_| self.gone())?;
+        let reply = tokio::time::timeout_at(latest.into(), outcome).await;
+        let outcome = reply.map_err(|_| self.silent(most))?.map_err(|_| self.gone())?;
         self.typed.arrived(outcome.written);
         match outcome.obstacle {
             Some(obstacle) if outcome.written > 0 => Err(self.cut(outcome, obstacle)),

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_others_say_and_what_happens_once_waits_in_order() {
-        let told = [
+        let facts = [
             (run(1), resized(1, 100, true)),
             (run(1), resized(2, 90, false)),
             (run(2), resized(1, 80, true)),
@@ -146,6 +146,6 @@ mod tests {
             (run(1), RunFact::TreeGone),
             (run(1), RunFact::TreeGone),
         ];
-        assert_eq!(said(&told), told.map(|(run, fact)| describe(run, fact)));
+        assert_eq!(said(&facts), facts.map(|(run, fact)| describe(run, fact)));
     }
 }

@@ -182,12 +182,12 @@ impl Run {
     ) {
         let (key, is_replaying) = (self.key(), self.seen < self.ready_at);
         let Some(observer) = &mut self.observer else { return };
-        let heard = observer.hear(news);
+        let from_stream = observer.hear(news);
         let looked = if is_replaying { Vec::new() } else { observer.changed(screen, now) };
         if !looked.is_empty() {
             self.typewriter.looked(&observer.shown, now);
         }
-        heard.into_iter().chain(looked).for_each(|fact| facts.push_fact(key, fact));
+        from_stream.into_iter().chain(looked).for_each(|fact| facts.push_fact(key, fact));
     }
 
     /// Handles another screen: what it shows is unknown until it is read again.

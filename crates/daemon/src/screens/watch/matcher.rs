@@ -189,23 +189,23 @@ impl Matcher {
     /// facts. A run's last output is searched before its end is reported, because a waiting caller may only
     /// learn of that end.
     pub(super) fn finish(&self, ids: &[u64], until: Instant) -> Vec<(RunKey, RunFact)> {
-        let mut said = Vec::new();
+        let mut facts = Vec::new();
         for id in ids {
             while Instant::now() < until {
                 let Some(turn) = self.lock().take(*id, Speed::Quick) else { break };
-                said.extend(self.turn(turn));
+                facts.extend(self.turn(turn));
             }
         }
-        said
+        facts
     }
 
     fn work(&self, speed: Speed) {
         loop {
-            let said = match self.next(speed) {
+            let fact = match self.next(speed) {
                 Job::Say(run, fact) => Some((run, fact)),
                 Job::Look(turn) => self.turn(turn),
             };
-            if let Some((run, fact)) = said {
+            if let Some((run, fact)) = fact {
                 // The receiver is gone only when the daemon is ending.
                 drop(self.engine.blocking_send(Input::Fact { run, fact }));
             }
@@ -392,15 +392,15 @@ pub(super) mod bench {
 
         /// Runs all searches on all their text; returns the facts.
         pub(in crate::screens::watch) fn work_off(&self) -> Vec<(RunKey, RunFact)> {
-            let mut said = Vec::new();
+            let mut facts = Vec::new();
             loop {
                 let mut queues = self.lock();
                 let job = queues.job(Speed::Quick).or_else(|| queues.job(Speed::Slow));
                 drop(queues);
                 match job {
-                    Some(Job::Say(run, fact)) => said.push((run, fact)),
-                    Some(Job::Look(turn)) => said.extend(self.turn(turn)),
-                    None => return said,
+                    Some(Job::Say(run, fact)) => facts.push((run, fact)),
+                    Some(Job::Look(turn)) => facts.extend(self.turn(turn)),
+                    None => return facts,
                 }
             }
         }
@@ -408,7 +408,7 @@ pub(super) mod bench {
         /// Works off everything but the turns of one of them; returns each result in a word.
         pub(in crate::screens::watch) fn work_off_but(&self, other: u64) -> Vec<(u64, &'static str)> {
             let absent = self.lock().open.get_mut(&other).and_then(|open| open.search.take());
-            let said = self.work_off();
+            let facts = self.work_off();
             if let Some(open) = self.lock().open.get_mut(&other) {
                 open.search = absent;
             }
@@ -417,7 +417,7 @@ pub(super) mod bench {
                 RunFact::Outrun { wait } => (wait.0, "outrun"),
                 other => panic!("{other:?}"),
             };
-            said.into_iter().map(word).collect()
+            facts.into_iter().map(word).collect()
         }
 
         pub(in crate::screens::watch) fn is_slow(&self, id: u64) -> bool {
