@@ -1,18 +1,12 @@
-//! The grammar of the command line: global flags and the list of verbs. Each verb's own file has its
-//! arguments and their help.
+//! The grammar of the command line: global flags. `commands` has the list of verbs, and each verb's own file
+//! has its arguments and their help.
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
 
-use crate::commands::{
-    agents, answer, ask, attach, attention, audit, cancel, close, complete, completions, daemon, detach,
-    doctor, events, exec, explain, grant, grants, hook, inbox, interrupt, key, kill, logs, man, mcp, pads,
-    paste, ports, presets, prune, ps, read, record, rename, resize, restart, result, resume, revoke, schema,
-    search, see, select, send, shutdown, skills, spawn, status, tell, timers, trust, up, viewers, wait,
-    whoami,
-};
+use crate::commands::Verb;
 use crate::errors::{self, CliError};
 
 /// Runs and watches processes that cannot be lost. Without a verb: the deck, on which all of them are shown.
@@ -33,70 +27,6 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
-    Spawn(Box<spawn::SpawnArgs>),
-    Exec(exec::ExecArgs),
-    Up(up::UpArgs),
-    Down(up::DownArgs),
-    Ps(ps::PsArgs),
-    Prune(prune::PruneArgs),
-    Attach(attach::AttachArgs),
-    Viewers(viewers::ViewersArgs),
-    Detach(detach::DetachArgs),
-    Send(send::SendArgs),
-    Key(key::KeyArgs),
-    Paste(paste::PasteArgs),
-    Read(read::ReadArgs),
-    Search(search::SearchArgs),
-    Wait(wait::WaitArgs),
-    Logs(logs::LogsArgs),
-    Events(events::EventsArgs),
-    Record(record::RecordArgs),
-    Tell(tell::TellArgs),
-    Cancel(cancel::CancelArgs),
-    Interrupt(interrupt::InterruptArgs),
-    Result(result::ResultArgs),
-    Inbox(inbox::InboxArgs),
-    Answer(answer::AnswerArgs),
-    Ask(ask::AskArgs),
-    Attention(attention::AttentionArgs),
-    Explain(explain::ExplainArgs),
-    Agents(agents::AgentsArgs),
-    Resume(resume::ResumeArgs),
-    Restart(restart::RestartArgs),
-    Kill(kill::KillArgs),
-    Close(close::CloseArgs),
-    Rename(rename::RenameArgs),
-    Resize(resize::ResizeArgs),
-    Select(select::SelectArgs),
-    See(see::SeeArgs),
-    Ports(ports::PortsArgs),
-    Pads(pads::PadsArgs),
-    Timers(timers::TimersArgs),
-    Presets(presets::PresetsArgs),
-    Trust(trust::TrustArgs),
-    Grant(grant::GrantArgs),
-    Grants(grants::GrantsArgs),
-    Revoke(revoke::RevokeArgs),
-    Audit(audit::AuditArgs),
-    Whoami(whoami::WhoamiArgs),
-    Status(status::StatusArgs),
-    Shutdown(shutdown::ShutdownArgs),
-    Doctor(doctor::DoctorArgs),
-    #[command(hide = true)]
-    Complete(complete::CompleteArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
-    Schema(schema::SchemaArgs),
-    Mcp(mcp::McpArgs),
-    Skills(skills::SkillsArgs),
-    #[command(hide = true)]
-    Hook(hook::HookArgs),
-    #[command(hide = true)]
-    Daemon(daemon::DaemonArgs),
 }
 
 /// Parses the command line; prints what is wrong with it and returns the exit code otherwise.

@@ -16,7 +16,6 @@ pub mod error;
 pub mod events;
 pub mod follow;
 pub mod log_view;
-mod orchestration;
 pub mod paste;
 pub mod reconnecting;
 pub mod signals;

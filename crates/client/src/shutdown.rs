@@ -4,7 +4,6 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use proto::Request;
 use proto::request::Shutdown;
 
 use crate::connection::broken;
@@ -27,7 +26,7 @@ impl Connection {
             Err(error) => return Err(ClientError::Broken(error)),
         };
         // Ending everything takes time; a daemon that does not even answer `status` will not end anything.
-        let agreed = self.status().and_then(|_| self.done("shutdown", Request::Shutdown(arguments)));
+        let agreed = self.status().and_then(|_| self.begin_shutdown(arguments));
         match agreed {
             // It ends all the same.
             Err(error) if error.is_survived() => is_gone(&process, deadline).and(Err(error)),

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use proto::Request;
+use proto::verbs::AnswerTime;
 
 /// For what the daemon answers by itself: one that takes longer is stopped or stuck.
 pub(crate) const GREETING: Duration = Duration::from_secs(5);
@@ -44,32 +45,10 @@ impl<'a> WaitLimit<'a> {
 }
 
 fn limit(request: &Request) -> Option<Duration> {
-    match request {
-        Request::Hello(_) | Request::Status(_) => Some(GREETING),
-        Request::Attach(_) => Some(ATTACHING),
-        Request::List(_)
-        | Request::Read(_)
-        | Request::Resize(_)
-        | Request::Rename(_)
-        | Request::Viewers(_)
-        | Request::Detach(_)
-        | Request::Follow(_)
-        | Request::Subscribe(_)
-        | Request::Explain(_)
-        | Request::Inbox(_)
-        | Request::Answer(_)
-        | Request::WhoAmI(_)
-        | Request::SetTimer(_)
-        | Request::Timers(_)
-        | Request::ChangeTimer(_)
-        | Request::Attention(_)
-        | Request::Select(_)
-        | Request::See(_)
-        | Request::Grant(_)
-        | Request::Revoke(_)
-        | Request::Grants(_)
-        | Request::Distrust(_)
-        | Request::Trusted(_) => Some(DECIDING),
-        _ => None,
+    match request.answer_time() {
+        AnswerTime::Greeting => Some(GREETING),
+        AnswerTime::Attaching => Some(ATTACHING),
+        AnswerTime::Deciding => Some(DECIDING),
+        AnswerTime::Unbounded => None,
     }
 }

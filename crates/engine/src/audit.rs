@@ -7,6 +7,7 @@ use proto::request::Target;
 use proto::{ErrorCode, Failure, Name, Printable};
 
 use crate::Engine;
+use crate::command::Audited;
 use crate::context::Context;
 use crate::effect::{AuditNote, Effect};
 use crate::input::{Caller, Command, SpawnOrder};
@@ -22,19 +23,11 @@ const MAX_WORDS: usize = 64;
 /// What will be written about a command once it is decided. It is made before: afterwards the target may be gone.
 pub(crate) struct Entry {
     verb: &'static str,
+    audited: Audited,
     target: Option<String>,
     detail: String,
-    deed: AuditPolicy,
-}
-
-/// Whether the success of a command is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AuditPolicy {
-    /// It changes nobody, or whoever carries it out writes it down.
-    No,
-    Yes,
-    /// If there is a new message: this was the next number before.
-    Message(u64),
+    /// The number of the next message, for verbs of which a new message is kept.
+    next_mail: u64,
 }
 
 impl Outbox {
@@ -77,30 +70,9 @@ impl Outbox {
 }
 
 impl Outbox {
-    fn deed(&self, command: &Command) -> AuditPolicy {
-        match command {
-            Command::Kill(_)
-            | Command::Close(_)
-            | Command::Restart(_)
-            | Command::Resume(_)
-            | Command::Rename(_)
-            | Command::Answer(_)
-            | Command::CancelMessage(_)
-            | Command::Interrupt(_)
-            | Command::Grant(_)
-            | Command::Revoke(_)
-            | Command::Trust(_)
-            | Command::Distrust(_)
-            | Command::Shutdown(_) => AuditPolicy::Yes,
-            Command::Tell(_) => AuditPolicy::Message(self.numbers.counters.next_mail),
-            // A spawn writes itself down under the id it made; with a known key it makes none.
-            _ => AuditPolicy::No,
-        }
-    }
-
     /// Writes down what was decided about a command, if that is to be kept.
     pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
-        let Entry { verb, target, detail, deed } = entry;
+        let Entry { verb, audited, target, detail, next_mail } = entry;
         match verdict {
             // The door's own question who a caller is; what the caller asks for itself is written down.
             Err(_) if verb == PLACING => {}
@@ -114,10 +86,10 @@ impl Outbox {
                 self.audit(Some(caller), verb, target, decision, detail);
             }
             Ok(_) => {
-                let is_done = match deed {
-                    AuditPolicy::No => false,
-                    AuditPolicy::Yes => true,
-                    AuditPolicy::Message(before) => self.numbers.counters.next_mail > before,
+                let is_done = match audited {
+                    Audited::Refusal => false,
+                    Audited::Success => true,
+                    Audited::NewMessage => self.numbers.counters.next_mail > next_mail,
                 };
                 if is_done {
                     self.audit(Some(caller), verb, target, ALLOWED, detail);
@@ -128,56 +100,22 @@ impl Outbox {
 }
 
 impl Context {
-    pub(crate) fn audited_detail(&self, command: &Command) -> String {
-        match command {
-            Command::Spawn(order) => spawn_words(order),
-            Command::Kill(kill) => kill.signal.map(|signal| format!("signal {signal}")).unwrap_or_default(),
-            Command::Rename(rename) => format!("to {}", words(&rename.name)),
-            Command::Tell(tell) => format!("{} bytes", tell.text.len()),
-            Command::Answer(answer) => format!("item {}", answer.item),
-            Command::CancelMessage(mail) => format!("message {mail}"),
-            Command::Grant(grant) => {
-                let to = self
-                    .processes
-                    .resolve(&grant.to)
-                    .map_or_else(|_| words(&grant.to.0), |to| to.id.to_string());
-                format!("{:?} to {to}", grant.right).to_lowercase()
-            }
-            Command::Revoke(revoke) => format!("grant {}", revoke.grant),
-            Command::Trust(trust_subject) => digest_words(&trust_subject.digest),
-            Command::Distrust(request) => digest_words(&request.digest),
-            Command::Shutdown(shutdown) if shutdown.kill => "with every process".to_owned(),
-            _ => String::new(),
-        }
+    /// A process in the audit log: its id, or what the caller named it where there is none.
+    pub(crate) fn audited_name(&self, target: &Target) -> String {
+        self.processes.resolve(target).map_or_else(|_| words(&target.0), |process| process.id.to_string())
     }
 }
 
 impl Engine {
     pub(crate) fn entry(&self, command: &Command) -> Entry {
+        let declaration = command.declaration();
+        let (detail, about) = self.audited_words(command);
         Entry {
-            verb: word(command),
-            target: self.audited_target(command),
-            detail: self.ctx.audited_detail(command),
-            deed: self.ctx.out.deed(command),
-        }
-    }
-
-    /// The ids of whom a command is about, or what was typed for them.
-    fn audited_target(&self, command: &Command) -> Option<String> {
-        let named = |target: &Target| match self.ctx.processes.resolve(target) {
-            Ok(process) => process.id.to_string(),
-            Err(_) => words(&target.0),
-        };
-        match command {
-            Command::Wait(wait) => {
-                let all: Vec<String> = wait.targets.iter().take(8).map(named).collect();
-                (!all.is_empty()).then(|| all.join(" "))
-            }
-            Command::Answer(answer) => {
-                self.inbox.items.get(&answer.item).map(|item| item.view.id.to_string())
-            }
-            Command::CancelMessage(mail) => self.mail.get(*mail).map(|mail| mail.to.to_string()),
-            other => target(other).map(named),
+            verb: declaration.word,
+            audited: declaration.audited,
+            target: about.or_else(|| command.target().map(|target| self.ctx.audited_name(target))),
+            detail,
+            next_mail: self.ctx.out.numbers.counters.next_mail,
         }
     }
 }
@@ -214,76 +152,8 @@ pub(crate) fn digest_words(digest: &str) -> String {
     if is_digest { format!("digest {digest}") } else { format!("no digest, {} bytes", digest.len()) }
 }
 
-fn words(text: &str) -> String {
+/// A caller's own words, printable and short.
+pub(crate) fn words(text: &str) -> String {
     let shown: String = text.chars().take(MAX_WORDS).collect();
     Printable(&shown).to_string()
-}
-
-fn target(command: &Command) -> Option<&Target> {
-    match command {
-        Command::Locate { target, .. } => Some(target),
-        Command::Attach(request) => Some(&request.target),
-        Command::Resize(request) => Some(&request.target),
-        Command::Kill(request) => Some(&request.target),
-        Command::Close(request) => Some(&request.target),
-        Command::Restart(request) => Some(&request.target),
-        Command::Rename(request) => Some(&request.target),
-        Command::Detach(request) => Some(&request.target),
-        Command::Tell(request) => Some(&request.target),
-        Command::Result(request) => Some(&request.target),
-        Command::Explain(request) => Some(&request.target),
-        Command::Resume(request) => Some(&request.target),
-        Command::Interrupt(request) => Some(&request.target),
-        Command::Select(request) => Some(&request.target),
-        Command::See { see, .. } => Some(&see.target),
-        Command::SetTimer(request) => request.owner.as_ref(),
-        Command::Grant(request) => Some(&request.over),
-        _ => None,
-    }
-}
-
-fn word(command: &Command) -> &'static str {
-    match command {
-        Command::Spawn(_) => "spawn",
-        Command::List => "list",
-        Command::Subscribe => "subscribe",
-        Command::Locate { verb, .. } | Command::Permit(verb) => verb.word(),
-        Command::Attach(_) => "attach",
-        Command::Wait(_) => "wait",
-        Command::Resize(_) => "resize",
-        Command::Kill(_) => "kill",
-        Command::Close(_) => "close",
-        Command::Restart(_) => "restart",
-        Command::Rename(_) => "rename",
-        Command::Viewers => "viewers",
-        Command::Detach(_) => "detach",
-        Command::Tell(_) => "tell",
-        Command::Receipt(_) => "receipt",
-        Command::CancelMessage(_) => "cancel_message",
-        Command::Interrupt(_) => "interrupt",
-        Command::Result(_) => "result",
-        Command::Explain(_) => "explain",
-        Command::Inbox => "inbox",
-        Command::Answer(_) => "answer",
-        Command::Resume(_) => "resume",
-        Command::Hook(_) => "hook",
-        Command::WhoAmI => "who_am_i",
-        Command::Standing(verb) => verb,
-        // It is asked on behalf of a subscription.
-        Command::Knows(_) => "subscribe",
-        Command::SetTimer(_) => "set_timer",
-        Command::Timers => "timers",
-        Command::ChangeTimer(_) => "change_timer",
-        Command::Ask(_) => "ask",
-        Command::Attention(_) => "attention",
-        Command::Select(_) => "select",
-        Command::See { .. } => "see",
-        Command::Grant(_) => "grant",
-        Command::Revoke(_) => "revoke",
-        Command::Grants => "grants",
-        Command::Trust(_) => "trust",
-        Command::Distrust(_) => "distrust",
-        Command::Trusted => "trusted",
-        Command::Shutdown(_) => "shutdown",
-    }
 }

@@ -4,15 +4,11 @@
 
 use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
-use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Explain, GiveAnswer, Grant,
-    Interrupt, Kill, Rename, Resize, Restart, Resume, Revoke, See, Select, SetTimer, Shutdown, Spawn, Target,
-    Tell, Wait,
-};
+use proto::request::Spawn;
 use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
 
+pub use crate::command::Command;
 use crate::record::ProcessRecord;
-use crate::rights::Verb;
 
 /// When something happened, on both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,104 +98,6 @@ pub enum Input {
     Announce(Box<Event>),
     /// [`crate::Engine::next_deadline`] has come.
     DeadlinePassed,
-}
-
-/// What may be asked. Verbs of the data plane (`read`, `write`, `attach` …) come as [`Command::Locate`]: the engine
-/// says whether and to which run, the daemon moves the bytes.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Start a process.
-    Spawn(Box<SpawnOrder>),
-    /// What there is.
-    List,
-    /// What there is, and events from here on.
-    Subscribe,
-    /// Which run a data-plane verb means.
-    Locate {
-        /// The process.
-        target: Target,
-        /// What will be done to it.
-        verb: Verb,
-    },
-    /// Which run an attach means; sets the size policy too.
-    Attach(Attach),
-    /// Answer when something has happened.
-    Wait(Wait),
-    /// Set a terminal's size.
-    Resize(Resize),
-    /// End a run or signal it.
-    Kill(Kill),
-    /// End a run and remove its entry.
-    Close(Close),
-    /// Start a new run.
-    Restart(Restart),
-    /// Give a new name.
-    Rename(Rename),
-    /// Who watches which process.
-    Viewers,
-    /// Let viewers go.
-    Detach(Detach),
-    /// Give an agent a message.
-    Tell(Tell),
-    /// What became of a message.
-    Receipt(MailId),
-    /// Take a message back.
-    CancelMessage(MailId),
-    /// End an agent's turn.
-    Interrupt(Interrupt),
-    /// What an agent said at the end of a turn.
-    Result(AskResult),
-    /// Why an agent's state is what it is.
-    Explain(Explain),
-    /// What needs a person.
-    Inbox,
-    /// Answer an item of the inbox.
-    Answer(GiveAnswer),
-    /// Start an agent again in the vendor session it had.
-    Resume(Resume),
-    /// A lifecycle event of the agent the caller lives in.
-    Hook(Box<HookNotice>),
-    /// Whom the caller is taken for, and what it may.
-    WhoAmI,
-    /// The same, for a verb that the daemon goes on with: a refusal is one of that verb.
-    Standing(&'static str),
-    /// Whether the caller may be told of this.
-    Knows(Box<Event>),
-    /// Wake a process later.
-    SetTimer(Box<SetTimer>),
-    /// Which timers there are.
-    Timers,
-    /// Cancel, pause or resume a timer.
-    ChangeTimer(ChangeTimer),
-    /// Ask the person something.
-    Ask(Ask),
-    /// Say that the person should look.
-    Attention(Attention),
-    /// Show a process in the faces.
-    Select(Select),
-    /// Mark what a process did as seen by a person.
-    See {
-        /// What was asked.
-        see: See,
-        /// How much of the log the screen of its version shows.
-        offset: Option<u64>,
-    },
-    /// Give a process a right beyond the tree.
-    Grant(Grant),
-    /// Take it back.
-    Revoke(Revoke),
-    /// Which rights were given.
-    Grants,
-    /// Let agents start this without asking.
-    Trust(Box<TrustSubject>),
-    /// No longer let them.
-    Distrust(Distrust),
-    /// What agents may start without asking.
-    Trusted,
-    /// Whether the caller may do something that only the daemon does and that has no target.
-    Permit(Verb),
-    /// End the daemon.
-    Shutdown(Shutdown),
 }
 
 /// A spawn with what only the daemon can see of it: the project's files and real paths.

@@ -10,6 +10,7 @@ use std::ops::Deref;
 use proto::{Failure, ProcessId};
 
 use crate::Engine;
+use crate::command::Recorded;
 use crate::effect::Effect;
 use crate::input::{Command, RunKey, Ticket};
 use crate::outbox::Numbers;
@@ -138,8 +139,9 @@ struct Small {
 impl Engine {
     /// Remembers the state before a command that entrusts something.
     pub(crate) fn mark_command(&mut self, ticket: Ticket, command: &Command) {
-        if command.entrusts() {
-            let needs_every_record = matches!(command, Command::Rename(_));
+        let recorded = command.declaration().recorded;
+        if recorded != Recorded::Nothing {
+            let needs_every_record = recorded == Recorded::Everything;
             self.last_command = Some(LastCommand { ticket, needs_every_record, before: self.small() });
             self.maps().into_iter().for_each(Marked::mark);
         }
@@ -225,58 +227,6 @@ impl Engine {
             self.ctx.shutdown,
             self.ctx.ends_all
         )
-    }
-}
-
-impl Command {
-    /// Whether it asks Quarterdeck to keep something for somebody. Such a command is refused, and nothing of it is done,
-    /// when that cannot be recorded. Not so what starts or ends runs, which are with their holders and must end on a full
-    /// disk too, and not so reports of what has happened already.
-    #[must_use]
-    pub fn entrusts(&self) -> bool {
-        match self {
-            Self::Rename(_)
-            | Self::Tell(_)
-            | Self::CancelMessage(_)
-            | Self::Answer(_)
-            | Self::SetTimer(_)
-            | Self::ChangeTimer(_)
-            | Self::Ask(_)
-            | Self::Attention(_)
-            | Self::Grant(_)
-            | Self::Revoke(_)
-            | Self::Trust(_)
-            | Self::Distrust(_) => true,
-            Self::Spawn(_)
-            | Self::List
-            | Self::Viewers
-            | Self::Detach(_)
-            | Self::Subscribe
-            | Self::Locate { .. }
-            | Self::Attach(_)
-            | Self::Wait(_)
-            | Self::Resize(_)
-            | Self::Kill(_)
-            | Self::Close(_)
-            | Self::Restart(_)
-            | Self::Receipt(_)
-            | Self::Interrupt(_)
-            | Self::Result(_)
-            | Self::Explain(_)
-            | Self::Inbox
-            | Self::Resume(_)
-            | Self::Hook(_)
-            | Self::WhoAmI
-            | Self::Standing(_)
-            | Self::Knows(_)
-            | Self::Timers
-            | Self::Select(_)
-            | Self::See { .. }
-            | Self::Grants
-            | Self::Trusted
-            | Self::Permit(_)
-            | Self::Shutdown(_) => false,
-        }
     }
 }
 

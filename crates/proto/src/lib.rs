@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
 //! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
-//! [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
+//! [`verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
 //! [`frame`] (the bytes on the socket), [`terminal`] (what may reach a person's terminal and back),
 //! [`version`] (compatibility).
 
@@ -24,6 +24,7 @@ pub mod request;
 pub mod stop;
 pub mod styled;
 pub mod terminal;
+pub mod verbs;
 pub mod version;
 
 pub use agent::{AgentState, AgentView, Evidence};
@@ -35,6 +36,7 @@ pub use id::{ProcessId, RunNumber};
 pub use name::Name;
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
-pub use reply::{Outcome, Reply};
+pub use reply::Outcome;
 pub use request::{Call, Request, Target};
 pub use stop::Stop;
+pub use verbs::{Reply, VerbSpec, verb};

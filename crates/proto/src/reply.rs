@@ -1,16 +1,14 @@
-//! The daemon's replies: each is the plain result of one verb of [`crate::request`].
+//! The daemon's replies: the shapes of success. Which verb gets which is declared in [`crate::verbs`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{AgentOffer, Explanation, InboxItem, ManifestFault, Receipt, Turn};
-use crate::crew::{
-    Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
-};
+use crate::agent::{InboxItem, ManifestFault};
 use crate::event::{Announcement, Notice};
 use crate::modes::ModesView;
 use crate::process::LogSpan;
 use crate::request::ReadMode;
 use crate::styled::StyledRow;
+pub use crate::verbs::Reply;
 use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 
 /// One line from the daemon.
@@ -51,80 +49,6 @@ impl From<Result<Reply, Failure>> for Outcome {
             Err(failure) => Self::Error(failure),
         }
     }
-}
-
-/// The result of a verb.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// To `hello`.
-    Welcome(Welcome),
-    /// To `status`.
-    Status(DaemonStatus),
-    /// To `spawn` and `restart`.
-    Spawned(Spawned),
-    /// To `list`.
-    Processes(Vec<ProcessView>),
-    /// To `read`.
-    Text(Text),
-    /// To `search`.
-    Matches(Matches),
-    /// To `wait`.
-    Waited(Waited),
-    /// To `write`.
-    Wrote(Wrote),
-    /// To `attach`: live frames follow.
-    Attached(Attached),
-    /// To `viewers`: the viewers; to `detach`: those that were detached.
-    Viewers(Vec<ViewerView>),
-    /// To `follow`: log frames follow.
-    Following(Following),
-    /// To `subscribe`: events follow.
-    Subscribed(Subscribed),
-    /// To `kill` once the run is over, and to `close` once the entry is removed.
-    Ended(Ended),
-    /// To `tell` and `receipt`.
-    Receipt(Receipt),
-    /// To `result`.
-    Turn(Turn),
-    /// To `explain`.
-    Explanation(Box<Explanation>),
-    /// To `inbox`.
-    Inbox(Vec<InboxItem>),
-    /// To `hook`: the hook's answer to the vendor's program.
-    HookAnswer(HookAnswer),
-    /// To `agents`.
-    Agents(Vec<AgentOffer>),
-    /// To `check_manifest`.
-    Manifest(ManifestChecked),
-    /// To `sample`.
-    Sample(SampleTaken),
-    /// To `who_am_i`.
-    Identity(Box<Identity>),
-    /// To `set_timer` and `change_timer`.
-    Timer(TimerView),
-    /// To `timers`.
-    Timers(Vec<TimerView>),
-    /// To `pad`.
-    Pad(PadOutcome),
-    /// To `ask` and `attention`.
-    Asked(Asked),
-    /// To `ports`.
-    Ports(Listening),
-    /// To `grant`.
-    Granted(GrantView),
-    /// To `grants`.
-    Grants(Vec<GrantView>),
-    /// To `presets`.
-    Presets(PresetList),
-    /// To `trust`.
-    Trust(TrustView),
-    /// To `trusted`.
-    Trusted(Vec<TrustView>),
-    /// To `audit`.
-    Audit(AuditPage),
-    /// To verbs without a result.
-    Done(Done),
 }
 
 /// To `hello`.
@@ -430,3 +354,7 @@ pub struct SampleTaken {
 /// To verbs without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}
+
+impl From<Done> for () {
+    fn from(_: Done) {}
+}

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{Budget, Ready};
+use crate::verbs::{AnswerTime, VerbSpec, verb};
 use crate::{AgentState, Kind, Size, Stop};
 
 pub use agents::{
@@ -35,173 +36,45 @@ pub struct Call {
     pub request: Request,
 }
 
-/// Every verb of the protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// Opens a connection: the client's name, protocol and token. Must come first.
-    Hello(Hello),
-    /// The daemon's status. Answered before and after `hello`, with any protocol version.
-    Status(Empty),
-    /// Starts a process.
-    Spawn(Box<Spawn>),
-    /// All processes that the caller may see.
-    List(Empty),
-    /// Text of a screen, of its history or of its log.
-    Read(Read),
-    /// Matches in rendered history.
-    Search(Search),
-    /// Replies when something has happened.
-    Wait(Wait),
-    /// Types, pastes or presses keys.
-    Write(Write),
-    /// Sets a process's terminal size.
-    Resize(Resize),
-    /// Ends the run (or sends one signal); the entry stays.
-    Kill(Kill),
-    /// Ends the run and removes the entry.
-    Close(Close),
-    /// Starts a new run of the same argv, ending the old one first.
-    Restart(Restart),
-    /// Gives a process another name.
-    Rename(Rename),
-    /// Turns this connection into a viewer of one process.
-    Attach(Attach),
-    /// Changes what an attached viewer sees; only on an attached connection.
-    View(View),
-    /// The viewers of all processes.
-    Viewers(Empty),
-    /// Lets viewers go.
-    Detach(Detach),
-    /// Streams the log by offset on this connection.
-    Follow(Follow),
-    /// Streams events on this connection.
-    Subscribe(Empty),
-    /// Sends a message to an agent, with a receipt.
-    Tell(Tell),
-    /// The delivery of a message.
-    Receipt(AskReceipt),
-    /// Cancels a message whose delivery has not begun.
-    CancelMessage(CancelMessage),
-    /// Ends an agent's turn; the agent stays.
-    Interrupt(Interrupt),
-    /// The agent's text at the end of a turn.
-    Result(AskResult),
-    /// The evidence for an agent's state.
-    Explain(Explain),
-    /// The items that need a person.
-    Inbox(Empty),
-    /// Answers an item of the inbox.
-    Answer(GiveAnswer),
-    /// Starts an agent again in its vendor session.
-    Resume(Resume),
-    /// A lifecycle event of the agent that the caller runs in.
-    Hook(Hook),
-    /// The agents that can be started.
-    Agents(AskAgents),
-    /// Checks a manifest for faults.
-    CheckManifest(CheckManifest),
-    /// Records the screen of an agent, with secrets masked.
-    Sample(Sample),
-    /// How the daemon identifies the caller, and what it may do.
-    WhoAmI(Empty),
-    /// Sends a process a message later.
-    SetTimer(SetTimer),
-    /// The timers.
-    Timers(Empty),
-    /// Cancels, pauses or resumes a timer.
-    ChangeTimer(ChangeTimer),
-    /// Reads and writes scratchpads.
-    Pad(Pad),
-    /// Asks the person something.
-    Ask(Ask),
-    /// Asks for a person's attention.
-    Attention(Attention),
-    /// Shows a process in all clients.
-    Select(Select),
-    /// Marks what a process did as seen by a person.
-    See(See),
-    /// The ports on which a process listens.
-    Ports(Ports),
-    /// Gives a process a right beyond the tree.
-    Grant(Grant),
-    /// Takes it back.
-    Revoke(Revoke),
-    /// The grants.
-    Grants(Empty),
-    /// The presets of a project.
-    Presets(Presets),
-    /// Lets agents start something without approval.
-    Trust(Trust),
-    /// Ends that.
-    Distrust(Distrust),
-    /// What agents may start without approval.
-    Trusted(Empty),
-    /// Who asked for what, and what was decided.
-    Audit(Audit),
-    /// Ends the daemon; the holders stay unless the request says otherwise.
-    Shutdown(Shutdown),
-}
-
-impl Request {
-    /// The verb's name, for logs and errors.
-    #[must_use]
-    pub fn verb(&self) -> &'static str {
-        match self {
-            Self::Hello(_) => "hello",
-            Self::Status(_) => "status",
-            Self::Spawn(_) => "spawn",
-            Self::List(_) => "list",
-            Self::Read(_) => "read",
-            Self::Search(_) => "search",
-            Self::Wait(_) => "wait",
-            Self::Write(_) => "write",
-            Self::Resize(_) => "resize",
-            Self::Kill(_) => "kill",
-            Self::Close(_) => "close",
-            Self::Restart(_) => "restart",
-            Self::Rename(_) => "rename",
-            Self::Attach(_) => "attach",
-            Self::View(_) => "view",
-            Self::Viewers(_) => "viewers",
-            Self::Detach(_) => "detach",
-            Self::Follow(_) => "follow",
-            Self::Subscribe(_) => "subscribe",
-            Self::Tell(_) => "tell",
-            Self::Receipt(_) => "receipt",
-            Self::CancelMessage(_) => "cancel_message",
-            Self::Interrupt(_) => "interrupt",
-            Self::Result(_) => "result",
-            Self::Explain(_) => "explain",
-            Self::Inbox(_) => "inbox",
-            Self::Answer(_) => "answer",
-            Self::Resume(_) => "resume",
-            Self::Hook(_) => "hook",
-            Self::Agents(_) => "agents",
-            Self::CheckManifest(_) => "check_manifest",
-            Self::Sample(_) => "sample",
-            Self::WhoAmI(_) => "who_am_i",
-            Self::SetTimer(_) => "set_timer",
-            Self::Timers(_) => "timers",
-            Self::ChangeTimer(_) => "change_timer",
-            Self::Pad(_) => "pad",
-            Self::Ask(_) => "ask",
-            Self::Attention(_) => "attention",
-            Self::Select(_) => "select",
-            Self::See(_) => "see",
-            Self::Ports(_) => "ports",
-            Self::Grant(_) => "grant",
-            Self::Revoke(_) => "revoke",
-            Self::Grants(_) => "grants",
-            Self::Presets(_) => "presets",
-            Self::Trust(_) => "trust",
-            Self::Distrust(_) => "distrust",
-            Self::Trusted(_) => "trusted",
-            Self::Audit(_) => "audit",
-            Self::Shutdown(_) => "shutdown",
+macro_rules! define_request {
+    (engine { $($engine:tt)* } door { $($door:tt)* }) => {
+        define_request! { $($engine)* $($door)* }
+    };
+    ($(
+        $(#[doc = $doc:literal])*
+        $verb:ident $(($($arguments:tt)+))? $word:ident $(as $method:ident)?
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+    )*) => {
+        /// Every verb of the door, as [`crate::verbs`] declares them.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Request {
+            $(
+                $(#[doc = $doc])*
+                $verb(<verb::$verb as VerbSpec>::Arguments),
+            )*
         }
-    }
+
+        impl Request {
+            /// The verb's word, for logs and errors.
+            #[must_use]
+            pub fn verb(&self) -> &'static str {
+                match self {
+                    $(Self::$verb(_) => verb::$verb::WORD,)*
+                }
+            }
+
+            /// How soon it is answered.
+            #[must_use]
+            pub fn answer_time(&self) -> AnswerTime {
+                match self {
+                    $(Self::$verb(_) => verb::$verb::ANSWER,)*
+                }
+            }
+        }
+    };
 }
+crate::verbs!(define_request);
 
 /// A verb without arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! One file per verb, each with the same shape: arguments whose comments are the help, and `run`. This file
-//! dispatches.
+//! One file per verb, each with the same shape: arguments whose comments are the help, and `run`. A new verb
+//! is its file, one `mod` line and one row here.
 
 pub(crate) mod agents;
 pub(crate) mod answer;
@@ -64,9 +64,92 @@ pub(crate) mod whoami;
 
 use std::process::ExitCode;
 
-use crate::args::{Cli, Verb};
+use clap::Subcommand;
+
+use crate::args::Cli;
 use crate::context::Context;
 use crate::errors::CliError;
+
+/// Makes the list of verbs for the command line and the way to each from one list. Help shows them in this order.
+macro_rules! verbs {
+    ($($(#[$attribute:meta])* $verb:ident($args:ty),)*) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Verb {
+            $($(#[$attribute])* $verb($args),)*
+        }
+
+        impl Verb {
+            fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+                match self {
+                    $(Self::$verb(args) => args.run(context),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Spawn(Box<spawn::SpawnArgs>),
+    Exec(exec::ExecArgs),
+    Up(up::UpArgs),
+    Down(up::DownArgs),
+    Ps(ps::PsArgs),
+    Prune(prune::PruneArgs),
+    Attach(attach::AttachArgs),
+    Viewers(viewers::ViewersArgs),
+    Detach(detach::DetachArgs),
+    Send(send::SendArgs),
+    Key(key::KeyArgs),
+    Paste(paste::PasteArgs),
+    Read(read::ReadArgs),
+    Search(search::SearchArgs),
+    Wait(wait::WaitArgs),
+    Logs(logs::LogsArgs),
+    Events(events::EventsArgs),
+    Record(record::RecordArgs),
+    Tell(tell::TellArgs),
+    Cancel(cancel::CancelArgs),
+    Interrupt(interrupt::InterruptArgs),
+    Result(result::ResultArgs),
+    Inbox(inbox::InboxArgs),
+    Answer(answer::AnswerArgs),
+    Ask(ask::AskArgs),
+    Attention(attention::AttentionArgs),
+    Explain(explain::ExplainArgs),
+    Agents(agents::AgentsArgs),
+    Resume(resume::ResumeArgs),
+    Restart(restart::RestartArgs),
+    Kill(kill::KillArgs),
+    Close(close::CloseArgs),
+    Rename(rename::RenameArgs),
+    Resize(resize::ResizeArgs),
+    Select(select::SelectArgs),
+    See(see::SeeArgs),
+    Ports(ports::PortsArgs),
+    Pads(pads::PadsArgs),
+    Timers(timers::TimersArgs),
+    Presets(presets::PresetsArgs),
+    Trust(trust::TrustArgs),
+    Grant(grant::GrantArgs),
+    Grants(grants::GrantsArgs),
+    Revoke(revoke::RevokeArgs),
+    Audit(audit::AuditArgs),
+    Whoami(whoami::WhoamiArgs),
+    Status(status::StatusArgs),
+    Shutdown(shutdown::ShutdownArgs),
+    Doctor(doctor::DoctorArgs),
+    #[command(hide = true)]
+    Complete(complete::CompleteArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Schema(schema::SchemaArgs),
+    Mcp(mcp::McpArgs),
+    Skills(skills::SkillsArgs),
+    #[command(hide = true)]
+    Hook(hook::HookArgs),
+    #[command(hide = true)]
+    Daemon(daemon::DaemonArgs),
+}
 
 /// Runs one verb.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
@@ -77,67 +160,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
         let words = "this verb looks at the daemon that is there; --ephemeral would begin another one";
         return Err(CliError::usage(words).hinted("leave --ephemeral out"));
     }
-    let mut context = Context::new(cli.json, cli.quiet, cli.ephemeral);
-    let context = &mut context;
-    match verb {
-        Verb::Spawn(args) => args.run(context),
-        Verb::Exec(args) => args.run(context),
-        Verb::Up(args) => args.run(context),
-        Verb::Down(args) => args.run(context),
-        Verb::Prune(args) => args.run(context),
-        Verb::Ps(args) => args.run(context),
-        Verb::Attach(args) => args.run(context),
-        Verb::Viewers(args) => args.run(context),
-        Verb::Detach(args) => args.run(context),
-        Verb::Send(args) => args.run(context),
-        Verb::Key(args) => args.run(context),
-        Verb::Paste(args) => args.run(context),
-        Verb::Read(args) => args.run(context),
-        Verb::Search(args) => args.run(context),
-        Verb::Wait(args) => args.run(context),
-        Verb::Logs(args) => args.run(context),
-        Verb::Events(args) => args.run(context),
-        Verb::Record(args) => args.run(context),
-        Verb::Tell(args) => args.run(context),
-        Verb::Cancel(args) => args.run(context),
-        Verb::Interrupt(args) => args.run(context),
-        Verb::Result(args) => args.run(context),
-        Verb::Inbox(args) => args.run(context),
-        Verb::Answer(args) => args.run(context),
-        Verb::Ask(args) => args.run(context),
-        Verb::Attention(args) => args.run(context),
-        Verb::Explain(args) => args.run(context),
-        Verb::Agents(args) => args.run(context),
-        Verb::Resume(args) => args.run(context),
-        Verb::Restart(args) => args.run(context),
-        Verb::Kill(args) => args.run(context),
-        Verb::Close(args) => args.run(context),
-        Verb::Rename(args) => args.run(context),
-        Verb::Resize(args) => args.run(context),
-        Verb::Select(args) => args.run(context),
-        Verb::See(args) => args.run(context),
-        Verb::Ports(args) => args.run(context),
-        Verb::Pads(args) => args.run(context),
-        Verb::Timers(args) => args.run(context),
-        Verb::Presets(args) => args.run(context),
-        Verb::Trust(args) => args.run(context),
-        Verb::Grant(args) => args.run(context),
-        Verb::Grants(args) => args.run(context),
-        Verb::Revoke(args) => args.run(context),
-        Verb::Audit(args) => args.run(context),
-        Verb::Whoami(args) => args.run(context),
-        Verb::Status(args) => args.run(context),
-        Verb::Shutdown(args) => args.run(context),
-        Verb::Doctor(args) => args.run(context),
-        Verb::Hook(args) => args.run(context),
-        Verb::Complete(args) => args.run(context),
-        Verb::Completions(args) => args.run(context),
-        Verb::Man(args) => args.run(context),
-        Verb::Schema(args) => args.run(context),
-        Verb::Mcp(args) => args.run(context),
-        Verb::Skills(args) => args.run(context),
-        Verb::Daemon(args) => args.run(context),
-    }
+    verb.run(&mut Context::new(cli.json, cli.quiet, cli.ephemeral))
 }
 
 /// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end a daemon that is

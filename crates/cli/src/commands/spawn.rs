@@ -293,7 +293,8 @@ mod tests {
 
     #[test]
     fn a_preset_stands_for_what_is_run() {
-        use crate::args::{Cli, Verb};
+        use crate::args::Cli;
+        use crate::commands::Verb;
         use clap::Parser;
         let parsed = |words: &[&str]| {
             let cli = Cli::try_parse_from(["qd", "spawn"].iter().chain(words));
@@ -319,7 +320,8 @@ mod tests {
 
     #[test]
     fn m15_times_are_seconds_with_fractions() {
-        use crate::args::{Cli, Verb};
+        use crate::args::Cli;
+        use crate::commands::Verb;
         use clap::Parser;
         let cli = Cli::try_parse_from(["qd", "spawn", "--idle-timeout", "1.5", "--", "true"]);
         let Some(Verb::Spawn(spawn)) = cli.unwrap().verb else { panic!("not a spawn") };

@@ -202,7 +202,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Cli, Verb};
+    use crate::args::Cli;
+    use crate::commands::Verb;
     use crate::output::memory::Memory;
 
     fn set(words: &[&str]) -> Result<SetTimer, String> {

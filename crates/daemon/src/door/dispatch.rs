@@ -101,59 +101,11 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
             }
             Command::Wait(read::wait_since(client, wait).await?)
         }
-        Request::Resize(resize) => Command::Resize(resize),
-        Request::Kill(kill) => Command::Kill(kill),
-        Request::Close(close) => Command::Close(close),
-        Request::Restart(restart) => Command::Restart(restart),
-        Request::Rename(rename) => Command::Rename(rename),
-        Request::Viewers(_) => Command::Viewers,
-        Request::Detach(request) => Command::Detach(request),
-        Request::Shutdown(shutdown) => Command::Shutdown(shutdown),
-        Request::Tell(tell) => Command::Tell(tell),
-        Request::Receipt(ask) => Command::Receipt(ask.mail),
-        Request::CancelMessage(request) => Command::CancelMessage(request.mail),
-        Request::Interrupt(request) => Command::Interrupt(request),
-        Request::Result(ask) => Command::Result(ask),
-        Request::Explain(explain) => Command::Explain(explain),
-        Request::Inbox(_) => Command::Inbox,
-        Request::Answer(answer) => Command::Answer(answer),
-        Request::Resume(resume) => Command::Resume(resume),
-        Request::WhoAmI(_) => Command::WhoAmI,
-        Request::SetTimer(request) => Command::SetTimer(Box::new(request)),
-        Request::Timers(_) => Command::Timers,
-        Request::ChangeTimer(request) => Command::ChangeTimer(request),
-        Request::Ask(request) => Command::Ask(request),
-        Request::Attention(request) => Command::Attention(request),
-        Request::Select(request) => Command::Select(request),
         Request::See(see) => {
             let offset = see.version.map(offset_of);
             Command::See { see, offset }
         }
-        Request::Grant(request) => Command::Grant(request),
-        Request::Revoke(request) => Command::Revoke(request),
-        Request::Grants(_) => Command::Grants,
-        Request::Distrust(request) => Command::Distrust(request),
-        Request::Trusted(_) => Command::Trusted,
-        Request::Hello(_)
-        | Request::Status(_)
-        | Request::List(_)
-        | Request::Read(_)
-        | Request::Search(_)
-        | Request::Write(_)
-        | Request::Attach(_)
-        | Request::View(_)
-        | Request::Follow(_)
-        | Request::Hook(_)
-        | Request::Agents(_)
-        | Request::CheckManifest(_)
-        | Request::Sample(_)
-        | Request::Pad(_)
-        | Request::Spawn(_)
-        | Request::Ports(_)
-        | Request::Presets(_)
-        | Request::Trust(_)
-        | Request::Audit(_)
-        | Request::Subscribe(_) => return Err(unexpected(verb)),
+        request => Command::try_from(request).map_err(|_| unexpected(verb))?,
     };
     match client.door.engine.ask(client.caller, command).await? {
         CommandAnswer::Reply(reply) => Ok(reply),

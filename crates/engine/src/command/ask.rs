@@ -4,9 +4,10 @@ use proto::agent::{DialogOption, ItemKind};
 use proto::crew::Asked;
 use proto::event::Event;
 use proto::request::{Ask, Attention, Select};
+use proto::verb;
 use proto::{Failure, Reply};
 
-use super::{CommandResult, done};
+use super::{Asker, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
@@ -24,6 +25,35 @@ const MAX_TITLE: usize = 120;
 const MAX_OPTIONS: usize = 20;
 /// Longest of them, in bytes.
 const MAX_OPTION: usize = 200;
+
+impl Decide for verb::Ask {
+    type Order = Ask;
+    const NEEDS: Needs = Needs::Checked;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn decide(engine: &mut Engine, asker: Asker, ask: Ask) -> CommandResult {
+        engine.inbox.ask(asker.caller, ask, &mut engine.ctx)
+    }
+}
+
+impl Decide for verb::Attention {
+    type Order = Attention;
+    const NEEDS: Needs = Needs::Checked;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn decide(engine: &mut Engine, asker: Asker, attention: Attention) -> CommandResult {
+        engine.inbox.attention(asker.caller, attention, &mut engine.ctx)
+    }
+}
+
+impl Decide for verb::Select {
+    type Order = Select;
+    const NEEDS: Needs = Needs::Over(Verb::Read);
+
+    fn decide(engine: &mut Engine, asker: Asker, select: Select) -> CommandResult {
+        engine.select(asker.caller, &select)
+    }
+}
 
 impl Inbox {
     pub(crate) fn open_question(

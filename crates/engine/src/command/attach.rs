@@ -2,13 +2,24 @@
 
 use proto::Failure;
 use proto::request::Attach;
+use proto::verb;
 
-use super::{CommandResult, locate::located};
+use super::{Asker, CommandResult, Decide, Needs, locate::located};
+use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
+
+impl Decide for verb::Attach {
+    type Order = Attach;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, attach: Attach) -> CommandResult {
+        engine.ctx.attach(asker.caller, &attach, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn attach(&mut self, caller: Caller, attach: &Attach, grants: &Grants) -> CommandResult {

@@ -1,14 +1,25 @@
 //! `close`: end the run and its tree, then remove the entry; or the child alone, when its background is to be kept.
 
 use proto::request::Close;
+use proto::verb;
 use proto::{ExitReason, ProcessId, Status, Stop};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
+
+impl Decide for verb::Close {
+    type Order = Close;
+    const NEEDS: Needs = Needs::Over(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+
+    fn decide(engine: &mut Engine, asker: Asker, close: Close) -> CommandResult {
+        engine.close(asker.caller, asker.ticket, &close)
+    }
+}
 
 impl Engine {
     pub(super) fn close(&mut self, caller: Caller, ticket: Ticket, close: &Close) -> CommandResult {

@@ -3,9 +3,10 @@
 use proto::Reply;
 use proto::agent::{Explanation, Source};
 use proto::request::Explain;
+use proto::verb;
 
-use super::CommandResult;
 use super::tell::wrong_kind;
+use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::Agent;
 use crate::agent::evidence::Slot;
@@ -13,6 +14,15 @@ use crate::agent::state::Reason;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
 use crate::rights::Verb;
+
+impl Decide for verb::Explain {
+    type Order = Explain;
+    const NEEDS: Needs = Needs::Over(Verb::Read);
+
+    fn decide(engine: &mut Engine, asker: Asker, explain: Explain) -> CommandResult {
+        engine.explain(asker.caller, &explain)
+    }
+}
 
 impl Engine {
     pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> CommandResult {

@@ -1,9 +1,12 @@
 //! `grant`, `revoke`, `grants`, `permit`: rights beyond the tree, and rights without a target.
 
+use proto::request::Empty;
 use proto::request::{Grant, Revoke};
+use proto::verb;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
-use super::{CommandResult, done};
+use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
+use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
@@ -13,6 +16,45 @@ use crate::rights::registry::denied;
 
 /// Most grants at once.
 const MAX_GRANTS: usize = 1_000;
+
+impl Decide for verb::Grant {
+    type Order = Grant;
+    const NEEDS: Needs = Needs::Person("only people grant rights");
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(engine: &Engine, grant: &Grant) -> String {
+        format!("{:?} to {}", grant.right, engine.ctx.audited_name(&grant.to)).to_lowercase()
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, grant: Grant) -> CommandResult {
+        engine.grants.grant(asker.caller, &grant, &mut engine.ctx)
+    }
+}
+
+impl Decide for verb::Revoke {
+    type Order = Revoke;
+    const NEEDS: Needs = Needs::Person("only people take rights back");
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, revoke: &Revoke) -> String {
+        format!("grant {}", revoke.grant)
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, revoke: Revoke) -> CommandResult {
+        engine.grants.revoke(asker.caller, revoke, &mut engine.ctx)
+    }
+}
+
+impl Decide for verb::Grants {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.grants.grants(asker.caller, &engine.ctx)
+    }
+}
 
 impl Grants {
     /// An entry that rights may be about: one that is listed.

@@ -1,14 +1,24 @@
 //! `hook`: a lifecycle event of the agent the caller lives in, and what the agent is to do about it.
 
 use proto::agent::Source;
+use proto::verb;
 use proto::{AgentState, Evidence};
 
-use super::CommandResult;
+use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey, Ticket};
 use crate::rights::registry::denied;
+
+impl Decide for verb::Hook {
+    type Order = HookNotice;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, notice: HookNotice) -> CommandResult {
+        engine.hook(asker.caller, asker.ticket, notice)
+    }
+}
 
 impl Context {
     /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.

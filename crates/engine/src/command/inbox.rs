@@ -2,10 +2,12 @@
 //! by people only; dialogs and requests for permission also by the processes above.
 
 use proto::agent::{DialogOption, InboxItem};
+use proto::request::Empty;
 use proto::request::{GiveAnswer, Resume, Target};
+use proto::verb;
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 
-use super::{CommandResult, done};
+use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
@@ -28,6 +30,34 @@ struct Chosen {
     item: u64,
     digest: String,
     option: DialogOption,
+}
+
+impl Decide for verb::Inbox {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.inbox.inbox(asker.caller, &engine.grants, &engine.ctx)
+    }
+}
+
+impl Decide for verb::Answer {
+    type Order = GiveAnswer;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, answer: &GiveAnswer) -> String {
+        format!("item {}", answer.item)
+    }
+
+    fn about(engine: &Engine, answer: &GiveAnswer) -> Option<String> {
+        engine.inbox.items.get(&answer.item).map(|item| item.view.id.to_string())
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, answer: GiveAnswer) -> CommandResult {
+        engine.answer(asker.caller, asker.ticket, &answer)
+    }
 }
 
 impl Inbox {

@@ -1,14 +1,25 @@
 //! `interrupt`: ends an agent's turn, and the agent stays.
 
 use proto::request::Interrupt;
+use proto::verb;
 use proto::{AgentState, ErrorCode, Failure};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::interrupt::dialog_open;
 use crate::input::{Caller, Ticket};
 use crate::mail::delivery::LEASE_MS;
 use crate::rights::Verb;
+
+impl Decide for verb::Interrupt {
+    type Order = Interrupt;
+    const NEEDS: Needs = Needs::OverAgent(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+
+    fn decide(engine: &mut Engine, asker: Asker, interrupt: Interrupt) -> CommandResult {
+        engine.interrupt(asker.caller, asker.ticket, &interrupt)
+    }
+}
 
 impl Engine {
     pub(super) fn interrupt(

@@ -1,15 +1,30 @@
 //! `kill`: end the run, or send one signal; the entry stays, and what was to start by itself does not.
 
 use proto::request::Kill;
+use proto::verb;
 use proto::{ErrorCode, Failure, Stop};
 
-use super::{CommandResult, done};
+use super::{Asker, Audited, CommandResult, Decide, Needs, done};
 use crate::Engine;
 use crate::effect::Effect;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
+
+impl Decide for verb::Kill {
+    type Order = Kill;
+    const NEEDS: Needs = Needs::Over(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+
+    fn detail(_: &Engine, kill: &Kill) -> String {
+        kill.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, kill: Kill) -> CommandResult {
+        engine.kill(asker.caller, asker.ticket, &kill)
+    }
+}
 
 impl Engine {
     pub(super) fn kill(&mut self, caller: Caller, ticket: Ticket, kill: &Kill) -> CommandResult {

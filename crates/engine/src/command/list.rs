@@ -1,8 +1,10 @@
 //! `list` and `subscribe`: what there is, as far as the caller may know.
 
+use proto::request::Empty;
+use proto::verb;
 use proto::{ErrorCode, Event, Failure, ProcessId};
 
-use super::{CommandResult, done};
+use super::{Asker, CommandResult, Decide, Needs, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
@@ -11,6 +13,24 @@ use crate::process::Process;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
 use crate::rights::registry::denied;
+
+impl Decide for verb::List {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.ctx.list(asker.caller, &engine.grants)
+    }
+}
+
+impl Decide for verb::Subscribe {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.ctx.list(asker.caller, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn list(&self, caller: Caller, grants: &Grants) -> CommandResult {

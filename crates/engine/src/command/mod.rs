@@ -1,11 +1,11 @@
-//! The verbs. One file each, one shape: check what was asked and by whom, then apply it.
-//!
-//! Owns the dispatch, and the gate and the audit that every verb passes. Refuses half-done work: a verb that fails its
-//! check has changed nothing.
+//! The verbs: one file each or one per family. A file declares what its verb needs of the caller, what the audit log
+//! keeps and what must be recorded (`declaration`), and decides it; `routes` leads every command there. Here is the gate and
+//! the audit that every command passes.
 
 mod ask;
 mod attach;
 mod close;
+mod declaration;
 mod explain;
 mod grant;
 mod hook;
@@ -19,6 +19,7 @@ mod resize;
 mod restart;
 mod result;
 mod resume;
+mod routes;
 mod see;
 mod shutdown;
 mod spawn;
@@ -32,9 +33,12 @@ mod whoami;
 use proto::reply::Done;
 use proto::{Failure, Name, Reply};
 
+pub(crate) use declaration::{Asker, Audited, Decide, Needs, Recorded};
+pub use routes::Command;
+
 use crate::Engine;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, Command, Ticket};
+use crate::input::{Caller, Ticket};
 
 /// What a verb leaves to be said: an answer now, or nothing because a later fact will answer the ticket.
 type CommandResult = Result<Option<CommandAnswer>, Failure>;
@@ -65,49 +69,10 @@ impl Engine {
         self.ctx.processes.get(&run.process).map(|process| process.name.clone())
     }
 
+    /// Checks what the verb needs of its caller, then has it decided.
     fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> CommandResult {
-        match command {
-            Command::Spawn(spawn) => self.spawn(caller, ticket, *spawn),
-            Command::List | Command::Subscribe => self.ctx.list(caller, &self.grants),
-            Command::Locate { target, verb } => self.ctx.locate(caller, &target, verb, &self.grants),
-            Command::Attach(attach) => self.ctx.attach(caller, &attach, &self.grants),
-            Command::Wait(wait) => self.wait(caller, ticket, wait),
-            Command::Resize(resize) => self.ctx.resize(caller, &resize, &self.grants),
-            Command::Kill(kill) => self.kill(caller, ticket, &kill),
-            Command::Close(close) => self.close(caller, ticket, &close),
-            Command::Restart(restart) => self.restart(caller, ticket, &restart),
-            Command::Rename(rename) => self.ctx.rename(caller, &rename, &self.grants),
-            Command::Viewers => self.ctx.list_viewers(caller, &self.grants),
-            Command::Detach(detach) => self.ctx.detach(caller, &detach, &self.grants),
-            Command::Tell(tell) => self.tell(caller, ticket, tell),
-            Command::Receipt(mail) => self.mail.receipt(caller, mail, &self.grants, &self.ctx),
-            Command::CancelMessage(mail) => self.cancel_message(caller, mail),
-            Command::Interrupt(interrupt) => self.interrupt(caller, ticket, &interrupt),
-            Command::Result(ask) => self.ctx.result(caller, ticket, &ask, &self.grants),
-            Command::Explain(explain) => self.explain(caller, &explain),
-            Command::Inbox => self.inbox.inbox(caller, &self.grants, &self.ctx),
-            Command::Answer(answer) => self.answer(caller, ticket, &answer),
-            Command::Resume(resume) => self.resume(caller, ticket, &resume),
-            Command::Hook(notice) => self.hook(caller, ticket, *notice),
-            Command::WhoAmI => self.ctx.who_am_i(caller, &self.grants),
-            Command::Standing(_) => self.ctx.standing(caller, &self.grants),
-            Command::Knows(event) => self.knows(caller, &event),
-            Command::SetTimer(request) => self.set_timer(caller, *request),
-            Command::Timers => self.timers.timers(caller, &self.grants, &self.ctx),
-            Command::ChangeTimer(request) => self.change_timer(caller, request),
-            Command::Ask(request) => self.inbox.ask(caller, request, &mut self.ctx),
-            Command::Attention(request) => self.inbox.attention(caller, request, &mut self.ctx),
-            Command::Select(request) => self.select(caller, &request),
-            Command::See { see, offset } => self.ctx.see(caller, &see, offset, &self.grants),
-            Command::Grant(request) => self.grants.grant(caller, &request, &mut self.ctx),
-            Command::Revoke(request) => self.grants.revoke(caller, request, &mut self.ctx),
-            Command::Grants => self.grants.grants(caller, &self.ctx),
-            Command::Trust(trust_subject) => self.trust(caller, *trust_subject),
-            Command::Distrust(request) => self.trust.distrust(caller, &request, &self.grants, &mut self.ctx),
-            Command::Trusted => self.trust.trusted(caller, &self.grants),
-            Command::Permit(verb) => self.grants.permit(caller, verb),
-            Command::Shutdown(shutdown) => self.begin_shutdown(caller, ticket, shutdown),
-        }
+        self.check_needs(caller, &command)?;
+        self.decide(Asker { caller, ticket }, command)
     }
 
     /// The connection behind a ticket is gone: what it asked for happens all the same, but nobody is told.

@@ -1,13 +1,31 @@
 //! `rename`: another name for the same process.
 
+use crate::audit::words;
 use proto::request::Rename;
+use proto::verb;
 use proto::{ErrorCode, Failure, Name};
 
-use super::{CommandResult, done};
+use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
+use crate::Engine;
 use crate::context::Context;
 use crate::input::Caller;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
+
+impl Decide for verb::Rename {
+    type Order = Rename;
+    const NEEDS: Needs = Needs::Over(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Everything;
+
+    fn detail(_: &Engine, rename: &Rename) -> String {
+        format!("to {}", words(&rename.name))
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, rename: Rename) -> CommandResult {
+        engine.ctx.rename(asker.caller, &rename, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn rename(&mut self, caller: Caller, rename: &Rename, grants: &Grants) -> CommandResult {

@@ -1,14 +1,25 @@
 //! `restart`: a new run of the same argv; the old one and its tree end first.
 
 use proto::request::Restart;
+use proto::verb;
 use proto::{ErrorCode, Failure, Kind, ProcessId};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
+
+impl Decide for verb::Restart {
+    type Order = Restart;
+    const NEEDS: Needs = Needs::Over(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+
+    fn decide(engine: &mut Engine, asker: Asker, restart: Restart) -> CommandResult {
+        engine.restart(asker.caller, asker.ticket, &restart)
+    }
+}
 
 impl Engine {
     pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> CommandResult {

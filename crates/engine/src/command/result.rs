@@ -2,15 +2,26 @@
 
 use proto::agent::TurnEnd;
 use proto::request::AskResult;
+use proto::verb;
 use proto::{ErrorCode, Failure, Reply};
 
-use super::CommandResult;
+use super::{Asker, CommandResult, Decide, Needs};
+use crate::Engine;
 use crate::agent::turns::no_turn;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
+
+impl Decide for verb::Result {
+    type Order = AskResult;
+    const NEEDS: Needs = Needs::OverAgent(Verb::Read);
+
+    fn decide(engine: &mut Engine, asker: Asker, ask: AskResult) -> CommandResult {
+        engine.ctx.result(asker.caller, asker.ticket, &ask, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn result(

@@ -1,9 +1,10 @@
 //! `resume`: a new run of an agent in the vendor session it had.
 
 use proto::request::Resume;
+use proto::verb;
 use proto::{ErrorCode, Failure, Status};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::input::{Caller, Ticket};
 use crate::process::Then;
@@ -12,6 +13,16 @@ use crate::rights::Verb;
 
 /// Longest name of a vendor session, in bytes.
 const MAX_SESSION: usize = 200;
+
+impl Decide for verb::Resume {
+    type Order = Resume;
+    const NEEDS: Needs = Needs::OverAgent(Verb::Drive);
+    const AUDITED: Audited = Audited::Success;
+
+    fn decide(engine: &mut Engine, asker: Asker, resume: Resume) -> CommandResult {
+        engine.resume(asker.caller, asker.ticket, &resume)
+    }
+}
 
 impl Engine {
     pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> CommandResult {

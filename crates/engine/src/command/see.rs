@@ -2,14 +2,25 @@
 
 use proto::Failure;
 use proto::request::See;
+use proto::verb;
 
-use super::{CommandResult, done};
+use super::{Asker, CommandResult, Decide, Needs, done};
+use crate::Engine;
 use crate::agent::turns::no_turn;
 use crate::context::Context;
 use crate::input::Caller;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
 use crate::rights::registry::denied;
+
+impl Decide for verb::See {
+    type Order = (See, Option<u64>);
+    const NEEDS: Needs = Needs::AtAll(Verb::See);
+
+    fn decide(engine: &mut Engine, asker: Asker, order: (See, Option<u64>)) -> CommandResult {
+        engine.ctx.see(asker.caller, &order.0, order.1, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn see(

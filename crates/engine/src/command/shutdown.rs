@@ -2,14 +2,29 @@
 
 use proto::reply::Done;
 use proto::request::Shutdown;
+use proto::verb;
 use proto::{ExitReason, Failure, ProcessId, Reply, Stop};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, Survivor, Ticket};
 use crate::process::stopping::{self, EndRequest};
 use crate::process::{Ending, Then};
+
+impl Decide for verb::Shutdown {
+    type Order = Shutdown;
+    const NEEDS: Needs = Needs::Person("shutdown");
+    const AUDITED: Audited = Audited::Success;
+
+    fn detail(_: &Engine, shutdown: &Shutdown) -> String {
+        if shutdown.kill { "with every process".to_owned() } else { String::new() }
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, shutdown: Shutdown) -> CommandResult {
+        engine.begin_shutdown(asker.caller, asker.ticket, shutdown)
+    }
+}
 
 impl Engine {
     pub(super) fn begin_shutdown(

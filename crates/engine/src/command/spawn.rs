@@ -3,14 +3,15 @@
 //! Owns what a spawn must pass, in this order: the key, room, its own words, the budgets above it, trust. Refuses asking
 //! a person about what could not be started anyway.
 
+use proto::verb;
 use std::collections::BTreeMap;
 
 use proto::request::{AgentRequest, PermissionMode, SizePolicy, Spawn};
 use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, RunNumber, Size, Status};
 
-use super::CommandResult;
 use super::resume::check_session;
 use super::tell::check_text;
+use super::{Asker, CommandResult, Decide, Needs};
 use crate::Config;
 use crate::Engine;
 use crate::agent::{Agent, AgentRecord};
@@ -37,6 +38,19 @@ const MAX_KEY: usize = 200;
 const MAX_MODEL: usize = 200;
 /// Longest idle timeout: a year.
 const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
+
+impl Decide for verb::Spawn {
+    type Order = SpawnOrder;
+    const NEEDS: Needs = Needs::AtAll(Verb::Spawn);
+
+    fn detail(_: &Engine, order: &SpawnOrder) -> String {
+        spawn_words(order)
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, order: SpawnOrder) -> CommandResult {
+        engine.spawn(asker.caller, asker.ticket, order)
+    }
+}
 
 impl Processes {
     pub(crate) fn fresh_id(&self, out: &mut Outbox) -> ProcessId {

@@ -1,10 +1,13 @@
 //! `tell` and `receipt`: a message to an agent, and what became of one.
 
 use proto::agent::{Delivery, MailId};
+use proto::request::AskReceipt;
+use proto::request::CancelMessage;
 use proto::request::Tell;
+use proto::verb;
 use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
 
-use super::CommandResult;
+use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
@@ -29,6 +32,49 @@ const MAX_WAITING: usize = 100;
 const EXPIRES_MS: u64 = 24 * 3600 * 1000;
 /// Longest time a message or a caller may wait: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
+
+impl Decide for verb::Tell {
+    type Order = Tell;
+    const NEEDS: Needs = Needs::OverAgent(Verb::Message);
+    const AUDITED: Audited = Audited::NewMessage;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, tell: &Tell) -> String {
+        format!("{} bytes", tell.text.len())
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, tell: Tell) -> CommandResult {
+        engine.tell(asker.caller, asker.ticket, tell)
+    }
+}
+
+impl Decide for verb::Receipt {
+    type Order = AskReceipt;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, request: AskReceipt) -> CommandResult {
+        engine.mail.receipt(asker.caller, request.mail, &engine.grants, &engine.ctx)
+    }
+}
+
+impl Decide for verb::CancelMessage {
+    type Order = CancelMessage;
+    const NEEDS: Needs = Needs::Checked;
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, request: &CancelMessage) -> String {
+        format!("message {}", request.mail)
+    }
+
+    fn about(engine: &Engine, request: &CancelMessage) -> Option<String> {
+        engine.mail.get(request.mail).map(|mail| mail.to.to_string())
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, request: CancelMessage) -> CommandResult {
+        engine.cancel_message(asker.caller, request.mail)
+    }
+}
 
 impl Processes {
     pub(crate) fn name_of(&self, id: ProcessId) -> Option<Name> {

@@ -1,11 +1,13 @@
 //! `set_timer`, `timers`, `change_timer`: wake-ups.
 
 use proto::crew::{TimerKind, TimerStatus, TimerView};
+use proto::request::Empty;
 use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWhen};
+use proto::verb;
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply};
 
-use super::CommandResult;
 use super::tell::wrong_kind;
+use super::{Asker, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
@@ -38,6 +40,35 @@ const MAX_BODY: usize = 16 << 10;
 const MAX_KEY: usize = 200;
 /// Most messages that may wait for an owner: whoever does not listen is not woken more.
 const MAX_WAITING: usize = 200;
+
+impl Decide for verb::SetTimer {
+    type Order = SetTimer;
+    const NEEDS: Needs = Needs::Checked;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn decide(engine: &mut Engine, asker: Asker, request: SetTimer) -> CommandResult {
+        engine.set_timer(asker.caller, request)
+    }
+}
+
+impl Decide for verb::Timers {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.timers.timers(asker.caller, &engine.grants, &engine.ctx)
+    }
+}
+
+impl Decide for verb::ChangeTimer {
+    type Order = ChangeTimer;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn decide(engine: &mut Engine, asker: Asker, request: ChangeTimer) -> CommandResult {
+        engine.change_timer(asker.caller, request)
+    }
+}
 
 impl Outbox {
     pub(crate) fn next_timer(&mut self) -> u64 {

@@ -1,10 +1,13 @@
 //! `trust`, `distrust`, `trusted`: what agents may start without asking.
 
+use crate::audit::digest_words;
 use proto::crew::TrustView;
 use proto::request::Distrust;
+use proto::request::Empty;
+use proto::verb;
 use proto::{ErrorCode, Failure, Reply};
 
-use super::{CommandResult, done};
+use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
@@ -12,6 +15,45 @@ use crate::input::{Caller, TrustSubject};
 use crate::rights::grants::Grants;
 use crate::trust::MAX_TRUSTED;
 use crate::trust::TrustStore;
+
+impl Decide for verb::Trust {
+    type Order = TrustSubject;
+    const NEEDS: Needs = Needs::Person("only people trust");
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, subject: &TrustSubject) -> String {
+        digest_words(&subject.digest)
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, subject: TrustSubject) -> CommandResult {
+        engine.trust(asker.caller, subject)
+    }
+}
+
+impl Decide for verb::Distrust {
+    type Order = Distrust;
+    const NEEDS: Needs = Needs::Person("only people take trust back");
+    const AUDITED: Audited = Audited::Success;
+    const RECORDED: Recorded = Recorded::Entrusted;
+
+    fn detail(_: &Engine, request: &Distrust) -> String {
+        digest_words(&request.digest)
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, request: Distrust) -> CommandResult {
+        engine.trust.distrust(asker.caller, &request, &engine.grants, &mut engine.ctx)
+    }
+}
+
+impl Decide for verb::Trusted {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::Person("what people trust is theirs to know");
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.trust.trusted(asker.caller, &engine.grants)
+    }
+}
 
 impl TrustStore {
     pub(crate) fn distrust(

@@ -2,9 +2,12 @@
 
 use proto::reply::ViewerView;
 use proto::request::Detach;
+use proto::request::Empty;
+use proto::verb;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
-use super::CommandResult;
+use super::{Asker, CommandResult, Decide, Needs};
+use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, ViewerId};
@@ -12,6 +15,24 @@ use crate::process::Process;
 use crate::process::Processes;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
+
+impl Decide for verb::Viewers {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.ctx.list_viewers(asker.caller, &engine.grants)
+    }
+}
+
+impl Decide for verb::Detach {
+    type Order = Detach;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, detach: Detach) -> CommandResult {
+        engine.ctx.detach(asker.caller, &detach, &engine.grants)
+    }
+}
 
 impl Processes {
     /// The process that a viewer watches.

@@ -1,11 +1,12 @@
 //! `wait`: an answer when something has happened to one or several processes.
 
+use proto::verb;
 use std::collections::BTreeMap;
 
 use proto::request::{Until, Wait as Wish};
 use proto::{ErrorCode, Failure, ProcessId};
 
-use super::CommandResult;
+use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::context::Context;
 use crate::inbox::Inbox;
@@ -29,6 +30,24 @@ const MAX_WAITS_OF_PROCESSES: usize = 768;
 const MAX_PATTERN: usize = 1024;
 /// Longest time anybody may wait or be silent: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
+
+/// Most processes of one wait that the audit log names.
+const MAX_AUDITED: usize = 8;
+
+impl Decide for verb::Wait {
+    type Order = Wish;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn about(engine: &Engine, request: &Wish) -> Option<String> {
+        let named = request.targets.iter().take(MAX_AUDITED);
+        let all: Vec<String> = named.map(|target| engine.ctx.audited_name(target)).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+
+    fn decide(engine: &mut Engine, asker: Asker, request: Wish) -> CommandResult {
+        engine.wait(asker.caller, asker.ticket, request)
+    }
+}
 
 impl Inbox {
     /// Whether these are the one run that asked this, as far as anybody remembers.

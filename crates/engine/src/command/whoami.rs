@@ -1,14 +1,26 @@
 //! `who_am_i`: whom the caller is taken for, and what it may.
 
 use proto::crew::{Identity, Project};
+use proto::request::Empty;
+use proto::verb;
 use proto::{Failure, Reply};
 
-use super::CommandResult;
+use super::{Asker, CommandResult, Decide, Needs};
+use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CallerStanding, CommandAnswer};
 use crate::input::Caller;
 use crate::rights::grants::Grants;
 use crate::rights::registry::denied;
+
+impl Decide for verb::WhoAmI {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::Checked;
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        engine.ctx.who_am_i(asker.caller, &engine.grants)
+    }
+}
 
 impl Context {
     pub(crate) fn who_am_i(&self, caller: Caller, grants: &Grants) -> CommandResult {

@@ -217,7 +217,7 @@ impl Crew {
 }
 
 pub(super) fn set_timer(when: TimerWhen, body: &str) -> Command {
-    Command::SetTimer(Box::new(SetTimer { owner: None, when, body: body.to_owned(), label: None, key: None }))
+    Command::SetTimer(SetTimer { owner: None, when, body: body.to_owned(), label: None, key: None })
 }
 
 pub(super) fn any(runs: &[RunKey], max_wait_ms: u64) -> TimerWhen {

@@ -252,20 +252,20 @@ impl World {
             Command::Interrupt(Interrupt { target: target() }),
             Command::Select(Select { target: target() }),
             Command::See { see: See { target: target(), ..See::default() }, offset: None },
-            Command::SetTimer(Box::new(SetTimer {
+            Command::SetTimer(SetTimer {
                 owner: Some(target()),
                 when: TimerWhen::After(1),
                 body: String::new(),
                 label: None,
                 key: None,
-            })),
-            Command::SetTimer(Box::new(SetTimer {
+            }),
+            Command::SetTimer(SetTimer {
                 owner: None,
                 when: TimerWhen::IdleAny(watch),
                 body: "x".to_owned(),
                 label: None,
                 key: None,
-            })),
+            }),
             Command::Grant(Grant { to: target(), right: Right::Drive, over: target() }),
         ]
     }
@@ -278,9 +278,9 @@ impl World {
             Command::List,
             Command::Viewers,
             Command::Subscribe,
-            Command::Receipt(self.mail),
-            Command::Receipt(MailId(99_999)),
-            Command::CancelMessage(MailId(99_999)),
+            Command::Receipt(proto::request::AskReceipt { mail: self.mail }),
+            Command::Receipt(proto::request::AskReceipt { mail: MailId(99_999) }),
+            Command::CancelMessage(proto::request::CancelMessage { mail: MailId(99_999) }),
             Command::Inbox,
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
@@ -362,7 +362,7 @@ impl World {
                 self.related(self.drives(own, self.actor))
             }
             Command::ChangeTimer(_) => Passes,
-            Command::Receipt(mail) if *mail == self.mail => {
+            Command::Receipt(proto::request::AskReceipt { mail }) if *mail == self.mail => {
                 self.related(self.mail_from == Some(own) || self.drives(own, self.actor))
             }
             Command::Receipt(_) | Command::CancelMessage(_) => Passes,
@@ -581,7 +581,7 @@ fn tell(target: &Target, text: &str) -> Command {
 
 fn delay(body: &str) -> Command {
     let (when, body) = (TimerWhen::After(500_000_000), body.to_owned());
-    Command::SetTimer(Box::new(SetTimer { owner: None, when, body, label: None, key: None }))
+    Command::SetTimer(SetTimer { owner: None, when, body, label: None, key: None })
 }
 
 fn record(node: &Node, nodes: &[Node]) -> ProcessRecord {

@@ -60,7 +60,9 @@ impl Stage {
     /// Decides. Every command that can be taken back is, once, before it counts: it leaves nothing behind.
     pub(super) fn handle(&mut self, moment: Moment, input: Input) -> Vec<Effect> {
         let command = match &input {
-            Input::Command { command, ticket, .. } if command.entrusts() => {
+            Input::Command { command, ticket, .. }
+                if command.declaration().recorded != crate::command::Recorded::Nothing =>
+            {
                 // The state of many processes is too long to be compared every time.
                 let is_compared = self.engine.ctx.processes.len() <= 2 || ticket.0.is_multiple_of(8);
                 is_compared.then(|| format!("{command:?}"))

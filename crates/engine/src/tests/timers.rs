@@ -35,7 +35,7 @@ fn a_delay_fires_at_its_time_and_tells_its_owner_under_its_label() {
         label: Some("build check".into()),
         key: None,
     };
-    let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(request)));
+    let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(request));
     let Reply::Timer(timer) = crew.stage.reply(ticket) else { panic!("no timer") };
     assert_eq!((timer.status, timer.remaining_ms), (TimerStatus::Armed, MINUTE));
     crew.pass(MINUTE - 1);
@@ -117,7 +117,7 @@ fn f8_no_time_too_long_a_time_and_bad_words_are_refused_at_the_door() {
     for label in labels {
         let request =
             SetTimer { owner: None, when: after(5), body: "b".into(), label: Some(label.into()), key: None };
-        let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(Box::new(request)));
+        let ticket = crew.ask_as(Caller::Process(boss), Command::SetTimer(request));
         let failure = crew.stage.failure(ticket);
         assert_eq!(failure.code, ErrorCode::InvalidArgs, "{label:?}");
         assert!(!failure.message.chars().any(char::is_control), "{failure}");
@@ -132,13 +132,13 @@ fn only_agents_own_timers_and_only_their_own() {
     let stranger = crew.agent("stranger", None);
     let shell = crew.stage.spawn(terminal("shell"));
     let order = |owner: Option<RunKey>| {
-        Command::SetTimer(Box::new(SetTimer {
+        Command::SetTimer(SetTimer {
             owner: owner.map(target),
             when: after(5),
             body: "b".into(),
             label: None,
             key: None,
-        }))
+        })
     };
     let by = Caller::Process;
     let cases = [
@@ -173,13 +173,13 @@ fn the_same_key_is_the_same_timer_and_a_hundred_are_enough() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
     let keyed = || {
-        Command::SetTimer(Box::new(SetTimer {
+        Command::SetTimer(SetTimer {
             owner: None,
             when: after(5),
             body: "b".into(),
             label: None,
             key: Some("k".into()),
-        }))
+        })
     };
     let numbers: Vec<u64> = (0..3)
         .map(|n| {
@@ -473,7 +473,7 @@ fn only_the_owner_and_people_wait_for_a_timer() {
     let one = crew.agent("one", Some(boss));
     let order =
         SetTimer { owner: Some(target(one)), when: after(MINUTE), body: "b".into(), label: None, key: None };
-    crew.ask(Command::SetTimer(Box::new(order)));
+    crew.ask(Command::SetTimer(order));
     let wait = |run| Wait::until(vec![target(run)], Until::Timer(1));
     let by_parent = crew.ask_as(Caller::Process(boss), Command::Wait(wait(one)));
     assert_eq!(crew.stage.failure(by_parent).code, ErrorCode::InvalidArgs);

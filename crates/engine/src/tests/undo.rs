@@ -22,13 +22,13 @@ fn tell(text: &str) -> Command {
 }
 
 fn timer() -> Command {
-    Command::SetTimer(Box::new(SetTimer {
+    Command::SetTimer(SetTimer {
         owner: Some("boss".into()),
         when: TimerWhen::After(60_000),
         body: "wake up".into(),
         label: None,
         key: None,
-    }))
+    })
 }
 
 fn grant() -> Command {

@@ -3,7 +3,8 @@
 use clap::Parser;
 
 use super::*;
-use crate::args::{Cli, Verb};
+use crate::args::Cli;
+use crate::commands::Verb;
 use crate::output::memory::Memory;
 
 fn deed(words: &[&str]) -> Result<Deed, CliError> {

@@ -659,10 +659,11 @@ fn a_receipt_is_for_who_sent_it_and_for_who_drives_its_target() {
         (Caller::Process(stranger), false),
         (Caller::Nobody, false),
     ] {
-        let ticket = scene.stage.ask_as(caller, Command::Receipt(receipt.mail));
+        let ticket =
+            scene.stage.ask_as(caller, Command::Receipt(proto::request::AskReceipt { mail: receipt.mail }));
         assert_eq!(scene.stage.answer(ticket).unwrap().is_ok(), is_told, "{caller:?}");
     }
-    let ticket = scene.stage.ask(Command::Receipt(MailId(99)));
+    let ticket = scene.stage.ask(Command::Receipt(proto::request::AskReceipt { mail: MailId(99) }));
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotFound);
 }
 

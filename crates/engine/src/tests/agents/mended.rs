@@ -90,17 +90,20 @@ fn m24b_only_a_turn_is_interrupted_and_never_a_dialog() {
 fn m24c_a_queued_message_is_taken_back_and_never_delivered() {
     let mut scene = working();
     let (first, second) = (scene.tell("one"), scene.tell("two"));
-    let ticket = scene.stage.ask(Command::CancelMessage(first));
+    let ticket = scene.stage.ask(Command::CancelMessage(proto::request::CancelMessage { mail: first }));
     let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
     assert!(matches!(receipt.delivery, Delivery::Refused { .. }), "{receipt:?}");
     scene.report(AgentState::Idle);
     scene.pass(2_000);
     assert_eq!(scene.typed(), ["two"]);
-    let ticket = scene.stage.ask(Command::CancelMessage(second));
+    let ticket = scene.stage.ask(Command::CancelMessage(proto::request::CancelMessage { mail: second }));
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Conflict, "it has left the queue");
     let stranger = scene.stage.spawn(agent("b"));
     let third = scene.tell("three");
-    let ticket = scene.stage.ask_as(Caller::Process(stranger), Command::CancelMessage(third));
+    let ticket = scene.stage.ask_as(
+        Caller::Process(stranger),
+        Command::CancelMessage(proto::request::CancelMessage { mail: third }),
+    );
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotRelated);
 }
 

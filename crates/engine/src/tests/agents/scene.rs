@@ -91,7 +91,7 @@ impl Scene {
     }
 
     pub(in crate::tests) fn delivery(&mut self, mail: MailId) -> Delivery {
-        let ticket = self.stage.ask(Command::Receipt(mail));
+        let ticket = self.stage.ask(Command::Receipt(proto::request::AskReceipt { mail }));
         let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
         receipt.delivery
     }

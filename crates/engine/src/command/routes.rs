@@ -1,0 +1,182 @@
+//! Every command, and the way from each to the code that decides it. Verbs that come as they were sent are made from the
+//! rows of `proto::verbs!`; the others are what the daemon prepares from a verb, and what it asks by itself.
+
+use proto::request::{Attach, Empty, Request, See, Target};
+use proto::{Event, VerbSpec, verb};
+
+use super::CommandResult;
+use super::declaration::{Asker, Decide, Declaration};
+use crate::Engine;
+use crate::input::{HookNotice, SpawnOrder, TrustSubject};
+use crate::rights::Verb;
+
+/// What a verb was sent with, in a pattern or in an expression; a verb without arguments has `Empty` ones.
+macro_rules! sent {
+    ($name:ident) => {
+        Empty {}
+    };
+    ($name:ident $arguments:ident) => {
+        $name
+    };
+}
+
+/// The pattern for what a verb was sent with; a verb without arguments binds nothing.
+macro_rules! binding {
+    ($name:ident) => {
+        _
+    };
+    ($name:ident $arguments:ident) => {
+        $name
+    };
+}
+
+macro_rules! define_command {
+    (engine { $(
+        $(#[doc = $doc:literal])*
+        $verb:ident $(($arguments:ident))? $word:ident $(as $method:ident)?
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+    )* } door { $($door:tt)* }) => {
+        /// What may be context. Verbs of the data plane (`read`, `write` …) come as [`Command::Locate`]: the engine says
+        /// whether and to which run, the daemon moves the bytes.
+        #[derive(Clone, Debug)]
+        pub enum Command {
+            $(
+                $(#[doc = $doc])*
+                $verb $((proto::request::$arguments))?,
+            )*
+            /// Starts a process.
+            Spawn(Box<SpawnOrder>),
+            /// What there is.
+            List,
+            /// What there is, and events from here on.
+            Subscribe,
+            /// Which run an attach means; sets the size policy too.
+            Attach(Attach),
+            /// Marks what a process did as seen by a person.
+            See {
+                /// What was asked.
+                see: See,
+                /// How much of the log the screen of its version shows.
+                offset: Option<u64>,
+            },
+            /// A lifecycle event of the agent the caller lives in.
+            Hook(Box<HookNotice>),
+            /// Lets agents start this without asking.
+            Trust(Box<TrustSubject>),
+            /// Which run a data-plane verb means.
+            Locate {
+                /// The process.
+                target: Target,
+                /// What will be done to it.
+                verb: Verb,
+            },
+            /// Whether the caller may do something that only the daemon does and that has no target.
+            Permit(Verb),
+            /// Whom the caller is taken for, for a verb that the daemon goes on with: a refusal is one of that verb.
+            Standing(&'static str),
+            /// Whether the caller may be told of this.
+            Knows(Box<Event>),
+        }
+
+        /// Requests that the engine decides as they were sent; the error holds any other.
+        impl TryFrom<Request> for Command {
+            type Error = Box<Request>;
+
+            fn try_from(request: Request) -> Result<Self, Box<Request>> {
+                match request {
+                    $(
+                        Request::$verb(binding!(sent $($arguments)?)) => Ok(Self::$verb $((sent!(sent $arguments)))?),
+                    )*
+                    other => Err(Box::new(other)),
+                }
+            }
+        }
+
+        impl Command {
+            /// What its verb declares about itself.
+            pub(crate) fn declaration(&self) -> Declaration {
+                match self {
+                    $(Self::$verb { .. } => Declaration::of::<verb::$verb>(),)*
+                    Self::Spawn(_) => Declaration::of::<verb::Spawn>(),
+                    Self::List => Declaration::of::<verb::List>(),
+                    Self::Subscribe => Declaration::of::<verb::Subscribe>(),
+                    Self::Attach(_) => Declaration::of::<verb::Attach>(),
+                    Self::See { .. } => Declaration::of::<verb::See>(),
+                    Self::Hook(_) => Declaration::of::<verb::Hook>(),
+                    Self::Trust(_) => Declaration::of::<verb::Trust>(),
+                    Self::Locate { verb, .. } | Self::Permit(verb) => Declaration::internal(verb.word()),
+                    Self::Standing(word) => Declaration::internal(word),
+                    // The daemon asks it on behalf of a subscription.
+                    Self::Knows(_) => Declaration::internal(verb::Subscribe::WORD),
+                }
+            }
+
+            /// The process that it is about, as the caller named it.
+            pub(crate) fn target(&self) -> Option<&Target> {
+                match self {
+                    $(Self::$verb $((sent!(sent $arguments)))? => {
+                        verb::$verb::target(&sent!(sent $($arguments)?))
+                    })*
+                    Self::Attach(attach) => Some(&attach.target),
+                    Self::See { see, .. } => Some(&see.target),
+                    Self::Locate { target, .. } => Some(target),
+                    Self::Spawn(_)
+                    | Self::List
+                    | Self::Subscribe
+                    | Self::Hook(_)
+                    | Self::Trust(_)
+                    | Self::Permit(_)
+                    | Self::Standing(_)
+                    | Self::Knows(_) => None,
+                }
+            }
+        }
+
+        impl Engine {
+            /// What the audit log says about a command beside its target, and whom it names in place of the target.
+            pub(crate) fn audited_words(&self, command: &Command) -> (String, Option<String>) {
+                match command {
+                    $(Command::$verb $((sent!(sent $arguments)))? => {
+                        words::<verb::$verb>(self, &sent!(sent $($arguments)?))
+                    })*
+                    Command::Spawn(order) => words::<verb::Spawn>(self, order),
+                    Command::Trust(subject) => words::<verb::Trust>(self, subject),
+                    Command::List
+                    | Command::Subscribe
+                    | Command::Attach(_)
+                    | Command::See { .. }
+                    | Command::Hook(_)
+                    | Command::Locate { .. }
+                    | Command::Permit(_)
+                    | Command::Standing(_)
+                    | Command::Knows(_) => (String::new(), None),
+                }
+            }
+
+            /// Has a command decided by its verb.
+            pub(super) fn decide(&mut self, asker: Asker, command: Command) -> CommandResult {
+                match command {
+                    $(Command::$verb $((sent!(sent $arguments)))? => {
+                        verb::$verb::decide(self, asker, sent!(sent $($arguments)?))
+                    })*
+                    Command::Spawn(order) => verb::Spawn::decide(self, asker, *order),
+                    Command::List => verb::List::decide(self, asker, Empty {}),
+                    Command::Subscribe => verb::Subscribe::decide(self, asker, Empty {}),
+                    Command::Attach(attach) => verb::Attach::decide(self, asker, attach),
+                    Command::See { see, offset } => verb::See::decide(self, asker, (see, offset)),
+                    Command::Hook(notice) => verb::Hook::decide(self, asker, *notice),
+                    Command::Trust(subject) => verb::Trust::decide(self, asker, *subject),
+                    Command::Locate { target, verb } => self.ctx.locate(asker.caller, &target, verb, &self.grants),
+                    Command::Permit(verb) => self.grants.permit(asker.caller, verb),
+                    Command::Standing(_) => self.ctx.standing(asker.caller, &self.grants),
+                    Command::Knows(event) => self.knows(asker.caller, &event),
+                }
+            }
+        }
+    };
+}
+proto::verbs!(define_command);
+
+fn words<V: Decide>(engine: &Engine, order: &V::Order) -> (String, Option<String>) {
+    (V::detail(engine, order), V::about(engine, order))
+}
