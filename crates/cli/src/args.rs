@@ -9,20 +9,23 @@ use clap::error::ErrorKind;
 use crate::commands::Verb;
 use crate::errors::{self, CliError};
 
+/// The heading of the flags that every verb has, in its help text.
+const FOR_ALL: &str = "Options of every verb";
+
 /// Runs and watches processes that cannot be lost. Without a verb: the deck, on which all of them are shown.
 #[derive(Debug, Parser)]
 #[command(name = "qd", version = proto::version::VERSION, propagate_version = true)]
 pub(crate) struct Cli {
     /// Print JSON instead of text; errors too.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = FOR_ALL, display_order = 900)]
     pub(crate) json: bool,
 
-    /// Print nothing about what was done; only what was asked for, and errors.
-    #[arg(long, short, global = true)]
+    /// Print no confirmations, only what was asked for, and errors.
+    #[arg(long, short, global = true, help_heading = FOR_ALL, display_order = 901)]
     pub(crate) quiet: bool,
 
     /// Use a private daemon that ends, with everything in it, when this command does.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = FOR_ALL, display_order = 902)]
     pub(crate) ephemeral: bool,
 
     #[command(subcommand)]
@@ -53,13 +56,21 @@ fn usage(text: &str) -> CliError {
     let mut paragraphs = text.split("\n\n").map(one_line);
     let first = paragraphs.next().unwrap_or_default();
     let error = CliError::usage(first.strip_prefix("error: ").unwrap_or(&first));
-    let rest: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).collect();
+    let rest: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).map(plain).collect();
     if rest.is_empty() { error } else { error.hinted(rest.join("; ")) }
 }
 
 fn one_line(paragraph: &str) -> String {
     let words: Vec<&str> = paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     words.join(" ").trim_end_matches('.').to_owned()
+}
+
+/// A paragraph of clap's without the words that a hint says already.
+fn plain(paragraph: String) -> String {
+    match paragraph.strip_prefix("For more information, ") {
+        Some(_) => "--help says more".to_owned(),
+        None => paragraph.replace("tip: ", ""),
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +99,14 @@ mod tests {
     }
 
     #[test]
+    fn m15_the_flags_of_every_verb_stand_under_a_heading_of_their_own() {
+        let help = Cli::try_parse_from(["qd", "wait", "--help"]).unwrap_err().to_string();
+        let (own, for_all) = help.split_once(FOR_ALL).unwrap();
+        assert!(own.contains("--pattern") && own.contains("--timeout"), "{help}");
+        assert!(!own.contains("--json") && for_all.contains("--json"), "{help}");
+    }
+
+    #[test]
     fn a_wrong_command_line_is_told_on_one_line_with_the_usage_as_its_next_step() {
         let told = |words: &[&str]| usage(&Cli::try_parse_from(words).unwrap_err().to_string());
         let missing = told(&["qd", "key"]);
@@ -95,7 +114,8 @@ mod tests {
         let hint = missing.hint().unwrap();
         assert!(hint.starts_with("Usage: qd key") && hint.contains("--help"), "{hint}");
         let tip = told(&["qd", "spwan"]).hint().unwrap();
-        assert!(tip.contains("'spawn'"), "{tip}");
+        assert!(tip.starts_with("a similar subcommand exists: 'spawn'"), "{tip}");
+        assert!(tip.ends_with("--help says more"), "{tip}");
         assert!(!missing.to_string().contains('\n') && !hint.contains('\n'));
     }
 

@@ -27,17 +27,24 @@ const NAMES: &[(&str, &str)] = &[
     ("working_dir", "--cwd"),
 ];
 
-/// Fields that are flags under their own name; they count only at the beginning of a message.
+/// Fields whose flag has another name; they count only where a message begins with them.
+const OTHER_FLAGS: &[(&str, &str)] = &[("owner", "--for: "), ("target", "")];
+
+/// Fields that are flags under their own name; they count only where a message begins with them.
 const FLAGS: &[&str] = &[
     "budget", "cwd", "env", "from", "key", "kind", "label", "limit", "mode", "model", "option", "pattern",
     "preset", "restore", "session", "signal", "silence", "since", "size", "state", "tail", "turn", "until",
 ];
 
-/// Replaces every field of a message by its flag.
+/// Replaces every field of a message by its flag. Words in backquotes stay: they are keys of a file, or commands.
 pub(crate) fn with_flag_names(message: &str) -> String {
     let begun = match message.split_once(": ") {
         Some((field, rest)) if FLAGS.contains(&field) => format!("--{field}: {rest}"),
-        _ => message.to_owned(),
+        Some((field, rest)) => match OTHER_FLAGS.iter().find(|(other, _)| *other == field) {
+            Some((_, name)) => format!("{name}{rest}"),
+            None => message.to_owned(),
+        },
+        None => message.to_owned(),
     };
     NAMES.iter().fold(begun, |message, (field, name)| replace_word(&message, field, name))
 }
@@ -50,7 +57,8 @@ fn replace_word(message: &str, word: &str, by: &str) -> String {
         let (before, found) = rest.split_at(at);
         let after = found.get(word.len()..).unwrap_or_default();
         let goes_on = after.chars().next().is_some_and(|next| is_inside(next) && next != '.');
-        let is_alone = !before.ends_with(is_inside) && !goes_on;
+        let is_quoted = before.ends_with('`') && after.starts_with('`');
+        let is_alone = !before.ends_with(is_inside) && !goes_on && !is_quoted;
         out.push_str(before);
         out.push_str(if is_alone { by } else { word });
         rest = after;

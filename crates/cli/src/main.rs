@@ -6,6 +6,7 @@ mod context;
 mod errors;
 mod field_names;
 mod output;
+mod text_arg;
 mod time_arg;
 
 use std::process::ExitCode;

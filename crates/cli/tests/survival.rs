@@ -6,6 +6,9 @@
 #[cfg(debug_assertions)]
 #[path = "survival/failpoints.rs"]
 mod failpoints;
+#[cfg(debug_assertions)]
+#[path = "survival/foreground.rs"]
+mod foreground;
 #[path = "survival/killed_daemon.rs"]
 mod killed_daemon;
 #[path = "survival/killed_holder.rs"]

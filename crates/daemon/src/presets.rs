@@ -401,15 +401,15 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
     };
     let found = rustix::fs::fstat(&opened).map_err(|error| told(&error))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err("it is not a plain file".to_owned());
+        return Err("is not a plain file".to_owned());
     }
     if found.st_uid != rustix::process::geteuid().as_raw() && found.st_uid != 0 {
-        return Err("it belongs to another user, so it is not used".to_owned());
+        return Err("belongs to another user, so it is not used".to_owned());
     }
     let mut text = String::new();
     File::from(opened).take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| told(&error))?;
     if text.len() as u64 > MAX_FILE {
-        return Err(format!("it has more than {} KiB", MAX_FILE / 1024));
+        return Err(format!("has more than {} KiB", MAX_FILE / 1024));
     }
     Ok(Some(text))
 }

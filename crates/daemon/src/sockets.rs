@@ -164,6 +164,7 @@ impl Sockets {
             .and_then(|()| self.daemon_lock.mend_runtime(&self.places))
             .and_then(|()| renew(self.runtime.as_ref(), &self.places.socket()));
         self.report_runtime_dir(runtime.as_ref().err());
+        self.report_database();
         (data, runtime)
     }
 
@@ -194,6 +195,19 @@ impl Sockets {
             )
         });
         self.warnings.set_all(Cause::RuntimeDir, text.into_iter().collect());
+    }
+
+    /// Warns when the database was removed: what is written to it is lost with this daemon.
+    fn report_database(&mut self) {
+        let file = self.places.database();
+        let text = (!file.exists()).then(|| {
+            format!(
+                "{} was removed: nothing is saved, and the next daemon will not know these processes; \
+                 end what matters, then run `qd shutdown --kill`",
+                file.display()
+            )
+        });
+        self.warnings.set_all(Cause::Database, text.into_iter().collect());
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Cause {
     Manifests(Option<PathBuf>),
     /// The user's settings.
     Settings,
+    /// The database was removed while the daemon runs.
+    Database,
     /// The runtime directory cannot be used.
     RuntimeDir,
 }

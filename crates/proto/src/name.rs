@@ -39,7 +39,7 @@ pub enum BadName {
     #[error("a name has at most {MAX_NAME} characters, this one has {0}")]
     TooLong(usize),
     /// A character outside the grammar, shown escaped.
-    #[error("a name is made of A-Z a-z 0-9 . _ - only, not {0}")]
+    #[error("a name is made of A-Z a-z 0-9 . _ - only, not \"{0}\"")]
     Character(String),
     /// It could be mistaken for an id or a path.
     #[error("a name may not be {0}")]

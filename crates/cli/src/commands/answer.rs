@@ -14,10 +14,12 @@ use crate::errors::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
     /// Its number in `qd inbox`
+    #[arg(value_parser = crate::text_arg::number)]
     item: u64,
 
     /// The answer: a number, a name such as allow, deny, allow_once or always, the text of an option, or any text for a
     /// question without options; - reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     choice: String,
 }
 

@@ -15,9 +15,10 @@ use crate::errors::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// The question; - reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     question: String,
 
-    /// A possible answer, once for each; otherwise any text
+    /// An answer to choose from, once for each; without any, the answer is a text
     #[arg(long = "option", value_name = "X")]
     options: Vec<String>,
 
@@ -25,7 +26,7 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
     wait: Option<u64>,
 
-    /// The same key again does not ask twice
+    /// A second call with the same key asks nothing new
     #[arg(long)]
     key: Option<String>,
 }

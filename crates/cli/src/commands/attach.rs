@@ -26,7 +26,7 @@ const LET_GO: &str = "let_go";
 /// Show a process full-screen and type into it
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// Its name or id; not needed when there is only one
+    /// Its name or id; without it you choose from the list, or see the only one
     name: Option<String>,
 
     /// Watch only
@@ -180,20 +180,24 @@ fn pick(context: &mut Context, several: &[ProcessView]) -> Result<Target, CliErr
         ]);
     }
     context.out.clipped_table(&table)?;
-    context.out.bytes(b"which one? (number or name) ")?;
+    context.out.bytes(b"which one? (number, name or the beginning of a name) ")?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(CliError::io("nothing can be read from the terminal"))?;
     picked(&answer, &several)
 }
 
-/// The process that an answer chooses.
+/// The process that an answer names, or the only one whose name begins with it.
 fn picked(answer: &str, several: &[&ProcessView]) -> Result<Target, CliError> {
     let answer = answer.trim();
     let by_number = answer.parse::<usize>().ok().and_then(|number| several.get(number.checked_sub(1)?));
     let by_name = || several.iter().find(|process| process.name.as_str() == answer);
-    by_number.or_else(by_name).map(|process| Target(process.id.to_string())).ok_or_else(|| {
-        CliError::usage(format!("\"{}\" is none of them", Printable(answer))).hinted("qd ps lists them")
-    })
+    let by_beginning = || {
+        let mut begun = several.iter().filter(|process| process.name.as_str().starts_with(answer));
+        begun.next().filter(|_| !answer.is_empty() && begun.next().is_none())
+    };
+    by_number.or_else(by_name).or_else(by_beginning).map(|process| Target(process.id.to_string())).ok_or_else(
+        || CliError::usage(format!("\"{}\" is none of them", Printable(answer))).hinted("qd ps lists them"),
+    )
 }
 
 fn last_words(outcome: &AttachOutcome) -> Option<String> {
@@ -273,7 +277,8 @@ mod tests {
         let several = [&one, &two];
         assert_eq!(picked("2\n", &several).unwrap().0, "p_00000001");
         assert_eq!(picked(" one\n", &several).unwrap().0, "p_00000000");
-        for wrong in ["", "0", "3", "three"] {
+        assert_eq!(picked("tw\n", &several).unwrap().0, "p_00000001");
+        for wrong in ["", "0", "3", "three", "o n"] {
             assert!(picked(wrong, &several).is_err(), "{wrong}");
         }
     }

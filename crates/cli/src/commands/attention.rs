@@ -11,10 +11,11 @@ use crate::errors::CliError;
 /// From inside a process: ask a person to look
 #[derive(Debug, Args)]
 pub(crate) struct AttentionArgs {
-    /// Why
+    /// Why the person should look
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     reason: String,
 
-    /// The same key again does not ask twice
+    /// A second call with the same key asks nothing new
     #[arg(long)]
     key: Option<String>,
 }

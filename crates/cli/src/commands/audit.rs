@@ -23,7 +23,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: Option<u32>,
 
-    /// Also check the whole chain of hashes; exit code 1 when it is broken
+    /// Also check the whole chain of hashes; exit code 1 when a row was changed
     #[arg(long)]
     verify: bool,
 }

@@ -13,6 +13,7 @@ use crate::errors::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
     /// The message's number, as `qd tell` prints it
+    #[arg(value_parser = crate::text_arg::number)]
     message: u64,
 }
 

@@ -8,7 +8,7 @@ use proto::request::{Detach, Target};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Detach all viewers of a process, or one viewer; the process continues
+/// Detach all viewers of a process, or one viewer; the process runs on
 #[derive(Debug, Args)]
 pub(crate) struct DetachArgs {
     /// A process by its name or id, or a viewer by the name that `qd viewers` shows, such as v7

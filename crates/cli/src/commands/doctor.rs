@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::{ClientError, Connection, DaemonAddress};
+use daemon::Settings;
 use proto::version::PROTOCOL;
 use proto::{Dirs, Printable};
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
@@ -70,13 +71,13 @@ impl DoctorArgs {
         let mut checks = vec![
             private("runtime directory", &places.runtime),
             private("data directory", &places.data),
-            configuration(&places.config),
+            configuration(&places),
             file_size(),
             room(&[&places.runtime, &places.data]),
-            database(&places.database()),
         ];
         let (daemon, connection) = reach(&places);
         checks.extend([
+            database(&places.database(), connection.is_some()),
             daemon,
             holders(&places, connection),
             terminals(),
@@ -132,8 +133,8 @@ fn private(name: &'static str, dir: &Path) -> Check {
 }
 
 /// Checks that no other user can write the configuration, and that it can be read.
-fn configuration(dir: &Path) -> Check {
-    let name = "config directory";
+fn configuration(places: &Dirs) -> Check {
+    let (name, dir) = ("config directory", &places.config);
     let shown = dir.display();
     if fs::symlink_metadata(dir).is_err() {
         return Check::new(name, Health::Ok, format!("{shown} is made when it is needed"));
@@ -154,13 +155,10 @@ fn configuration(dir: &Path) -> Check {
         return Check::new(name, Health::Fail, format!("others may write in {shown} (mode {mode:o})"))
             .hint(hint);
     }
-    let file = dir.join("config.toml");
-    match fs::metadata(&file) {
-        Ok(found) if !found.is_file() => {
-            let detail = format!("{} is not a plain file, so it is not read", file.display());
-            Check::new(name, Health::Warn, detail)
-        }
-        _ => Check::new(name, Health::Ok, shown.to_string()),
+    match Settings::read(places).1 {
+        Some(problem) => Check::new(name, Health::Warn, format!("{problem}; the defaults count"))
+            .hint("correct config.toml; docs/cli.md lists every setting"),
+        None => Check::new(name, Health::Ok, shown.to_string()),
     }
 }
 
@@ -207,13 +205,19 @@ fn cannot_grow(dir: &Path) -> Option<String> {
 }
 
 /// Checks that the database is in a file.
-fn database(file: &Path) -> Check {
+fn database(file: &Path, is_daemon_running: bool) -> Check {
     let name = "database";
     let shown = file.display();
     match fs::symlink_metadata(file) {
         Ok(found) if found.is_file() => Check::new(name, Health::Ok, shown.to_string()),
         Ok(_) => Check::new(name, Health::Fail, format!("{shown} is not a regular file"))
             .hint(format!("move {shown} away")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_daemon_running => Check::new(
+            name,
+            Health::Fail,
+            format!("{shown} was removed while the daemon runs; nothing is saved"),
+        )
+        .hint("end what matters, then `qd shutdown --kill`: the next command makes a new database"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Check::new(name, Health::Ok, format!("{shown} is made when it is needed"))
         }
@@ -392,8 +396,9 @@ mod tests {
             assert!(check.detail.contains(words), "{}", check.detail);
         }
         let file = root.path().join("state.db");
-        assert_eq!(database(&file).status, Health::Ok);
+        assert_eq!(database(&file, false).status, Health::Ok);
+        assert_eq!(database(&file, true).status, Health::Fail, "it was removed under a daemon");
         fs::create_dir(&file).unwrap();
-        assert_eq!(database(&file).status, Health::Fail);
+        assert_eq!(database(&file, true).status, Health::Fail);
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::log_view::LogView;
-use client::{Chunk, Connection, Next, ReconnectingFollow, Stops, StreamEnd};
+use client::{Chunk, ClientError, Connection, Next, ReconnectingFollow, Stops, StreamEnd};
 use proto::request::{Close, Follow, Target, TypedInput, Write};
 use proto::{Exit, Kind, ProcessId, Status};
 use rustix::termios::isatty;
@@ -29,6 +29,9 @@ const END: &str = "\x04";
 const PIECE: usize = 1024;
 /// How long the command may take to read a piece: a day.
 const PATIENCE_MS: u64 = 24 * 3600 * 1000;
+
+/// Daemons that may die under one call before the command gives up.
+const DEATHS: u32 = 5;
 
 /// Run a command in the foreground and exit with its exit code
 #[derive(Debug, Args)]
@@ -67,7 +70,9 @@ impl ExecArgs {
         (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, size);
         (spawn.env, spawn.clean_env) = (self.env, self.clean_env);
         spawn.argv = if is_attached { self.argv } else { plain(self.argv) };
-        let spawned = context.connect()?.spawn(spawn.request(std::env::vars_os().collect())?)?;
+        let mut request = spawn.request(std::env::vars_os().collect())?;
+        request.key = Some(own_key());
+        let spawned = asked_again(context, |mut connection| connection.spawn(request.clone()))?;
         let code = if is_attached {
             attach::attach_to(context, Target(spawned.id.to_string()))?
         } else {
@@ -88,10 +93,12 @@ fn plain(argv: Vec<String>) -> Vec<String> {
 /// Copies input and output until the run is over.
 fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCode, CliError> {
     let mut input = if has_input { Some(context.connect()?) } else { None };
-    let stops = Stops::default().unread(rustix::stdio::stdout());
-    let stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
     let follow = Follow { target: Target(id.to_string()), from: Some(0), live: true, ..Follow::default() };
-    let mut log = ReconnectingFollow::begin(context.connect()?, follow, stops)?;
+    let mut log = asked_again(context, |connection| {
+        let stops =
+            Stops::default().unread(rustix::stdio::stdout()).signals().map_err(ClientError::Broken)?;
+        ReconnectingFollow::begin(connection, follow.clone(), stops)
+    })?;
     let mut scroll = context.out.is_terminal().then(LogView::default);
     let (mut is_plain, mut ended) = (false, None);
     let stop = loop {
@@ -175,16 +182,37 @@ fn pass_input(mut connection: Connection, id: ProcessId) {
 
 /// Removes the entry if the run is over; a process that was detached from continues.
 fn remove(context: &mut Context, id: ProcessId) -> Result<(), CliError> {
-    let mut connection = context.connect()?;
     let is_over = |status| matches!(status, Status::Exited | Status::Failed);
-    if connection.list()?.iter().any(|process| process.id == id && is_over(process.status)) {
-        connection.close(Close {
-            target: Target(id.to_string()),
-            keep_background: false,
-            stop: proto::Stop::default(),
-        })?;
+    asked_again(context, |mut connection| {
+        if connection.list()?.iter().any(|process| process.id == id && is_over(process.status)) {
+            connection.close(Close {
+                target: Target(id.to_string()),
+                keep_background: false,
+                stop: proto::Stop::default(),
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// A key that no other command uses: whoever asks twice with it starts one process.
+fn own_key() -> String {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    format!("exec-{}-{}", std::process::id(), since.as_nanos())
+}
+
+/// Makes a call that may be made twice, again at the next daemon when one died before its answer.
+fn asked_again<T>(
+    context: &mut Context,
+    mut call: impl FnMut(Connection) -> Result<T, ClientError>,
+) -> Result<T, CliError> {
+    let mut deaths = 0;
+    loop {
+        match context.address()?.connect().and_then(&mut call) {
+            Err(ClientError::Broken(_)) if deaths < DEATHS => deaths += 1,
+            answer => return Ok(answer?),
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms, span};
 
-/// Show why an agent's state is what it is: every source, its evidence, its age
+/// Say why an agent is in its state: what each source says, and how old that is
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// Its name or id

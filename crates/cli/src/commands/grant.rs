@@ -15,11 +15,11 @@ pub(crate) struct GrantArgs {
     /// The process that gets the right, by name or id
     who: String,
 
-    /// What it may
+    /// What it may do
     #[arg(value_enum)]
     right: RightWord,
 
-    /// The process that it may use, by name or id
+    /// Over which process, by name or id
     whom: String,
 }
 

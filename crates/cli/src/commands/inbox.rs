@@ -14,7 +14,7 @@ use crate::output::{Output, Style, Table, now_ms, span};
 /// The longest title in the list; the whole text is shown below it.
 const MAX_TITLE: usize = 50;
 
-/// List what needs an answer, over all agents
+/// List what waits for your answer, from all agents
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {}
 

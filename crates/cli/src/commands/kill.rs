@@ -1,4 +1,4 @@
-//! `qd kill`: ends a run or sends one signal; the entry stays. A signal without a grace is only sent.
+//! `qd kill`: ends a run or sends one signal; the entry stays, except a terminal's. A signal without a grace is only sent.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::ending::{self, GraceArgs, Progress};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// End a process and everything it started; its entry stays
+/// End a process and everything it started; its entry stays, except a terminal's
 #[derive(Debug, Args)]
 pub(crate) struct KillArgs {
     /// Its name or id
@@ -41,8 +41,10 @@ impl KillArgs {
                     .map_or_else(|| "was not running".to_owned(), |exit| super::wait::exit_words(&exit));
                 out.line(&format!("{}: {how}", Printable(&self.name)))
             })?;
-        } else if context.json {
-            context.out.json(&json!({}))?;
+        } else {
+            context.confirm(&json!({}), |_, out| {
+                out.line(&format!("{}: the signal was sent", Printable(&self.name)))
+            })?;
         }
         Ok(ExitCode::SUCCESS)
     }

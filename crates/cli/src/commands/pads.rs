@@ -52,6 +52,7 @@ enum PadsVerb {
         /// Its name
         name: String,
         /// Its whole text; - or nothing reads it from stdin
+        #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
         text: Option<String>,
         /// Only if this is its revision; 0: only if there is none
         #[arg(long, value_name = "N")]
@@ -61,7 +62,8 @@ enum PadsVerb {
     Append {
         /// Its name
         name: String,
-        /// The line; - reads it from stdin and appends it as it is
+        /// The line; - reads it from stdin and adds it as it is
+        #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
         text: String,
     },
     /// Remove one; its history stays

@@ -22,6 +22,7 @@ pub(crate) struct PasteArgs {
     name: String,
 
     /// The text; - reads it from stdin, however long
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     text: String,
 
     /// Press Enter afterwards

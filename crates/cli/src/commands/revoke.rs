@@ -13,6 +13,7 @@ use crate::errors::CliError;
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
     /// Its number in `qd grants`
+    #[arg(value_parser = crate::text_arg::number)]
     grant: u64,
 }
 

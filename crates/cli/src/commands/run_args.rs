@@ -5,11 +5,11 @@ use proto::request::RunChoice;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Of the run with this number instead of the present one; `qd ps --json` shows the present number
+    /// Read the run with this number, not the present one; `qd ps --json` shows the present number
     #[arg(long, value_name = "N", conflicts_with = "previous")]
     run: Option<u32>,
 
-    /// Of the run before the present one
+    /// Read the run before the present one
     #[arg(long)]
     previous: bool,
 }

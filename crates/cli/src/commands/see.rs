@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Mark what a process did as seen, in all clients
+/// Mark what a process did as seen
 #[derive(Debug, Args)]
 pub(crate) struct SeeArgs {
     /// Its name or id

@@ -21,6 +21,7 @@ pub(crate) struct SendArgs {
     name: String,
 
     /// The text; - reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     text: String,
 
     /// Do not press Enter

@@ -68,7 +68,7 @@ pub(crate) struct SpawnArgs {
     attach: bool,
 
     /// For agents: its first message, delivered as soon as it accepts one; - reads it from stdin
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     prompt: Option<String>,
 
     /// For agents: continue this session of the vendor's
@@ -98,7 +98,7 @@ pub(crate) struct SpawnArgs {
     /// With --kind agent: which one; `qd agents` lists them
     agent: Option<String>,
 
-    /// Its command; a terminal without one gets your shell; an agent gets it as further arguments
+    /// The program and its arguments; a terminal without them runs your shell, an agent gets them as further arguments
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<String>,
 }
@@ -155,7 +155,8 @@ impl SpawnArgs {
                 Err(CliError::usage("which agent? qd spawn --kind agent NAME; qd agents lists them"))
             }
             (Kind::Command, None) if self.argv.is_empty() && self.spawn_limits.preset.is_none() => Err(
-                CliError::usage("a command needs something to run: qd spawn -- PROGRAM, or --preset NAME"),
+                CliError::usage("a command needs something to run: qd spawn -- PROGRAM, or --preset NAME")
+                    .hinted("`qd spawn --kind terminal --attach` opens your shell"),
             ),
             (Kind::Command | Kind::Terminal, Some(word)) => Err(CliError::usage(format!(
                 "put -- before what it runs: qd spawn -- {}; or say --kind agent",

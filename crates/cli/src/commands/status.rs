@@ -37,6 +37,12 @@ fn print_status(status: &DaemonStatus, out: &mut Output) -> Result<(), CliError>
     let DaemonStatus { pid, version, protocol, processes, viewers, .. } = status;
     let up = span(status.uptime_s);
     out.line(&format!("running: pid {pid}, version {}, protocol {protocol}, up {up}", Printable(version)))?;
-    out.line(&format!("{processes} processes, {viewers} viewers"))?;
+    let count = |number: u32, one: &str, many: &str| match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    };
+    let (processes, viewers) =
+        (count(*processes, "process", "processes"), count(*viewers, "viewer", "viewers"));
+    out.line(&format!("{processes}, {viewers}"))?;
     status.warnings.iter().try_for_each(|warning| out.line(&format!("warning: {}", Printable(warning))))
 }

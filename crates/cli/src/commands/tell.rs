@@ -21,6 +21,7 @@ pub(crate) struct TellArgs {
     name: String,
 
     /// The message; - reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     text: String,
 
     /// Wait this many seconds for the receipt, then exit with 5; otherwise 60. The message stays queued
@@ -31,7 +32,7 @@ pub(crate) struct TellArgs {
     #[arg(long, conflicts_with = "timeout")]
     no_wait: bool,
 
-    /// The same key again returns the same receipt and delivers nothing twice
+    /// A second message with the same key is not delivered: you get the first one's receipt
     #[arg(long)]
     key: Option<String>,
 

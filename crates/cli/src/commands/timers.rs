@@ -28,16 +28,19 @@ enum TimersVerb {
     /// Cancel one: it never fires
     Cancel {
         /// Its number
+        #[arg(value_parser = crate::text_arg::number)]
         timer: u64,
     },
     /// Pause one; it keeps the remaining time
     Pause {
         /// Its number
+        #[arg(value_parser = crate::text_arg::number)]
         timer: u64,
     },
     /// Let one continue with the remaining time
     Resume {
         /// Its number
+        #[arg(value_parser = crate::text_arg::number)]
         timer: u64,
     },
 }
@@ -58,7 +61,7 @@ struct SetArgs {
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_all: Vec<String>,
 
-    /// With --idle-any and --idle-all: at the latest after this many seconds
+    /// With --idle-any and --idle-all, which needs it: fire at the latest after this many seconds
     #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true, conflicts_with = "after")]
     max_wait: Option<u64>,
 
@@ -70,11 +73,12 @@ struct SetArgs {
     #[arg(long)]
     label: Option<String>,
 
-    /// The same key again returns the same timer
+    /// A second call with the same key returns the first timer
     #[arg(long)]
     key: Option<String>,
 
     /// The message; - reads it from stdin
+    #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     body: String,
 }
 

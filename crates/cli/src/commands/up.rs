@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::Connection;
+use client::{ClientError, Connection};
 use proto::crew::{PresetList, PresetView};
 use proto::request::{Close, Empty, Presets, Quantifier, Restart, Target, Until, Wait};
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessView, Status};
@@ -17,10 +17,10 @@ use crate::errors::{self, CliError};
 /// How long a preset may take to be ready by default.
 const PATIENCE_MS: u64 = 60_000;
 
-/// Start the project's presets, each when those before it are ready
+/// Start the project's presets in order: each when the presets that it comes after are ready
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// Which, with everything they depend on; otherwise all of the project's own file
+    /// Which presets; those that they come after are started too. Otherwise all of the project's own file
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -35,7 +35,7 @@ pub(crate) struct UpArgs {
 /// End the project's presets, in the opposite order
 #[derive(Debug, Args)]
 pub(crate) struct DownArgs {
-    /// Which, with everything that depends on them; otherwise all
+    /// Which presets; those that come after them are ended too. Otherwise all
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -248,13 +248,34 @@ fn until_ready(
         since_version: None,
         timeout_ms: Some(timeout_ms),
     };
-    client::reconnecting::wait(context.address()?, wait)?;
+    client::reconnecting::wait(context.address()?, wait)
+        .map_err(|error| late(error, &entry.name.to_string(), timeout_ms))?;
     if context.json { Ok(()) } else { context.print_status(&format!("{} is ready", entry.name)) }
+}
+
+/// Says which preset was not ready in time; any other error stays as it is.
+fn late(error: ClientError, name: &str, timeout_ms: u64) -> CliError {
+    match &error {
+        ClientError::Failed(failure) if failure.code == ErrorCode::Timeout => {
+            let seconds = timeout_ms as f64 / 1000.0;
+            let message = format!("{name} is not ready after {seconds} s; it runs on");
+            let hint = format!("`qd logs {name}` shows what it printed; --timeout gives it longer");
+            CliError::Own(Failure::new(ErrorCode::Timeout, message).hint(hint))
+        }
+        _ => error.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn m15_a_preset_that_is_not_ready_in_time_is_named() {
+        let late = late(ClientError::Failed(Failure::new(ErrorCode::Timeout, "x")), "web", 1500);
+        assert_eq!(late.to_string(), "web is not ready after 1.5 s; it runs on");
+        assert!(late.hint().unwrap().contains("qd logs web"));
+    }
 
     fn list(presets: &[(&str, &[&str])]) -> PresetList {
         let view = |(name, after): &(&str, &[&str])| {

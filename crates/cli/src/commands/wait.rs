@@ -68,8 +68,7 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "now|OFFSET", value_parser = since)]
     since: Option<Since>,
 
-    /// For a pattern in one process: search what came after the screen had this version, as `qd read` printed
-    /// it
+    /// For a pattern in one process: look at what came after the screen had this version, as `qd read --json` gives it
     #[arg(long, value_name = "VERSION", conflicts_with = "since", requires = "pattern")]
     since_version: Option<u64>,
 

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::span;
 
-/// Show how the daemon identifies this command, and what it may do
+/// Say who you are for the daemon, and what you may do
 #[derive(Debug, Args)]
 pub(crate) struct WhoamiArgs {}
 

@@ -58,6 +58,17 @@ fn m8_a_pipe_in_place_of_the_configuration_hangs_nobody() {
 }
 
 #[test]
+fn m8_a_setting_that_is_not_known_is_found_by_doctor_without_a_daemon() {
+    let daemon = TestDaemon::without_start(QD);
+    let config = daemon.places().config;
+    std::fs::create_dir(&config).unwrap();
+    std::fs::set_permissions(&config, Permissions::from_mode(0o700)).unwrap();
+    std::fs::write(config.join("config.toml"), "histroy = 5\n").unwrap();
+    let told = said(&daemon.qd(&["doctor"]));
+    assert!(told.contains("line 1") && told.contains("histroy"), "{told}");
+}
+
+#[test]
 fn m8_a_small_limit_of_file_sizes_is_told_before_anything_is_lost() {
     let daemon = TestDaemon::without_start(QD);
     for verb in ["ps", "doctor"] {

@@ -154,3 +154,17 @@ fn m2_a_runtime_directory_that_cannot_be_made_is_no_reason_not_to_serve() {
     assert!(said(&command(&["doctor"])).contains("/proc/none/quarterdeck"));
     assert_eq!(daemon.list().len(), 1, "another login finds it by the data directory");
 }
+
+#[test]
+fn m2_a_removed_database_is_told_by_status_and_doctor() {
+    let (daemon, _) = with_runs();
+    let places = daemon.places();
+    std::fs::remove_file(places.database()).unwrap();
+    eventually("status says so", || {
+        let status = said(&daemon.qd(&["status"]));
+        (status.contains("state.db was removed: nothing is saved")).then_some(())
+    });
+    let doctor = daemon.qd(&["doctor"]);
+    assert_eq!(doctor.status.code(), Some(1));
+    assert!(said(&doctor).contains("was removed while the daemon runs"), "{}", said(&doctor));
+}

@@ -124,7 +124,11 @@ impl Server {
                     // reason, then opened again.
                     drop(spare.take());
                     if let Ok((stream, _)) = listener.accept().await {
-                        refuse(&stream, "the daemon has no free file descriptors");
+                        refuse(
+                            &stream,
+                            "the daemon has no free file descriptors",
+                            "end some processes, or raise the limit of open files",
+                        );
                     }
                     spare = File::open("/dev/null").ok();
                     tokio::time::sleep(BREATHE).await;
@@ -160,7 +164,8 @@ impl Server {
             let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
             let _unheard = stream.try_write(&connection::failure_line(0, failure));
         } else {
-            refuse(stream, "the daemon has too many connections");
+            let why = format!("{CONNECTIONS} connections are open, the most there may be");
+            refuse(stream, &why, "end some of the programs that hold them");
         }
     }
 }
@@ -173,7 +178,7 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 }
 
 /// Says why and lets go, without waiting for the peer.
-fn refuse(stream: &UnixStream, why: &str) {
-    let failure = Failure::new(ErrorCode::Limit, why).hint("close some, or raise the limit of open files");
+fn refuse(stream: &UnixStream, why: &str, next_step: &str) {
+    let failure = Failure::new(ErrorCode::Limit, why).hint(next_step);
     let _unheard = stream.try_write(&connection::failure_line(0, failure));
 }

@@ -79,7 +79,9 @@ fn parse(field: &str, name: &str) -> Result<PadName, Failure> {
 fn failure(field: &str, error: PadError) -> Failure {
     let message = error.to_string();
     match error {
-        PadError::NotFound(_) => Failure::new(ErrorCode::NotFound, message).hint("list them first"),
+        PadError::NotFound(_) => {
+            Failure::new(ErrorCode::NotFound, message).hint("list the scratchpads first")
+        }
         PadError::NoRevision(..) => {
             Failure::new(ErrorCode::NotFound, message).hint("its history lists the revisions that are kept")
         }

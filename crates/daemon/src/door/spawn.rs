@@ -243,7 +243,7 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((field, _)) => Err(Failure::invalid(field, "a process starts a preset as it is")
-            .hint("give name only, or start a command of your own")),
+            .hint("give a name and nothing else, or start a command of your own")),
         None => Ok(()),
     }
 }

@@ -51,7 +51,8 @@ pub(super) async fn standing(
             {
                 audit::refused(client, verb, ErrorCode::NotRelated, "another project").await;
                 let message = format!("{verb}: a process has its own project only");
-                return Err(Failure::new(ErrorCode::NotRelated, message).hint("leave project out"));
+                return Err(Failure::new(ErrorCode::NotRelated, message)
+                    .hint("leave the project out: it is your own then"));
             }
             Ok(own)
         }

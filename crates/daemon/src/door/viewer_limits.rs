@@ -71,7 +71,7 @@ impl ViewerLimits {
     ) -> Result<ViewerPermit, Failure> {
         let mut shown = self.lock_shown();
         if shows(&shown, process, within) {
-            let message = "this terminal is its own, or shown there: it would show itself";
+            let message = "it would show itself: you are in its terminal, or in one that is shown there";
             return Err(Failure::invalid("target", message)
                 .hint("attach from a terminal outside; `qd logs` shows what it has printed"));
         }

@@ -17,11 +17,11 @@ pub(crate) struct SpawnLimits {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 
-    /// The same key again returns the process that was made and starts nothing twice
+    /// A second spawn with the same key returns the first process and starts nothing
     #[arg(long)]
     key: Option<String>,
 
-    /// Restart it when its holder is gone, as after a reboot; commands only
+    /// Start it again after a reboot; commands only
     #[arg(long)]
     restore: bool,
 
