@@ -109,6 +109,9 @@ fn check(header: &[u8; HEADER]) -> u8 {
     sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)
 }
 
+/// Memory that a decoder keeps between frames.
+const MOST_KEPT: usize = 128 << 10; // 128 KiB
+
 /// Turns a stream of bytes into frames. It needs at most the memory of one frame of the largest size plus one
 /// read.
 #[derive(Debug, Default)]
@@ -130,6 +133,12 @@ impl Decoder {
             self.taken = 0;
         }
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Returns how much memory it uses for what is not a whole frame yet.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// Bytes that were pushed and not returned yet, for the next owner of the connection.
@@ -199,6 +208,9 @@ impl Decoder {
     fn take(&mut self, count: usize) {
         self.taken += count;
         self.searched = 0;
+        if self.taken == self.buffer.len() && self.buffer.capacity() > MOST_KEPT {
+            (self.buffer, self.taken) = (Vec::new(), 0);
+        }
     }
 }
 
@@ -213,6 +225,19 @@ mod tests {
 
     fn line(text: &str) -> Result<Frame, FrameError> {
         Ok(Frame::Line(text.as_bytes().to_vec()))
+    }
+
+    #[test]
+    fn m5_a_long_line_leaves_no_memory_behind_whether_it_is_returned_or_refused() {
+        for length in [MAX_LINE, MAX_LINE + 1] {
+            let mut decoder = Decoder::default();
+            decoder.push(&vec![b'x'; length]);
+            assert!(decoder.memory() >= length);
+            let early = all(&mut decoder);
+            decoder.push(b"\n");
+            assert_eq!(early.len() + all(&mut decoder).len(), 1);
+            assert!(decoder.memory() <= MOST_KEPT, "{} bytes are kept", decoder.memory());
+        }
     }
 
     #[test]

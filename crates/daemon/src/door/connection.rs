@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::quota::ConnectionPermit;
+use super::quota::{ConnectionPermit, InputPermit};
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
 
@@ -70,6 +70,8 @@ pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
 struct Connection {
     visitor: Peer,
     pass: ConnectionPermit,
+    /// Memory for the request that is being read.
+    input: InputPermit,
     stream: UnixStream,
     decoder: Decoder,
     client: Client,
@@ -109,6 +111,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
     let connection = Connection {
         visitor,
         pass,
+        input: InputPermit::default(),
         stream,
         decoder: Decoder::default(),
         client: Client { door, caller, via: None, out },
@@ -146,6 +149,11 @@ impl Connection {
             }
             let has_room = self.calls.len() < CALLS;
             if !self.turn(has_room.then_some(&mut buffer)).await {
+                return;
+            }
+            if let Err(failure) = self.pass.count_input(self.decoder.memory(), &mut self.input) {
+                // A caller that has too much is not waited for.
+                let _unheard = self.stream.try_write(&failure_line(0, failure));
                 return;
             }
         }

@@ -1,4 +1,5 @@
-//! How much of the door one caller may have: connections, calls under way, waits and viewers.
+//! How much of the door one caller may have: connections, calls under way, waits, viewers and memory
+//! for requests that are not whole yet.
 //!
 //! Owns the limits and the counts. Refuses letting one run starve another, and letting all runs together starve people: what
 //! is not a person's has a share of its own, and the rest is kept for people. A count goes down when whoever had it is
@@ -18,6 +19,11 @@ const CONNECTIONS_OF_RUNS: usize = 640;
 /// Viewers of all who are not people.
 const VIEWERS_OF_RUNS: usize = 640;
 
+/// Memory is counted in pieces of this size.
+const PIECE: usize = 64 << 10; // 64 KiB
+/// Memory for a request that every connection may use uncounted.
+const UNCOUNTED: usize = 128 << 10; // 128 KiB
+
 /// What one caller may have at once.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
@@ -25,12 +31,16 @@ struct Limits {
     calls: usize,
     waits: usize,
     viewers: usize,
+    /// Bytes of requests that are not whole yet.
+    input: usize,
 }
 
-const OF_PEOPLE: Limits = Limits { connections: CONNECTIONS, calls: 4096, waits: 2048, viewers: CONNECTIONS };
-const OF_A_PROCESS: Limits = Limits { connections: 128, calls: 256, waits: 128, viewers: 64 };
+const OF_PEOPLE: Limits =
+    Limits { connections: CONNECTIONS, calls: 4096, waits: 2048, viewers: CONNECTIONS, input: 256 << 20 };
+const OF_A_PROCESS: Limits =
+    Limits { connections: 128, calls: 256, waits: 128, viewers: 64, input: 32 << 20 };
 /// All who could not be identified together: they may ask only how the daemon is, and wait to be placed.
-const OF_NOBODY: Limits = Limits { connections: 256, calls: 256, waits: 1, viewers: 1 };
+const OF_NOBODY: Limits = Limits { connections: 256, calls: 256, waits: 1, viewers: 1, input: 8 << 20 };
 
 /// Whose count it is. A restart does not give a process a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +77,7 @@ struct Allowance {
     calls: Arc<Semaphore>,
     waits: Arc<Semaphore>,
     viewers: Arc<Semaphore>,
+    input: Arc<Semaphore>,
 }
 
 impl Allowance {
@@ -78,6 +89,7 @@ impl Allowance {
             calls: room(limits.calls),
             waits: room(limits.waits),
             viewers: room(limits.viewers),
+            input: room(limits.input / PIECE),
         }
     }
 }
@@ -117,6 +129,13 @@ pub(crate) struct CallPermit {
     _allowance: Arc<Allowance>,
     _own: OwnedSemaphorePermit,
     _shared: Option<OwnedSemaphorePermit>,
+}
+
+/// Memory of one connection for a request that is not whole yet.
+#[derive(Debug, Default)]
+pub(crate) struct InputPermit {
+    pieces: usize,
+    _own: Option<OwnedSemaphorePermit>,
 }
 
 impl Quotas {
@@ -170,6 +189,26 @@ impl ConnectionPermit {
         let room = &self.quotas.viewers_of_runs;
         slip._shared = self.quotas.shared(self.who, room, VIEWERS_OF_RUNS, "viewers")?;
         Ok(slip)
+    }
+
+    /// Counts the memory that a connection uses for a request that is not whole yet.
+    pub(crate) fn count_input(&self, bytes: usize, held: &mut InputPermit) -> Result<(), Failure> {
+        let pieces = if bytes > UNCOUNTED { bytes.div_ceil(PIECE) } else { 0 };
+        if pieces == held.pieces {
+            return Ok(());
+        }
+        *held = InputPermit::default();
+        if pieces > 0 {
+            let count = u32::try_from(pieces).unwrap_or(u32::MAX);
+            let own = Arc::clone(&self.allowance.input).try_acquire_many_owned(count).map_err(|_| {
+                let limit = self.allowance.limits.input >> 20;
+                let message =
+                    format!("this caller has {limit} MiB of requests under way, the most it may have");
+                Failure::new(ErrorCode::Limit, message).hint(HINT)
+            })?;
+            *held = InputPermit { pieces, _own: Some(own) };
+        }
+        Ok(())
     }
 
     fn slip(&self, room: &Arc<Semaphore>, limit: usize, what: &str) -> Result<CallPermit, Failure> {
@@ -241,6 +280,24 @@ mod tests {
             slips.pop();
             assert!(ask(&one).is_ok());
         }
+    }
+
+    #[test]
+    fn m5_memory_for_requests_that_are_not_whole_is_counted_over_all_connections_of_a_caller() {
+        let quotas = Quotas::default();
+        let connections: Vec<ConnectionPermit> =
+            (0..128).map(|_| quotas.admit(process(1)).unwrap()).collect();
+        let mut held: Vec<InputPermit> = connections.iter().map(|_| InputPermit::default()).collect();
+        let count = |held: &mut [InputPermit], bytes| {
+            let pairs = connections.iter().zip(held);
+            pairs.map(|(connection, held)| connection.count_input(bytes, held)).filter(Result::is_ok).count()
+        };
+        assert_eq!(count(&mut held, UNCOUNTED), 128, "what every request needs is not counted");
+        assert_eq!(count(&mut held, 4 << 20), 8);
+        let stranger = quotas.admit(process(2)).unwrap();
+        assert!(stranger.count_input(4 << 20, &mut InputPermit::default()).is_ok());
+        assert_eq!(count(&mut held, 0), 128);
+        assert_eq!(count(&mut held, 8 << 20), 4, "what is whole is free again");
     }
 
     #[test]
