@@ -229,7 +229,7 @@ impl Mailbox {
         }
     }
 
-    /// [`Engine::say`], but never a second time under the same key, whatever became of the first.
+    /// Like [`Mailbox::send_system`], but never a second time under the same key, whatever became of the first.
     pub(crate) fn say_once(&mut self, to: RunKey, tag: &str, text: String, key: String, ctx: &mut Context) {
         if self.said(to, &key).is_none() {
             self.say_more(to, tag, text, key, ctx);
