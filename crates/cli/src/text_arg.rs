@@ -28,7 +28,8 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Verb};
+    use crate::args::Cli;
+    use crate::commands::Verb;
     use clap::Parser;
 
     #[test]
