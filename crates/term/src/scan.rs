@@ -50,7 +50,10 @@ pub(crate) trait Sink {
     /// A whole sequence of the kinds that make up most of a repaint, with only numbers in it: colours and
     /// attributes (SGR), cursor position (CUP), erase in line (EL).
     fn fast_csi(&mut self, sequence: &[u8], _numbers: &Numbers) {
-        self.run(sequence);
+        match is_special(sequence) {
+            true => self.special(sequence),
+            false => self.run(sequence),
+        }
     }
     /// A whole sequence (from ESC to final byte) that [`is_special`] picked.
     fn special(&mut self, sequence: &[u8]);

@@ -70,6 +70,16 @@ fn sequences_of_interest_are_cut_out_in_order() {
     );
 }
 
+/// The fast scan reads these sequences whole; a cut sends them through the careful path.
+#[test]
+fn an_overline_is_special_wherever_the_stream_is_cut() {
+    let sequence = b"\x1b[55;m";
+    for size in 1..=sequence.len() {
+        let chunks: Vec<&[u8]> = sequence.chunks(size).collect();
+        assert_eq!(scan(&chunks).pieces, [('s', sequence.to_vec())], "chunks of {size}");
+    }
+}
+
 #[test]
 fn controls_inside_a_sequence_come_before_it() {
     assert_eq!(pieces("\x1b[3\r1mx"), [('r', "\r\x1b[31mx".to_owned())]);

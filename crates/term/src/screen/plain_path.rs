@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::{Body, Screen};
-use crate::scan::{Numbers, Sink, StringKind, is_special};
+use crate::scan::{Sink, StringKind};
 
 #[path = "../../tests/screen/streams.rs"]
 #[expect(dead_code, reason = "shared with the tests of the public face")]
@@ -18,13 +18,6 @@ struct Plain<'a>(&'a mut Body);
 impl Sink for Plain<'_> {
     fn run(&mut self, bytes: &[u8]) {
         self.0.engine.parse(bytes);
-    }
-
-    fn fast_csi(&mut self, sequence: &[u8], _numbers: &Numbers) {
-        match is_special(sequence) {
-            true => self.special(sequence),
-            false => self.run(sequence),
-        }
     }
 
     fn special(&mut self, sequence: &[u8]) {
