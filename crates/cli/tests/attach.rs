@@ -9,7 +9,7 @@ use proto::reply::{Attached, Done};
 use proto::request::View;
 use proto::{Exit, ExitReason, Notice, ProcessId, Reply, Request, RunNumber, Size};
 use rustix::process::Signal;
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{DEADLINE, FakeDaemon, FromClient, Peer, Pty, wait_for_end};
 
 const SIZE: Size = Size { cols: 90, rows: 20 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proto::Request;
 use proto::request::{TypedInput, Write};
-use testkit::census::{eventually, pause, processor_time};
+use testkit::process_scan::{eventually, pause, processor_time};
 use testkit::{Mark, ScriptedChild, Tail, TestDaemon, child};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");

@@ -199,7 +199,7 @@ fn b3_a_starter_takes_the_place_of_a_daemon_that_died_before_it_answered() {
     let held = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path).unwrap();
     held.lock().unwrap();
     let starter = daemon.command(&["ps", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
-    testkit::census::eventually("the starter waits for the lock", || has_open(&path).then_some(()));
+    testkit::process_scan::eventually("the starter waits for the lock", || has_open(&path).then_some(()));
     drop(held);
     let output = starter.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"[]\n"[..]));
@@ -338,7 +338,7 @@ fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
             if mapped_text(itself) * 2 < busy {
                 return true;
             }
-            testkit::census::pause(Duration::from_millis(20));
+            testkit::process_scan::pause(Duration::from_millis(20));
         }
         false
     };

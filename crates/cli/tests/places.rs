@@ -33,16 +33,16 @@ fn daemons(daemon: &TestDaemon) -> Vec<i32> {
     let variable = format!("QD_DATA_DIR={}", daemon.places().data.display());
     let is_one = |pid: &i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        testkit::census::command_line(*pid).contains("daemon")
+        testkit::process_scan::command_line(*pid).contains("daemon")
             && environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
-            && testkit::census::is_alive(*pid)
+            && testkit::process_scan::is_alive(*pid)
     };
-    testkit::census::everybody().into_iter().filter(is_one).collect()
+    testkit::process_scan::all_pids().into_iter().filter(is_one).collect()
 }
 
 /// Waits until one daemon is left, and returns its pid.
 fn only_daemon(daemon: &TestDaemon) -> i32 {
-    testkit::census::eventually("the losers to end", || match daemons(daemon)[..] {
+    testkit::process_scan::eventually("the losers to end", || match daemons(daemon)[..] {
         [one] => Some(one),
         _ => None,
     })

@@ -71,7 +71,7 @@ impl Peer {
             tracing::warn!(pid = bearer.0, "too many wrong tokens: no more of them are looked at");
         }
         let (target, what) = match verdict {
-            TokenCheck::Own | TokenCheck::PendingHolders => return None,
+            TokenCheck::Own | TokenCheck::TooManyTries => return None,
             TokenCheck::Stolen(run) => (Some(run.process.to_string()), "the token of another run"),
             TokenCheck::Unknown => (None, "a token of no living run"),
         };

@@ -118,9 +118,9 @@ impl EffectRunner {
             Effect::LetGo { run, viewer } => self.order(run, Order::LetGo(run, viewer)),
             Effect::Watch { run, wait, pattern, since } => self.watch(run, wait, &pattern, since),
             Effect::Unwatch { run, wait } => self.order(run, Order::Unwatch(run, wait)),
-            Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms } => {
+            Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms } => {
                 let end = Ended { exit, final_offset, restarts, restarts_in_ms };
-                self.order(run, Order::TellExit(run, end));
+                self.order(run, Order::ReportExit(run, end));
                 self.agents.ended(run);
             }
             Effect::Type { run, job, what, guard } => self.type_into(run, job, what, guard),

@@ -39,7 +39,7 @@ impl Default for NotifyConfig {
 
 impl NotifyConfig {
     /// Returns the programs to be run for one notification.
-    fn errands(
+    fn subprocesses(
         &self,
         env: &BTreeMap<String, String>,
         run: RunKey,
@@ -99,7 +99,7 @@ pub(crate) fn send_notification(
         Ok(done) => Some(format!("{} ended with {:?}", subprocess.argv.join(" "), done.code)),
         Err(error) => Some(error.to_string()),
     };
-    ways.errands(env, run, &title, &body).into_iter().filter_map(failed).collect()
+    ways.subprocesses(env, run, &title, &body).into_iter().filter_map(failed).collect()
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub(crate) enum TokenCheck {
     /// It is no living run's.
     Unknown,
     /// Its sender has sent too many wrong ones: it was not checked.
-    PendingHolders,
+    TooManyTries,
 }
 
 /// All valid tokens. Cheap to clone.
@@ -93,7 +93,7 @@ impl Tokens {
         let mut known = self.lock();
         if known.is_tried(bearer, now) {
             known.remember(bearer, now);
-            return TokenCheck::PendingHolders;
+            return TokenCheck::TooManyTries;
         }
         let owner = known.runs.iter().find(|(_, kept)| kept.is(&digest)).map(|(run, _)| *run);
         match owner {
@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(tokens.judge((7, 1), inside, "wrong", start), TokenCheck::Unknown);
             assert_eq!(tokens.has_just_tired((7, 1)), n == PATIENCE);
         }
-        assert_eq!(tokens.judge((7, 1), inside, "right", start), TokenCheck::PendingHolders);
+        assert_eq!(tokens.judge((7, 1), inside, "right", start), TokenCheck::TooManyTries);
         assert!(!tokens.has_just_tired((7, 1)), "reported once");
         assert_eq!(
             tokens.judge((7, 2), inside, "right", start),
@@ -187,7 +187,7 @@ mod tests {
         let later = start + REST - Duration::from_secs(1);
         assert_eq!(
             tokens.judge((7, 1), inside, "right", later),
-            TokenCheck::PendingHolders,
+            TokenCheck::TooManyTries,
             "asking prolongs it"
         );
         assert_eq!(tokens.judge((7, 1), inside, "right", later + REST), TokenCheck::Own);

@@ -90,7 +90,7 @@ pub enum Effect {
         wait: WaitId,
     },
     /// Tell the run's viewers how it ended, with the reason only the engine knows.
-    TellExit {
+    ReportExit {
         /// Which run.
         run: RunKey,
         /// How.

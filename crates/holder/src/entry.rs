@@ -22,7 +22,7 @@ use crate::wire::{FrameBuffer, kind};
 
 /// Runs one holder, in a process that the forkserver has forked for it, until it is released or hung up.
 pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
-    if leave_the_nursery().is_err() {
+    if leave_the_forkserver().is_err() {
         return ExitCode::FAILURE;
     }
     let mut incoming = FrameBuffer::default();
@@ -47,7 +47,7 @@ pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
 
 /// Gives the holder a session of its own, so that signals to one holder's group do not reach another, and a
 /// name of its own.
-fn leave_the_nursery() -> io::Result<()> {
+fn leave_the_forkserver() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(rustix::thread::set_name(c"qd-hold")?)
 }

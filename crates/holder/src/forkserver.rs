@@ -40,7 +40,7 @@ fn leave_the_daemons_world() -> io::Result<(OwnedFd, Mode)> {
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     rustix::thread::set_name(c"qd-forkserver")?;
-    signals::ignore_for_nursery();
+    signals::ignore_for_forkserver();
     let inherited_umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     Ok((requests, inherited_umask))
 }

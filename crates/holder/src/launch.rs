@@ -121,12 +121,12 @@ impl Launcher {
 
     /// Starts a holder and its child; returns when the child runs or has failed to. Safe to call from many threads.
     pub fn start(&self, config: &RunConfig) -> Result<Started, LaunchError> {
-        let forkserver = self.nursery_other_than(None)?;
+        let forkserver = self.forkserver_other_than(None)?;
         match start_in(&forkserver, config) {
             // The holder was not forked, or it died with its forkserver before it could answer: try once
             // more.
             Err(LaunchError::Link(LinkError::Gone)) if forkserver.has_ended() => {
-                start_in(&*self.nursery_other_than(Some(&forkserver))?, config)
+                start_in(&*self.forkserver_other_than(Some(&forkserver))?, config)
             }
             Err(LaunchError::Link(LinkError::TimedOut)) => {
                 self.retire(&forkserver);
@@ -137,7 +137,7 @@ impl Launcher {
     }
 
     /// Returns the current forkserver; a new one if there is none or only `ended`.
-    fn nursery_other_than(&self, ended: Option<&Arc<Forkserver>>) -> Result<Arc<Forkserver>, LaunchError> {
+    fn forkserver_other_than(&self, ended: Option<&Arc<Forkserver>>) -> Result<Arc<Forkserver>, LaunchError> {
         let mut current = self.current();
         let is_ended = |found: &Arc<Forkserver>| ended.is_some_and(|ended| Arc::ptr_eq(found, ended));
         if let Some(found) = current.as_ref().filter(|found| !is_ended(found)) {

@@ -77,7 +77,7 @@ impl AsFd for Signals {
 }
 
 /// Ignores what a holder ignores, for all later holders, and lets the kernel reap them.
-pub(crate) fn ignore_for_nursery() {
+pub(crate) fn ignore_for_forkserver() {
     IGNORED.iter().for_each(|signal| set_disposition(*signal, libc::SIG_IGN, 0));
     set_disposition(libc::SIGCHLD, libc::SIG_IGN, libc::SA_NOCLDWAIT);
 }

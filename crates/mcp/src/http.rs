@@ -144,8 +144,10 @@ async fn serve(
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (_present, gone) = watch::channel(false);
-    let server =
-        Server::new(ToolContext::new(Link::new(setup.places, setup.exe), setup.here, setup.settled), gone);
+    let server = Server::new(
+        ToolContext::new(Link::new(setup.places, setup.exe), setup.here, setup.on_first_call),
+        gone,
+    );
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names.hosts())
         .with_allowed_origins(names.origins())
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn an_address_of_the_network_is_refused() {
         let places = proto::Dirs::below(Path::new("/nowhere"));
-        let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), settled: || {} };
+        let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), on_first_call: || {} };
         let token = Token::new(&"a".repeat(32)).expect("long enough");
         let address = "0.0.0.0:0".parse().expect("an address");
         assert!(matches!(serve_http(setup, address, token, &[], |_| {}), Err(HttpError::NotLoopback(_))));

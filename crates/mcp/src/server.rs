@@ -85,7 +85,7 @@ impl Server {
         let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
         match has_tasks {
             true if waiting.is_told_once() => CallToolResponse::Task(self.entrust(waiting)),
-            true => self.entrust_unless_settled(waiting).await,
+            true => self.entrust_unless_finished(waiting).await,
             false => self.attend(waiting, context).await.into(),
         }
     }
@@ -115,7 +115,7 @@ impl Server {
 
     /// Starts a task for a wait that takes time. One that is satisfied already, or never can be, is answered
     /// at once.
-    async fn entrust_unless_settled(&self, waiting: Waiting) -> CallToolResponse {
+    async fn entrust_unless_finished(&self, waiting: Waiting) -> CallToolResponse {
         let look = waiting.run(&self.context.link, ONE_TASK);
         // Cutting the look off loses nothing: a task repeats the same wait from the same beginning.
         let seen = tokio::time::timeout(LOOK, look).await;

@@ -39,7 +39,7 @@ pub struct Setup {
     /// The base of relative directories.
     pub here: PathBuf,
     /// Called once, when a client calls its first tool: the caller can free what only the start needed.
-    pub settled: fn(),
+    pub on_first_call: fn(),
 }
 
 /// Serves one client on standard input and output until it is gone.
@@ -69,7 +69,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
     let link = Link::new(setup.places, setup.exe);
-    let server = Server::new(ToolContext::new(link, setup.here, setup.settled), client.gone.clone());
+    let server = Server::new(ToolContext::new(link, setup.here, setup.on_first_call), client.gone.clone());
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
     let mut gone = client.gone;

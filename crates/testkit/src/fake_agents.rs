@@ -78,7 +78,7 @@ impl FakeAgents {
 
     /// Waits until the delivery of a message is final and returns it.
     #[must_use]
-    pub fn settled(&self, mail: MailId) -> Delivery {
+    pub fn final_delivery(&self, mail: MailId) -> Delivery {
         let mut events = self.subscriber();
         let now = match self.client().call(Request::Receipt(AskReceipt { mail })) {
             Ok(Reply::Receipt(receipt)) => receipt.delivery,

@@ -14,7 +14,7 @@
 //! | `tail` | a log read to its end, every offset checked |
 //! | `raw` | a client that may send anything |
 //! | `scripted_child` | a child that prints exactly what the test orders |
-//! | `census` | processes and what they use, from `/proc` |
+//! | `process_scan` | processes and what they use, from `/proc` |
 //! | `fake_agents` | a daemon with agents whose program is a fake one |
 //! | `model` | a model backend that plays the script in the prompt |
 //! | `vendor` | the real programs of the vendors, each in a home of its own |
@@ -22,7 +22,6 @@
 
 #![expect(clippy::panic, reason = "this crate is only ever part of a test, where a panic is the verdict")]
 
-pub mod census;
 pub mod child;
 pub mod daemon;
 pub mod disk;
@@ -31,6 +30,7 @@ pub mod fake_agents;
 pub mod marked_daemon;
 pub mod model;
 pub mod pid_namespace;
+pub mod process_scan;
 pub mod pty;
 pub mod raw;
 pub mod scripted_child;
@@ -39,13 +39,13 @@ pub mod vendor;
 
 mod deadline;
 
-pub use census::Mark;
 pub use daemon::TestDaemon;
 pub use deadline::{DEADLINE, wait_for_end};
 pub use fake::{FakeDaemon, FromClient, Peer};
 pub use fake_agents::FakeAgents;
 pub use marked_daemon::{MarkedDaemon, scaled, survivors};
 pub use model::ModelServer;
+pub use process_scan::Mark;
 pub use pty::Pty;
 pub use raw::RawClient;
 pub use scripted_child::ScriptedChild;

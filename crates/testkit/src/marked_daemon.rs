@@ -209,7 +209,7 @@ fn told(pids: &[i32]) -> String {
 /// Returns a count of rounds, multiplied by `QD_TEST_SCALE`.
 #[must_use]
 pub fn scaled(count: usize) -> usize {
-    count * crate::census::scale()
+    count * crate::process_scan::scale()
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use proto::Size;
 use term::{Limits, Screen, Wraps};
-use testkit::census::eventually;
 use testkit::model::{Api, ModelOutcome, ModelRequest};
+use testkit::process_scan::eventually;
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, Pty};
 
@@ -155,7 +155,7 @@ fn works_in_its_terminal(vendor: Vendor, ready: &str, quota: &str) {
         assert_eq!(server.submissions(prompt), 1, "{prompt}");
     }
     drop(window);
-    eventually("everybody has left", || home.living().is_empty().then_some(()));
+    eventually("all have left", || home.living().is_empty().then_some(()));
 }
 
 #[test]

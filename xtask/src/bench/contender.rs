@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::census;
+use super::process_scan;
 use super::pty::{Client, Size, run_within};
 
 /// How long any single command of a contender may take.
@@ -127,7 +127,7 @@ impl Place {
 
     /// Returns the contender's own processes that run now.
     pub(crate) fn servers(&self) -> Vec<u32> {
-        census::servers(&self.root)
+        process_scan::servers(&self.root)
     }
 }
 
@@ -179,6 +179,6 @@ impl Contender {
     /// Ends everything.
     pub(crate) fn stop(&self) {
         self.dialect.stop(&self.place);
-        census::sweep(&self.place.root);
+        process_scan::sweep(&self.place.root);
     }
 }

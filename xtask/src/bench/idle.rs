@@ -7,7 +7,7 @@ use super::contender::Contender;
 use super::pty::{Size, pass};
 use super::report::{Report, Unit};
 use super::subprocess::Subprocess;
-use super::{Lab, census, stream};
+use super::{Lab, process_scan, stream};
 
 const COUNTS: [usize; 4] = [1, 20, 100, 200];
 /// A contender that takes longer than this to reach the next count stops there.
@@ -42,7 +42,7 @@ fn rest(lab: &Lab, report: &mut Report, contender: &Contender) -> Result<(), Str
         }
         pass(SETTLED);
         let servers = contender.place.servers();
-        let memory = census::pss(&servers) as f64;
+        let memory = process_scan::pss(&servers) as f64;
         report.record(&format!("memory, {count} idle"), contender.name(), Unit::Bytes, Ok(memory));
         if count >= 100 {
             effort(lab, report, contender, &newest, count)?;
@@ -65,9 +65,9 @@ fn effort(
         viewer.settle(SETTLED)?;
     }
     let servers = contender.place.servers();
-    let before = census::effort(&servers);
+    let before = process_scan::effort(&servers);
     pass(window);
-    let after = census::effort(&servers);
+    let after = process_scan::effort(&servers);
     let share = after.nanoseconds.saturating_sub(before.nanoseconds) as f64 / window.as_nanos() as f64;
     let wakeups = after.wakeups.saturating_sub(before.wakeups) as f64 / window.as_secs_f64();
     report.record(&format!("processor, {count} idle"), contender.name(), Unit::Share, Ok(share));
@@ -94,10 +94,10 @@ fn busy(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64,
     let subprocess = Subprocess::print(&lab.directory, &name, file)?;
     contender.create(&name, Size::LARGE, &subprocess.argv())?;
     pass(SETTLED);
-    let before = census::pss(&contender.place.servers());
+    let before = process_scan::pss(&contender.place.servers());
     subprocess.start.open();
     subprocess.done.wait(Duration::from_secs(60))?;
     pass(SETTLED);
-    let after = census::pss(&contender.place.servers());
+    let after = process_scan::pss(&contender.place.servers());
     Ok(after.saturating_sub(before) as f64)
 }

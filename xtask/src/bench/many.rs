@@ -8,7 +8,7 @@ use super::contender::Contender;
 use super::pty::{Size, pass};
 use super::quarterdeck::daemon_pid;
 use super::report::{Report, Unit, percentile};
-use super::{Lab, census, stream};
+use super::{Lab, process_scan, stream};
 
 const LIVE: usize = 200;
 const BUSY: usize = 20;
@@ -40,7 +40,7 @@ fn crowd(
     contender.renew()?;
     contender.create(&lab.fresh_name(), Size::NORMAL, &["sh".to_owned()])?;
     // One process exists already, so that what the server opens once is not counted for each.
-    let descriptors = daemon(contender)?.map(census::descriptors);
+    let descriptors = daemon(contender)?.map(process_scan::descriptors);
     let _busy = Busy::start(lab, contender, file, &LOAD)?;
     let mut times = Vec::new();
     for _ in BUSY + 1..LIVE {
@@ -66,15 +66,16 @@ fn costs(report: &mut Report, contender: &Contender, daemon: u32, descriptors_of
     let mut row = |name: &str, unit, value: Result<f64, String>| {
         report.record(&format!("200 live, 20 busy: {name}"), "qd", unit, value);
     };
-    row("daemon resident", Unit::Bytes, Ok(census::resident(daemon) as f64));
+    row("daemon resident", Unit::Bytes, Ok(process_scan::resident(daemon) as f64));
     let servers = contender.place.servers();
     // The forkserver is the daemon's child, and the holders are the forkserver's.
-    let is_holder =
-        |pid: &u32| census::parent(*pid).is_some_and(|parent| parent != daemon && servers.contains(&parent));
+    let is_holder = |pid: &u32| {
+        process_scan::parent(*pid).is_some_and(|parent| parent != daemon && servers.contains(&parent))
+    };
     // A holder that has printed much shares its full log with the daemon, so the mean is taken and not the
     // largest.
     let holders: Vec<f64> =
-        servers.iter().filter(|pid| is_holder(pid)).map(|pid| census::pss(&[*pid]) as f64).collect();
+        servers.iter().filter(|pid| is_holder(pid)).map(|pid| process_scan::pss(&[*pid]) as f64).collect();
     let mean = if holders.len() == LIVE {
         Ok(holders.iter().sum::<f64>() / LIVE as f64)
     } else {
@@ -82,6 +83,6 @@ fn costs(report: &mut Report, contender: &Contender, daemon: u32, descriptors_of
     };
     row("holder, mean", Unit::Bytes, mean);
     row("holder, largest", Unit::Bytes, Ok(percentile(&holders, 1.0)));
-    let more = census::descriptors(daemon).saturating_sub(descriptors_of_one);
+    let more = process_scan::descriptors(daemon).saturating_sub(descriptors_of_one);
     row("descriptors each", Unit::Count, Ok(more as f64 / (LIVE - 1) as f64));
 }

@@ -7,7 +7,6 @@ mod adopt;
 mod bombs;
 mod bulk;
 mod busy;
-mod census;
 mod contender;
 mod create;
 mod crowd;
@@ -20,6 +19,7 @@ mod many;
 mod options;
 mod paint;
 mod peers;
+mod process_scan;
 mod pty;
 mod quarterdeck;
 mod report;
@@ -223,7 +223,7 @@ fn sweep_interrupted() {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let owner = name.strip_prefix("qdb").and_then(|digits| digits.parse::<u32>().ok());
         if owner.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
-            census::sweep(&path);
+            process_scan::sweep(&path);
             // A directory that cannot be removed belongs to another user.
             let _left = std::fs::remove_dir_all(&path);
         }
@@ -236,7 +236,7 @@ impl Drop for Lab {
             contender.stop();
         }
         let root = self.directory.parent().unwrap_or(&self.directory);
-        census::sweep(root);
+        process_scan::sweep(root);
         // A file that cannot be removed stays in the temporary directory.
         let _left = std::fs::remove_dir_all(root);
     }

@@ -8,7 +8,7 @@ use super::contender::Contender;
 use super::pty::{Size, pass};
 use super::report::{Report, Unit};
 use super::subprocess::Subprocess;
-use super::{Lab, census, stream};
+use super::{Lab, process_scan, stream};
 
 const VIEWERS: usize = 20;
 const PIECE: usize = 4_000_000;
@@ -46,7 +46,7 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     pass(Duration::from_secs(1));
     let alone = rounds_per_second(&count, ALONE);
     let servers = contender.place.servers();
-    let before = census::pss(&servers);
+    let before = process_scan::pss(&servers);
     let mut viewers = Vec::new();
     for _ in 0..VIEWERS {
         viewers.push(contender.attach(&name, Size::NORMAL)?);
@@ -57,7 +57,7 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     let mut peak = before;
     while start.elapsed() < window {
         pass(Duration::from_millis(500));
-        peak = peak.max(census::pss(&servers));
+        peak = peak.max(process_scan::pss(&servers));
     }
     let watched = (rounds(&count) - begin) / start.elapsed().as_secs_f64();
     drop(viewers);

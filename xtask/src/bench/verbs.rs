@@ -7,7 +7,7 @@ use super::contender::{Contender, Place};
 use super::pty::Size;
 use super::report::{Report, Unit, percentile};
 use super::subprocess::Subprocess;
-use super::{Lab, census};
+use super::{Lab, process_scan};
 
 const BESIDES: usize = 10;
 
@@ -73,7 +73,7 @@ fn cold(lab: &Lab, contender: &Contender) -> Result<f64, String> {
     let took = start.elapsed().as_secs_f64();
     drop(subprocess);
     contender.dialect.stop(&place);
-    census::sweep(&place.root);
+    process_scan::sweep(&place.root);
     // The rest goes with the laboratory.
     let _gone = std::fs::remove_dir_all(&place.root);
     Ok(took)

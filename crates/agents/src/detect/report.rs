@@ -35,8 +35,10 @@ impl Reports {
                 (self.records.len() != before).then(|| self.opinion())
             }
             Fact::Progress { state, .. } => Some(progress(*state, rules)),
-            Fact::Bell => said("bell", rules),
-            Fact::Notification { title, body, .. } => said(&format!("notification {title}: {body}"), rules),
+            Fact::Bell => matching_rule("bell", rules),
+            Fact::Notification { title, body, .. } => {
+                matching_rule(&format!("notification {title}: {body}"), rules)
+            }
             Fact::Title(_)
             | Fact::WorkingDirectory(_)
             | Fact::PromptMark(_)
@@ -165,7 +167,7 @@ fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
         Progress::Error => ("error", Some(AgentState::Error)),
         Progress::Paused => ("paused", Some(AgentState::Blocked)),
     };
-    said(&format!("progress {word}"), rules).unwrap_or_else(|| match state {
+    matching_rule(&format!("progress {word}"), rules).unwrap_or_else(|| match state {
         None => StreamEvidence::Withdrawn(Source::Progress),
         state => StreamEvidence::Evidence(Box::new(Evidence::new(
             Source::Progress,
@@ -176,7 +178,7 @@ fn progress(progress: Progress, rules: &[RuleSpec]) -> StreamEvidence {
 }
 
 /// Applies the manifest's rules to a report.
-fn said(words: &str, rules: &[RuleSpec]) -> Option<StreamEvidence> {
+fn matching_rule(words: &str, rules: &[RuleSpec]) -> Option<StreamEvidence> {
     let rule = rules.iter().find(|rule| rule.matches(words))?;
     Some(StreamEvidence::Evidence(Box::new(rule.evidence(Source::Progress, words))))
 }

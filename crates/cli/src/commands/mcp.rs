@@ -69,6 +69,6 @@ fn setup(context: &mut Context) -> Result<Setup, CliError> {
         if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
     // A proxy lives as long as its agent; the code that parsed, greeted and listed is not needed again.
-    let settled = || drop(holder::give_back_text());
-    Ok(Setup { places, exe: context::own_executable()?, here, settled })
+    let on_first_call = || drop(holder::give_back_text());
+    Ok(Setup { places, exe: context::own_executable()?, here, on_first_call })
 }

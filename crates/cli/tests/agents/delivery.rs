@@ -150,7 +150,7 @@ fn is_not_typed_into(keys: &[u8], shown: &[u8], said: &str, leave: &[u8]) {
     assert!(matches!(&receipt.delivery, Delivery::Queued { reason } if reason.contains(said)), "{told}");
     assert_eq!(crew.log("a").len(), before, "{:?}", crew.log("a"));
     person.type_keys(leave);
-    assert!(matches!(crew.settled(receipt.mail), Delivery::Submitted { .. }));
+    assert!(matches!(crew.final_delivery(receipt.mail), Delivery::Submitted { .. }));
     assert_eq!(crew.prompts("a"), ["say first", "rm -rf $(pwd)"]);
 }
 

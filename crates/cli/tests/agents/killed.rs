@@ -7,7 +7,7 @@ use proto::agent::{Delivery, MailId};
 use proto::request::{AskReceipt, Empty, Tell, Until};
 use proto::{AgentState, Request};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::scaled;
 
 use crate::crew;
@@ -30,7 +30,7 @@ fn s1_mail_survives_a_killed_daemon_and_is_submitted_at_most_once() {
         wait_a_moment(Duration::from_millis(37 * round as u64 % 260));
         crew.kill_9();
         assert_eq!(crew.tell_as(tell).mail, receipt.mail, "the same key is the same message");
-        let delivery = crew.settled(receipt.mail);
+        let delivery = crew.final_delivery(receipt.mail);
         let count = crew.prompts("a").iter().filter(|prompt| **prompt == text).count();
         match delivery {
             Delivery::Submitted { .. } => assert_eq!(count, 1, "{text} was claimed"),
@@ -95,7 +95,7 @@ fn m22a_all_agents_that_were_lost_are_resumed_at_once() {
     for name in names {
         let spawned = crew.enlist(name, &[]);
         sessions.push(crew.agent(name).session);
-        let holder = testkit::census::parent(spawned.pid.unwrap());
+        let holder = testkit::process_scan::parent(spawned.pid.unwrap());
         kill_process(Pid::from_raw(holder).unwrap(), Signal::KILL).unwrap();
         crew.wait_until(name, Until::Exit(Empty {}));
     }

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use proto::{AgentState, Status};
 use serde_json::Value;
-use testkit::census::eventually;
 use testkit::disk::SmallDisk;
+use testkit::process_scan::eventually;
 use testkit::{FakeAgents, child};
 
 use crate::crew;

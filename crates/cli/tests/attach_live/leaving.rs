@@ -174,7 +174,7 @@ fn a_viewer_of_a_process_that_is_restarted_sees_the_next_run() {
 #[test]
 fn attaching_to_a_run_that_was_lost_says_so_and_fails() {
     let stage = running();
-    let holder = testkit::census::parent(stage.process("x").pid.unwrap());
+    let holder = testkit::process_scan::parent(stage.process("x").pid.unwrap());
     let holder = rustix::process::Pid::from_raw(holder).unwrap();
     rustix::process::kill_process(holder, Signal::KILL).unwrap();
     stage.until_view("x", |view| view.exit.is_some_and(|exit| exit.reason == proto::ExitReason::Lost));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{DEADLINE, MarkedDaemon};
 
 use super::window::Window;

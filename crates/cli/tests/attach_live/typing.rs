@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use testkit::census::parent;
+use testkit::process_scan::parent;
 use testkit::{DEADLINE, MarkedDaemon, child};
 
 use super::window::Window;

@@ -76,7 +76,7 @@ fn b7_leave_for_the_edited_script_is_for_that_script() {
     let item = asked(&mut inside, "job");
     answer(&stage, item, "allow_once");
     inside.json("restart job");
-    testkit::census::eventually("the edited script to run", || app.join("ran").exists().then_some(()));
+    testkit::process_scan::eventually("the edited script to run", || app.join("ran").exists().then_some(()));
     inside.json("restart job");
     script(&app.join("web/job.sh"), "#!/bin/sh\n# once more\nexec sleep 1000000\n");
     let item = asked(&mut inside, "job");
@@ -113,7 +113,7 @@ fn a_person_starts_an_edited_script_again_and_leaves_the_agents_leave_as_it_was(
         ask(&stage, Request::Restart(Restart { target: target("job"), stop: proto::Stop::default() }))
             .unwrap();
     assert!(matches!(restarted, Reply::Spawned(_)), "{restarted:?}");
-    testkit::census::eventually("the edited script to run", || app.join("ran").exists().then_some(()));
+    testkit::process_scan::eventually("the edited script to run", || app.join("ran").exists().then_some(()));
     asked(&mut inside, "job");
 }
 

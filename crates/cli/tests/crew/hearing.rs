@@ -9,7 +9,7 @@ use proto::request::{Empty, Pad, PadAct, SetTimer, Spawn, TimerWhen};
 use proto::{Event, Kind, Request};
 use serde_json::{Value, json};
 use testkit::marked_daemon::target;
-use testkit::{MarkedDaemon, TestDaemon, census};
+use testkit::{MarkedDaemon, TestDaemon, process_scan};
 
 use crate::inside::Inside;
 use crate::{QD, ask};
@@ -61,7 +61,7 @@ impl Listener {
         let line = format!("setsid perl{} > '{}.log' 2>&1 < /dev/null &", words.concat(), notes.display());
         assert_eq!(inside.run(&line).0, 0);
         let listener = Self { notes };
-        census::eventually("the subscription", || (listener.lines().len() >= 2).then_some(()));
+        process_scan::eventually("the subscription", || (listener.lines().len() >= 2).then_some(()));
         listener
     }
 
@@ -79,7 +79,7 @@ impl Listener {
 
     /// Reads everything up to this event.
     fn until(&self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
-        census::eventually("the last event", || {
+        process_scan::eventually("the last event", || {
             let events = self.events();
             events.iter().any(&wanted).then_some(events)
         })
@@ -136,7 +136,7 @@ fn b6_a_process_hears_of_its_own_project_its_own_tree_and_what_it_may_answer() {
     inside.json("spawn --kind agent sleeper --name kid");
     timer(&stage, "kid");
     stage.spawn_as(Spawn { kind: Kind::Agent, workspace, ..stage.spec("foreign", argv) });
-    census::eventually("both timers to fire", || {
+    process_scan::eventually("both timers to fire", || {
         let proto::Reply::Timers(all) = ask(&stage, Request::Timers(Empty {})).unwrap() else {
             return None;
         };
@@ -203,7 +203,7 @@ fn f11_what_comes_from_a_run_that_is_over_is_written_down_by_the_verb_that_was_a
     stage.until_event(&mut person, |event| matches!(event, Event::Exited { .. }));
     std::fs::write(go, "").unwrap();
     let left = Listener { notes };
-    census::eventually("the answers", || (left.lines().len() >= asked.len()).then_some(()));
+    process_scan::eventually("the answers", || (left.lines().len() >= asked.len()).then_some(()));
     let page = stage.client().audit(proto::request::Audit { since: 0, limit: None, verify: false }).unwrap();
     let refused = page.rows.iter().filter(|row| row.decision == "unauthorized").map(|row| row.verb.as_str());
     let mut refused: Vec<&str> = refused.collect();

@@ -9,7 +9,7 @@ use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct};
 use proto::{ErrorCode, Event, Failure, Reply, Request};
 use serde_json::json;
-use testkit::census::pause;
+use testkit::process_scan::pause;
 use testkit::{MarkedDaemon, RawClient};
 
 use crate::inside::Inside;
@@ -230,9 +230,9 @@ fn f1_a_daemon_killed_while_it_writes_leaves_a_whole_revision_and_no_temporary_f
         let kept = act(&stage, &app, kept).unwrap();
         assert!(matches!(kept, PadOutcome::Text { content, .. } if content == answered), "round {round}");
         // The next daemon checks everything once, in its own time.
-        testkit::census::eventually("nothing half written to be left", || {
+        testkit::process_scan::eventually("nothing half written to be left", || {
             let is_half = |path: &PathBuf| path.display().to_string().contains(".tmp-");
-            (!testkit::census::files(&folder(&stage)).iter().any(is_half)).then_some(())
+            (!testkit::process_scan::files(&folder(&stage)).iter().any(is_half)).then_some(())
         });
     }
 }
@@ -253,8 +253,8 @@ fn a_process_has_its_own_projects_pads_under_its_own_name() {
 }
 
 /// Returns the content of a directory: every path with its bytes.
-fn census(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = testkit::census::files(root).into_iter();
+fn process_scan(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = testkit::process_scan::files(root).into_iter();
     files.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
@@ -276,8 +276,8 @@ fn f4_no_name_leads_out_of_the_pads_through_the_door() {
     let names = hostile_names();
     assert!(names.len() >= 120, "{}", names.len());
     let pads = stage.places().data.join("pads");
-    let before = census(&pads);
-    let around: BTreeSet<PathBuf> = testkit::census::files(&app).into_iter().collect();
+    let before = process_scan(&pads);
+    let around: BTreeSet<PathBuf> = testkit::process_scan::files(&app).into_iter().collect();
     for hostile in &names {
         let name = || hostile.clone();
         let acts = [
@@ -295,8 +295,8 @@ fn f4_no_name_leads_out_of_the_pads_through_the_door() {
             assert!(refused.message.starts_with(&format!("{field}: ")), "{hostile:?}: {}", refused.message);
         }
     }
-    assert_eq!(census(&pads), before);
-    assert_eq!(testkit::census::files(&app).into_iter().collect::<BTreeSet<_>>(), around);
+    assert_eq!(process_scan(&pads), before);
+    assert_eq!(testkit::process_scan::files(&app).into_iter().collect::<BTreeSet<_>>(), around);
 }
 
 #[test]

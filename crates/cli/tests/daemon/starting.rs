@@ -31,8 +31,8 @@ fn s1_a_keyed_spawn_that_a_daemon_died_over_is_carried_out_by_the_next_one() {
         let spawned = daemon.json(&words);
         assert_eq!(spawned["status"], "running", "{place:?}: {spawned}");
         let pid = i32::try_from(spawned["pid"].as_i64().unwrap()).unwrap();
-        assert!(testkit::census::is_alive(pid), "{place:?}");
-        testkit::census::eventually("it says that it started", || starts.exists().then_some(()));
+        assert!(testkit::process_scan::is_alive(pid), "{place:?}");
+        testkit::process_scan::eventually("it says that it started", || starts.exists().then_some(()));
         assert_eq!(std::fs::read_to_string(&starts).unwrap(), "started\n", "{place:?}");
         daemon.json(&["shutdown", "--kill"]);
         daemon.json(&["close", place.name()]);
@@ -49,7 +49,8 @@ fn d10_a_daemon_keeps_nothing_open_of_whoever_started_it() {
     starter.args(["-c", &script]).envs(daemon.variables());
     assert!(starter.output().unwrap().status.success());
     let is_open = |(number, target): (i32, std::path::PathBuf)| (target == lock).then_some(number);
-    let open: Vec<i32> = testkit::census::descriptors(daemon.pid()).into_iter().filter_map(is_open).collect();
+    let open: Vec<i32> =
+        testkit::process_scan::descriptors(daemon.pid()).into_iter().filter_map(is_open).collect();
     assert!(open.is_empty(), "the daemon has it: {open:?}");
     std::fs::File::open(&lock).unwrap().try_lock().expect("the process that had the lock is gone");
 }

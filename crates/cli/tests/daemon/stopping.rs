@@ -3,7 +3,7 @@
 
 use std::process::{Child, Output, Stdio};
 
-use testkit::census::{is_alive, scale};
+use testkit::process_scan::{is_alive, scale};
 use testkit::{TestDaemon, child};
 
 use crate::QD;

@@ -56,7 +56,7 @@ fn a_question_is_a_task_where_the_client_has_them() {
     assert_eq!(created["resultType"], json!("task"), "{created}");
     let item = crew.item_of("lead", ItemKind::Question);
     answer(&crew, item.item, "no, thank you");
-    let done = agent.settled(&created)["structuredContent"].clone();
+    let done = agent.finished(&created)["structuredContent"].clone();
     assert!(done["answer"] == json!("no, thank you") || done["status"] == json!("by_message"), "{done}");
 }
 

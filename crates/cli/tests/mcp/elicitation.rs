@@ -52,7 +52,7 @@ fn a_form_that_is_declined_leaves_the_question_in_the_inbox() {
     // The second time the form does not appear: the question waits in the inbox.
     assert_eq!(agent.call("ask_human", arguments)["resultType"], json!("task"));
     crew.answer(item.item, "later").unwrap();
-    let told = agent.settled(&created)["structuredContent"].clone();
+    let told = agent.finished(&created)["structuredContent"].clone();
     assert_eq!(told["item"], json!(item.item), "{told}");
 }
 

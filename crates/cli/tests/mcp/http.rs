@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{DEADLINE, MarkedDaemon, TestDaemon, child};
 
 use crate::proxy::modern_meta;
@@ -370,7 +370,7 @@ fn m4g_a_token_stands_for_who_started_the_server_and_ends_with_its_run() {
     let orphan = inside.ask("tools/call", json!({"name": "list_processes", "arguments": {}}));
     assert!(orphan.to_string().contains("unauthorized"), "{orphan}");
     for pid in stage.survivors() {
-        if testkit::census::command_line(pid).contains("--http") {
+        if testkit::process_scan::command_line(pid).contains("--http") {
             let pid = rustix::process::Pid::from_raw(pid).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         }

@@ -176,7 +176,7 @@ impl Proxy {
     }
 
     /// Waits until a task is over; returns its result.
-    pub(crate) fn settled(&mut self, created: &Value) -> Value {
+    pub(crate) fn finished(&mut self, created: &Value) -> Value {
         let until = Instant::now() + DEADLINE;
         loop {
             let told = self.request("tasks/get", json!({"taskId": created["taskId"]}))["result"].clone();

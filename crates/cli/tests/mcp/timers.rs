@@ -72,7 +72,7 @@ fn a_client_with_tasks_waits_for_a_timer_as_a_task() {
     let set = agent.tool("timer_set", json!({"seconds": 0.3, "body": "now"}));
     let created = agent.call("timer_wait", json!({"timer": set["timer"]}));
     assert_eq!(created["resultType"], json!("task"), "{created}");
-    let done = agent.settled(&created);
+    let done = agent.finished(&created);
     assert_eq!(done["structuredContent"]["status"], json!("fired"), "{done}");
 }
 

@@ -76,7 +76,7 @@ fn m1_an_ephemeral_daemon_of_the_same_places_touches_nothing_of_the_database() {
     let other = daemon.root().join("other");
     let mut ephemeral = from_other_login(&daemon, &other, &["--ephemeral", "daemon"]);
     let mut ephemeral = ephemeral.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let listed = testkit::census::eventually("the ephemeral daemon answers", || {
+    let listed = testkit::process_scan::eventually("the ephemeral daemon answers", || {
         let output = from_other_login(&daemon, &other, &["--json", "ps"]).output().unwrap();
         other.join("qd.sock").exists().then_some(output)
     });
@@ -106,7 +106,7 @@ fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
     );
     daemon.spawn("agent", child::shell(&script));
     std::fs::write(told.with_extension("go"), "").unwrap();
-    let said = testkit::census::eventually("it to be refused", || std::fs::read_to_string(&told).ok());
+    let said = testkit::process_scan::eventually("it to be refused", || std::fs::read_to_string(&told).ok());
     assert!(said.contains("from inside a process of Quarterdeck"), "{said}");
     assert_eq!(daemon.list().len(), 1, "and a person's qd starts one");
 }

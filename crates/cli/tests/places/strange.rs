@@ -102,13 +102,13 @@ fn m8_a_holder_survives_a_limit_of_file_sizes_and_its_child_has_the_usual_signal
     let spawned = daemon.spawn("x", testkit::child::repeat_lines());
     daemon.wait_pattern("x", "ready");
     let child = spawned.pid.unwrap();
-    let holder = testkit::census::parent(child);
+    let holder = testkit::process_scan::parent(child);
     // The kernel's signal for a write beyond the limit.
     let pid = rustix::process::Pid::from_raw(holder).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::XFSZ).unwrap();
     assert!(daemon.qd(&["send", "x", "hello"]).status.success());
     daemon.wait_pattern("x", "got:hello");
-    assert_eq!(testkit::census::parent(child), holder, "the same holder has it");
+    assert_eq!(testkit::process_scan::parent(child), holder, "the same holder has it");
     let ignored = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap();
     let ignored = ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim().to_owned();
     let ignored = u64::from_str_radix(&ignored, 16).unwrap();

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use testkit::census::{eventually, is_alive};
+use testkit::process_scan::{eventually, is_alive};
 use testkit::{TestDaemon, child};
 
 use crate::{QD, daemons, only_daemon, said};

@@ -7,7 +7,7 @@ use std::process::Command;
 use proto::event::Event;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use testkit::MarkedDaemon;
-use testkit::census::{eventually, is_alive, parent, pin, wait_gone};
+use testkit::process_scan::{eventually, is_alive, parent, pin, wait_gone};
 
 use super::{argv, sh, stage};
 

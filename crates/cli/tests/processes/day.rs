@@ -71,14 +71,14 @@ fn m15_presets_come_up_in_order_of_readiness_and_go_down() {
     std::fs::write(app.join(".quarterdeck.toml"), file).unwrap();
     let mut up = stage.command(&["up"]).current_dir(&app).stdout(Stdio::piped()).spawn().unwrap();
     let is_waited_for = || stage.list().iter().any(|process| process.ready == Some(false)).then_some(());
-    testkit::census::eventually("db is waited for", is_waited_for);
+    testkit::process_scan::eventually("db is waited for", is_waited_for);
     assert!(stage.list().iter().all(|process| process.name.as_str() != "web"), "web waits for db");
     std::fs::write(app.join("go"), "").unwrap();
     assert!(up.wait().unwrap().success());
     let mut names: Vec<String> = stage.list().iter().map(|process| process.name.to_string()).collect();
     names.sort_unstable();
     assert_eq!(names, ["db", "web"]);
-    testkit::census::eventually("web saw db", || app.join("in_order").exists().then_some(()));
+    testkit::process_scan::eventually("web saw db", || app.join("in_order").exists().then_some(()));
     let pids = || stage.list().iter().map(|process| process.pid).collect::<Vec<_>>();
     let before = pids();
     assert!(stage.command(&["up"]).current_dir(&app).output().unwrap().status.success());
@@ -128,7 +128,7 @@ fn m15_a_list_is_ordered_by_age_and_events_have_times() {
     assert_eq!(names, ["c", "a", "b"]);
     let mut events = stage.command(&["events", "--limit", "1"]).stdout(Stdio::piped()).spawn().unwrap();
     // Until it listens there may be no event for it.
-    let output = testkit::census::eventually("an event", || {
+    let output = testkit::process_scan::eventually("an event", || {
         stage.qd(&["rename", "a", "z"]);
         stage.qd(&["rename", "z", "a"]);
         events.try_wait().unwrap()

@@ -7,7 +7,7 @@ use std::time::Instant;
 use client::{ClientError, Connection, DaemonAddress};
 use proto::request::{Attach, Close, Follow, Shutdown, Spawn, TypedInput, Write};
 use proto::{ErrorCode, Stop};
-use testkit::census::{eventually, everybody, is_zombie, parent};
+use testkit::process_scan::{all_pids, eventually, is_zombie, parent};
 use testkit::{MarkedDaemon, Pty, Tail, child, scaled, survivors};
 
 use super::{sh, stage};
@@ -290,13 +290,13 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
             // All of them are connected before the first request: none may find the socket closed.
             let callers: Vec<_> =
                 (0..4).map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap()).collect();
-            let nursery = parent(parent(stage.process("before").pid.unwrap()));
+            let forkserver = parent(parent(stage.process("before").pid.unwrap()));
             let stage = &stage;
             let enders: Vec<_> = callers
                 .into_iter()
                 .map(|caller| {
                     let all = &all;
-                    scope.spawn(move || end_all(stage, caller, all, nursery))
+                    scope.spawn(move || end_all(stage, caller, all, forkserver))
                 })
                 .collect();
             enders.into_iter().for_each(|ender| ender.join().unwrap());
@@ -310,7 +310,7 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
 
 /// Ends everything while others do the same. A successful reply comes when all of it is over: no process
 /// lives, and none is unreaped.
-fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, nursery: i32) {
+fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, forkserver: i32) {
     all.wait();
     let ended =
         caller.shutdown(Shutdown { kill: true, stop: Stop::default() }, Instant::now() + testkit::DEADLINE);
@@ -321,9 +321,9 @@ fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, nursery:
     let is_below = |pid: i32| {
         std::iter::successors(Some(pid), |pid| Some(parent(*pid)).filter(|parent| *parent > 1))
             .skip(1)
-            .any(|above| above == nursery)
+            .any(|above| above == forkserver)
     };
-    let dead: Vec<i32> = everybody().into_iter().filter(|pid| is_zombie(*pid) && is_below(*pid)).collect();
+    let dead: Vec<i32> = all_pids().into_iter().filter(|pid| is_zombie(*pid) && is_below(*pid)).collect();
     assert!(dead.is_empty(), "not reaped: {dead:?}");
 }
 

@@ -177,7 +177,7 @@ fn m11_a_restart_for_which_nobody_has_the_environment_says_so() {
         .env("DATABASE_URL", "postgres://x");
     let spawned = spawn.output().unwrap();
     assert!(spawned.status.success() && spawned.stderr.is_empty());
-    let holder = testkit::census::parent(stage.process("lost").pid.unwrap());
+    let holder = testkit::process_scan::parent(stage.process("lost").pid.unwrap());
     let holder = rustix::process::Pid::from_raw(holder).unwrap();
     // As after a reboot: the holder goes while there is no daemon.
     stage.kill_9();

@@ -8,7 +8,7 @@ use proto::event::Event;
 use proto::request::{Close, Spawn, TypedInput, Write};
 use proto::{ErrorCode, ExitReason, Notice, Request, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{is_alive, parent};
+use testkit::process_scan::{is_alive, parent};
 use testkit::{MarkedDaemon, Tail, child, scaled};
 
 use super::{argv, sh, stage, text};

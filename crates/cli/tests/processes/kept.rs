@@ -4,7 +4,7 @@
 use proto::Size;
 use proto::reply::Text;
 use proto::request::{Read, ReadMode, Resize, SizeRequest, Spawn};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, ScriptedChild, child};
 
 use super::{stage, text};

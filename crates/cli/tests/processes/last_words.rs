@@ -70,7 +70,7 @@ fn m13_the_last_three_runs_before_the_present_one_are_kept_and_go_with_the_entry
         names.sort_unstable();
         (names == ["3", "4", "5"]).then_some(())
     };
-    testkit::census::eventually("three runs are kept", runs);
+    testkit::process_scan::eventually("three runs are kept", runs);
     assert_eq!(printed(&stage, &["logs", "x", "--previous"]), "words of run 5\r\n");
     assert_eq!(
         printed(&stage, &["logs", "x", "--run", "3", "-t"]).split_once(' ').unwrap().1,
@@ -78,7 +78,7 @@ fn m13_the_last_three_runs_before_the_present_one_are_kept_and_go_with_the_entry
     );
     assert_eq!(stage.qd(&["logs", "x", "--run", "2"]).status.code(), Some(3));
     assert!(stage.qd(&["close", "x"]).status.success());
-    testkit::census::eventually("nothing is kept", || (!directory.exists()).then_some(()));
+    testkit::process_scan::eventually("nothing is kept", || (!directory.exists()).then_some(()));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn m13_a_recording_begins_with_the_screen_and_overwrites_nothing() {
     let recording = stage.command(&["record", "x", path]).spawn().unwrap();
     let begun =
         || std::fs::read_to_string(&file).is_ok_and(|cast| cast.contains("seen before")).then_some(());
-    testkit::census::eventually("the recording has begun", begun);
+    testkit::process_scan::eventually("the recording has begun", begun);
     stage.type_text("x", "later\n");
     assert!(recording.wait_with_output().unwrap().status.success());
     let cast = std::fs::read_to_string(&file).unwrap();

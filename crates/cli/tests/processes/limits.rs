@@ -8,8 +8,8 @@ use client::Incoming;
 use proto::reply::Outcome;
 use proto::request::Spawn;
 use proto::{Failure, Request};
-use testkit::census::eventually;
 use testkit::pid_namespace::with_few_pids;
+use testkit::process_scan::eventually;
 use testkit::{DEADLINE, MarkedDaemon, child};
 
 use super::stage;

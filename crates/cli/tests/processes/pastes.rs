@@ -64,7 +64,7 @@ fn payload(deed: &str, number: usize) -> String {
 
 /// Waits until the shells have read all of it: they show the end, and nothing follows. Nothing is typed after
 /// it, because an Enter of ours would run what is in their lines.
-fn settle(stage: &MarkedDaemon, names: &[String]) {
+fn wait_until_read(stage: &MarkedDaemon, names: &[String]) {
     for name in names {
         stage.wait_pattern(name, "pwned");
     }
@@ -106,7 +106,7 @@ fn survives_breakouts(shell: &Shell<'_>) {
         for (number, name) in numbers.clone().zip(&names) {
             paste_into(&stage, name, shell.ready, &payload(shell.deed, number));
         }
-        settle(&stage, &names);
+        wait_until_read(&stage, &names);
         for (number, name) in numbers.zip(&names) {
             let is_run = stage.root().join(name).join("pwned").exists();
             assert!(!is_run, "payload {number} was run:\n{}", stage.screen(name));
@@ -153,6 +153,6 @@ fn c1_the_same_bytes_as_they_are_would_have_been_run() {
     // In two halves: whole, it may be only in the one encoder.
     let opening = concat!("\u{1b}[20", "0~");
     stage.type_text("shell", &format!("{opening}{}", payload("touch pwned", 0)));
-    settle(&stage, &["shell".to_owned()]);
+    wait_until_read(&stage, &["shell".to_owned()]);
     assert!(stage.root().join("shell/pwned").exists(), "the payload of the other tests is harmless");
 }

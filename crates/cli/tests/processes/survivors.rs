@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
-use testkit::census::{eventually, is_alive, parent};
+use testkit::process_scan::{eventually, is_alive, parent};
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 

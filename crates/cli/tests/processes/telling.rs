@@ -7,7 +7,7 @@ use std::time::Duration;
 use proto::{Printable, Size};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testkit::census::parent;
+use testkit::process_scan::parent;
 use testkit::{MarkedDaemon, Pty, child};
 
 use super::{stage, text};

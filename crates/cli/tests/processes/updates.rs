@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proto::request::ReadMode;
 use testkit::ScriptedChild;
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 
 use super::stage;
 

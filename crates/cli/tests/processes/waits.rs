@@ -200,7 +200,7 @@ fn waits_whose_callers_go_leave_room_for_others() {
         }
     }
     // There may be 1,024 at once, and 1,280 have begun.
-    testkit::census::eventually("room for one more", || {
+    testkit::process_scan::eventually("room for one more", || {
         let begun =
             stage.client().wait(Wait { timeout_ms: Some(1), ..wait("x", Until::Silence(600_000), None) });
         matches!(begun, Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Timeout).then_some(())

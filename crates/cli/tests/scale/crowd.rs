@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proto::request::{Close, Quantifier, Target, TypedInput, Until, Wait, Write};
 use proto::{Request, Status};
-use testkit::census::{pause, processor_time, scale, vitals};
+use testkit::process_scan::{pause, processor_time, scale, vitals};
 use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon, child};
 
 use crate::{QD, attach, next};
@@ -77,7 +77,7 @@ fn two_hundred_processes_are_listed_answer_and_leave_nothing() {
     }
     assert!(daemon.list().is_empty());
     mark.expect_gone();
-    testkit::census::eventually("the descriptors go with their processes", || {
+    testkit::process_scan::eventually("the descriptors go with their processes", || {
         (vitals(daemon.pid()).fds <= before.fds + 8).then_some(())
     });
 }
@@ -89,7 +89,7 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
     let mut scripted_child = ScriptedChild::new(daemon.root(), "shown");
     daemon.client().spawn(mark.spawn("shown", scripted_child.argv())).unwrap();
     let viewers: Vec<_> = (0..VIEWERS).map(|_| attach(&daemon, "shown")).collect();
-    testkit::census::eventually("all viewers", || {
+    testkit::process_scan::eventually("all viewers", || {
         (daemon.process("shown").viewers == VIEWERS as u32).then_some(())
     });
     let readers: Vec<_> = viewers

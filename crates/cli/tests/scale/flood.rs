@@ -8,7 +8,7 @@ use std::time::Duration;
 use client::{Chunk, FollowStream, Incoming};
 use proto::frame::DataKind;
 use proto::request::Follow;
-use testkit::census::{pause, scale, vitals};
+use testkit::process_scan::{pause, scale, vitals};
 use testkit::{Mark, ScriptedChild, TestDaemon, child};
 
 use crate::{QD, attach, next};
@@ -34,7 +34,9 @@ fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
     scripted_child.tell_file(&file, bytes.len() as u64);
     daemon.wait_pattern("flood", &format!("{:013}", 4 * MIB / 16 - 1));
     let viewers: Vec<_> = (0..20).map(|_| attach(&daemon, "flood")).collect();
-    testkit::census::eventually("all viewers", || (daemon.process("flood").viewers == 20).then_some(()));
+    testkit::process_scan::eventually("all viewers", || {
+        (daemon.process("flood").viewers == 20).then_some(())
+    });
     let before = vitals(daemon.pid()).rss_kib;
     for _ in 0..24 * scale() {
         scripted_child.tell_file(&file, bytes.len() as u64);

@@ -1,7 +1,7 @@
 //! The same operations over and over: nothing of them stays.
 
 use proto::request::{Close, Resize, SizeRequest};
-use testkit::census::{command_line, eventually, everybody, is_zombie, parent, scale, vitals};
+use testkit::process_scan::{all_pids, command_line, eventually, is_zombie, parent, scale, vitals};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::{QD, attach, next};
@@ -38,10 +38,10 @@ fn own_kib(pid: i32) -> u64 {
 }
 
 /// Returns the daemon's forkserver.
-fn nursery(daemon: i32) -> i32 {
+fn forkserver(daemon: i32) -> i32 {
     let is_it = |pid: &i32| parent(*pid) == daemon && command_line(*pid).contains("hold");
-    let found: Vec<i32> = everybody().into_iter().filter(is_it).collect();
-    assert_eq!(found.len(), 1, "one nursery: {found:?}");
+    let found: Vec<i32> = all_pids().into_iter().filter(is_it).collect();
+    assert_eq!(found.len(), 1, "one forkserver: {found:?}");
     found[0]
 }
 
@@ -51,7 +51,7 @@ fn a_soak_of_spawns_resizes_viewers_and_closes_leaves_everything_as_it_was() {
     let daemon = TestDaemon::start(QD);
     (0..90).for_each(|n| cycle(&daemon, &mark, n));
     mark.expect_gone();
-    let pids = [daemon.pid(), nursery(daemon.pid())];
+    let pids = [daemon.pid(), forkserver(daemon.pid())];
     let before = pids.map(|pid| (vitals(pid), own_kib(pid)));
     let cycles = 240 * scale();
     (0..cycles).for_each(|n| cycle(&daemon, &mark, n));
@@ -69,7 +69,7 @@ fn a_soak_of_spawns_resizes_viewers_and_closes_leaves_everything_as_it_was() {
         let allowed = SLOPE_KIB * cycles as u64 / 1000 + NOISE_KIB;
         assert!(own > 0 && own <= own_before + allowed, "{own_before} -> {own} KiB");
         let is_left = |other: &i32| parent(*other) == pid && is_zombie(*other);
-        let zombies: Vec<i32> = everybody().into_iter().filter(is_left).collect();
+        let zombies: Vec<i32> = all_pids().into_iter().filter(is_left).collect();
         assert!(zombies.is_empty(), "{zombies:?}");
     }
     // A released holder removes its own socket as the last thing it does.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holder::{FromHolder, Link, ToHolder};
-use testkit::census::{eventually, pin, wait_gone};
+use testkit::process_scan::{eventually, pin, wait_gone};
 use testkit::{MarkedDaemon, child};
 
 use crate::{QD, said};

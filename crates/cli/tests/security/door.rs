@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proto::request::{Attach, SizeRequest};
-use testkit::census::scale;
+use testkit::process_scan::scale;
 use testkit::{Mark, TestDaemon, child};
 
 use crate::{NOBODY, QD, is_root, said};
@@ -125,15 +125,16 @@ fn b3_fifty_cold_starts_at_once_make_one_daemon() {
         let runtime = daemon.places().runtime;
         let is_ours = |pid: &i32| {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let line = testkit::census::command_line(*pid);
+            let line = testkit::process_scan::command_line(*pid);
             line.contains("daemon")
                 && environment
                     .split(|byte| *byte == 0)
                     .any(|entry| entry == format!("QD_RUNTIME_DIR={}", runtime.display()).as_bytes())
-                && testkit::census::is_alive(*pid)
+                && testkit::process_scan::is_alive(*pid)
         };
-        let daemons = testkit::census::eventually("the losers to end", || {
-            let living: BTreeSet<i32> = testkit::census::everybody().into_iter().filter(is_ours).collect();
+        let daemons = testkit::process_scan::eventually("the losers to end", || {
+            let living: BTreeSet<i32> =
+                testkit::process_scan::all_pids().into_iter().filter(is_ours).collect();
             (living.len() <= 1).then_some(living)
         });
         assert_eq!(daemons, BTreeSet::from([daemon.pid()]), "one daemon, and its socket leads to it");

@@ -47,10 +47,10 @@ fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
          exec sleep 1000000'"
     ));
     allow(&daemon);
-    let bottom = testkit::census::eventually("the grandchild", || {
+    let bottom = testkit::process_scan::eventually("the grandchild", || {
         daemon.list().iter().find(|process| process.name.as_str() == "bottom").and_then(|bottom| bottom.pid)
     });
-    let bottom = testkit::census::pin(bottom);
+    let bottom = testkit::process_scan::pin(bottom);
     let top = daemon.process("top");
     assert_eq!(daemon.process("bottom").parent, Some(daemon.process("middle").id));
     rustix::process::kill_process(
@@ -60,8 +60,8 @@ fn t7_the_death_of_a_parent_takes_its_children_at_any_depth() {
     .unwrap();
     let waited = daemon.wait_exit("top");
     assert_eq!(waited.satisfied[0].exit.unwrap().reason, ExitReason::Signalled);
-    testkit::census::wait_gone(&bottom);
-    testkit::census::eventually("the entries to go", || (daemon.list().len() == 1).then_some(()));
+    testkit::process_scan::wait_gone(&bottom);
+    testkit::process_scan::eventually("the entries to go", || (daemon.list().len() == 1).then_some(()));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn b5_an_older_run_of_a_process_is_nobody_to_the_newer_one() {
     .unwrap();
     daemon.wait_exit("again");
     std::fs::write(directory.join("go"), "").unwrap();
-    let code = testkit::census::eventually("the late caller", || {
+    let code = testkit::process_scan::eventually("the late caller", || {
         std::fs::read_to_string(directory.join("late")).ok()
     });
     assert_eq!(code.trim(), "4");

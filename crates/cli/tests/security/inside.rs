@@ -44,7 +44,7 @@ pub(crate) struct Inside<'a> {
 
 /// Waits until a process has asked to start something, and approves it once.
 pub(crate) fn allow(daemon: &TestDaemon) {
-    let item = testkit::census::eventually("somebody to ask for leave", || {
+    let item = testkit::process_scan::eventually("somebody to ask for leave", || {
         let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Empty {})) else { return None };
         items.into_iter().find(|item| item.kind == ItemKind::Trust)
     });
@@ -189,7 +189,7 @@ impl<'a> Inside<'a> {
     /// Returns the answers of such a command.
     pub(crate) fn answers(&self) -> Vec<Value> {
         let path = self.directory.join("answers");
-        let text = testkit::census::eventually("the answers", || std::fs::read_to_string(&path).ok());
+        let text = testkit::process_scan::eventually("the answers", || std::fs::read_to_string(&path).ok());
         std::fs::remove_file(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proto::request::{Until, Wait};
 use proto::{ErrorCode, Request, Status};
-use testkit::census::{pause, vitals};
+use testkit::process_scan::{pause, vitals};
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 
 use crate::QD;
@@ -63,7 +63,7 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
     // The daemon stays at its limit, so a new connection may still be refused while an earlier one is being
     // closed: the next attempt succeeds.
     let served = |arguments: &[&str]| {
-        testkit::census::eventually(&format!("qd {arguments:?}"), || {
+        testkit::process_scan::eventually(&format!("qd {arguments:?}"), || {
             daemon.qd(arguments).status.success().then_some(())
         });
     };
@@ -71,7 +71,7 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
     served(&["send", "d0", "hello"]);
     connection.wait(pattern_wait("d0", "got:hello")).unwrap();
     served(&["close", "d1"]);
-    testkit::census::eventually("a new process in the place of the closed one", || {
+    testkit::process_scan::eventually("a new process in the place of the closed one", || {
         connection.spawn(mark.spawn("after", child::run_for_ever())).ok()
     });
 }
@@ -146,7 +146,7 @@ fn d9_a_close_of_what_is_still_starting_leaves_nothing() {
     let mut starting = daemon.client();
     let argv = vec![program.display().to_string(), "1000000".to_owned()];
     starting.send(Request::Spawn(Box::new(mark.spawn("slow", argv)))).unwrap();
-    testkit::census::eventually("the entry", || (daemon.list().len() == 1).then_some(()));
+    testkit::process_scan::eventually("the entry", || (daemon.list().len() == 1).then_some(()));
     let mut closing =
         daemon.command(&["close", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     lease.release();

@@ -29,7 +29,7 @@ rename "$dir/heard", "$dir/said";
 "#;
 
 fn appears(path: &Path) -> String {
-    testkit::census::eventually("a file", || std::fs::read_to_string(path).ok())
+    testkit::process_scan::eventually("a file", || std::fs::read_to_string(path).ok())
 }
 
 /// Starts programs of a person until one has this pid.

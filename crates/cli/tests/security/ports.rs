@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use proto::ErrorCode;
 use proto::crew::{PortView, Ready};
 use proto::request::{Empty, Ports, Request, Spawn, Until, Wait};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, child};
 
 use crate::QD;

@@ -7,7 +7,7 @@ use std::process::Command;
 use proto::Request;
 use proto::request::{Hook, Pad, PadAct};
 use serde_json::json;
-use testkit::census::files;
+use testkit::process_scan::files;
 use testkit::{FakeAgents, Mark, TestDaemon, child};
 
 use crate::{AGENT, QD, said};
@@ -111,7 +111,7 @@ fn b10_children_have_three_descriptors_however_many_start_at_once() {
     }
     let children = mark.expect(40);
     for pid in children {
-        let open = testkit::census::descriptors(pid);
+        let open = testkit::process_scan::descriptors(pid);
         assert_eq!(open.keys().copied().collect::<Vec<i32>>(), [0, 1, 2], "{open:?}");
         assert!(open.values().all(|path| path.starts_with("/dev/pts")), "{open:?}");
     }

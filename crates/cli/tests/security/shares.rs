@@ -35,7 +35,7 @@ fn m5_a_thousand_idle_connections_of_one_run_lock_nobody_out() {
     let job = format!("ulimit -n 4096; perl crowd.pl '{}' 1100", socket.display());
     let (code, out) = inside.run(&format!("({job}) > /dev/null 2>&1 &"));
     assert_eq!(code, 0, "{out}");
-    let refused = testkit::census::eventually("the crowd to be in", || {
+    let refused = testkit::process_scan::eventually("the crowd to be in", || {
         std::fs::read_to_string(inside.directory.join("crowd")).ok()
     });
     let refused: usize = refused.parse().unwrap();

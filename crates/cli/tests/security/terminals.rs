@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proto::Size;
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{eventually, is_alive, parent, pin, processor_time, wait_gone};
+use testkit::process_scan::{eventually, is_alive, parent, pin, processor_time, wait_gone};
 use testkit::{Mark, Pty, TestDaemon, child};
 
 use crate::QD;
@@ -51,7 +51,7 @@ fn d7_a_viewer_whose_shell_is_killed_is_gone_too() {
     let (mut pty, shell) = in_terminal(&daemon, "sh", &["-c", &script]);
     pty.expect(b"ready");
     let is_viewer = |pid: &i32| parent(*pid) == shell;
-    let viewer = testkit::census::everybody().into_iter().find(is_viewer).unwrap();
+    let viewer = testkit::process_scan::all_pids().into_iter().find(is_viewer).unwrap();
     let pinned = pin(viewer);
     kill_process(Pid::from_raw(shell).unwrap(), Signal::KILL).unwrap();
     let took = wait_gone(&pinned);

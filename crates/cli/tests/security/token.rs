@@ -7,7 +7,7 @@ use client::DaemonAddress;
 use proto::crew::AuditEntry;
 use proto::request::{Audit, Hello, Request, Restart};
 use serde_json::{Value, json};
-use testkit::census::{eventually, files};
+use testkit::process_scan::{eventually, files};
 use testkit::{MarkedDaemon, RawClient, child};
 
 use crate::inside::{Inside, with_shell_agents};
@@ -150,7 +150,7 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     stage.run("hidden", ["env", "-i", "sh", "-c", &script].map(str::to_owned).to_vec());
     stage.wait_pattern("hidden", "ready");
     let process = stage.process("hidden");
-    let holder = testkit::census::parent(process.pid.unwrap());
+    let holder = testkit::process_scan::parent(process.pid.unwrap());
     std::fs::remove_file(stage.places().holders().join(format!("{}.{}", process.id, process.run))).unwrap();
     stage.kill_9();
     let before = audited(&stage).len();
@@ -170,7 +170,7 @@ fn kill_9(pid: i32) {
 
 #[test]
 fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
-    for killed in ["holder", "holder and nursery", "holder, nursery and daemon"] {
+    for killed in ["holder", "holder and forkserver", "holder, forkserver and daemon"] {
         let stage = MarkedDaemon::start(QD);
         stage.run("sibling", child::run_for_ever());
         let files = Inside::command(&stage, "files");
@@ -186,16 +186,16 @@ fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
         let pid = eventually("the one that escapes", || {
             std::fs::read_to_string(files.directory.join("pid")).ok()?.trim().parse::<i32>().ok()
         });
-        let holder = testkit::census::parent(stage.process("escaping").pid.unwrap());
-        let nursery = testkit::census::parent(holder);
+        let holder = testkit::process_scan::parent(stage.process("escaping").pid.unwrap());
+        let forkserver = testkit::process_scan::parent(holder);
         let is_adopted = |pid: i32, by: i32| {
-            eventually("another parent", || (testkit::census::parent(pid) != by).then_some(()))
+            eventually("another parent", || (testkit::process_scan::parent(pid) != by).then_some(()))
         };
-        if killed.contains("nursery") {
-            kill_9(nursery);
-            is_adopted(holder, nursery);
+        if killed.contains("forkserver") {
+            kill_9(forkserver);
+            is_adopted(holder, forkserver);
         }
-        let above = testkit::census::parent(pid);
+        let above = testkit::process_scan::parent(pid);
         kill_9(holder);
         is_adopted(pid, above);
         if killed.contains("daemon") {

@@ -13,7 +13,7 @@ use proto::request::{
     AskReceipt, Close, Empty, Resize, SetTimer, Shutdown, SizeRequest, Tell, TimerWhen, TypedInput, Write,
 };
 use proto::{AgentState, ErrorCode, ProcessId, Reply, Request, Size, Status};
-use testkit::census::{files, pin, scale, wait_gone};
+use testkit::process_scan::{files, pin, scale, wait_gone};
 use testkit::{DEADLINE, FakeAgents, Mark, child};
 
 use crate::QD;
@@ -38,7 +38,7 @@ struct Scene {
     /// They get messages; the last unchecked round of each.
     leads: Vec<(ProcessId, Option<usize>)>,
     /// Messages with a known outcome.
-    settled: BTreeSet<u64>,
+    finished: BTreeSet<u64>,
     round: usize,
     crew: FakeAgents,
     mark: Mark,
@@ -79,8 +79,8 @@ impl Scene {
         let mut sized = Story::begin(&crew, &mark, "sized", 70);
         sized.tell(TOLD);
         sized.wait_told(&crew);
-        let settled = BTreeSet::new();
-        Self { order, stories, sized, echo, leads, settled, round: 0, crew, mark }
+        let finished = BTreeSet::new();
+        Self { order, stories, sized, echo, leads, finished, round: 0, crew, mark }
     }
 
     /// Kills the daemon once and checks everything that must be true after it; returns how long the return
@@ -89,7 +89,7 @@ impl Scene {
         // What is under way was acknowledged before the daemon can die, or was not: each for messages and for
         // timers.
         let is_acknowledged = (self.round / 2).is_multiple_of(2);
-        self.settle(self.round % LEADS);
+        self.finish(self.round % LEADS);
         self.leads[self.round % LEADS].1 = Some(self.round);
         let daemon = pin(self.crew.pid());
         let size = Size { cols: 40 + (self.round % 7) as u16 * 11, rows: 12 + (self.round % 5) as u16 * 3 };
@@ -222,7 +222,7 @@ impl Scene {
                 .collect()
         };
         // A holder that was just being started may still be exiting.
-        testkit::census::eventually("every marked process is known", || {
+        testkit::process_scan::eventually("every marked process is known", || {
             (self.mark.living().into_iter().collect::<BTreeSet<i32>>() == known()).then_some(())
         });
         let new = self.newcomer();
@@ -260,21 +260,21 @@ impl Scene {
     }
 
     /// The last message to an agent has reached it once at most, and certainly if the receipt claims it.
-    fn settle(&mut self, number: usize) {
+    fn finish(&mut self, number: usize) {
         let (id, Some(round)) = self.leads[number] else { return };
         if is_timed(round) {
-            testkit::census::eventually("the timer has fired", || {
+            testkit::process_scan::eventually("the timer has fired", || {
                 let Some(Reply::Timers(all)) = self.ask(Request::Timers(Empty {})) else { return None };
                 let own: Vec<_> = all.iter().filter(|one| one.label == format!("t{round}")).collect();
                 assert_eq!(own.len(), 1, "{own:?}");
                 (own[0].status == TimerStatus::Fired).then_some(())
             });
         }
-        let unsettled = (1..=self.round as u64).filter(|mail| !self.settled.contains(mail));
-        let own: Vec<u64> = unsettled.filter(|mail| self.recipient(*mail) == Some(id)).collect();
+        let unfinished = (1..=self.round as u64).filter(|mail| !self.finished.contains(mail));
+        let own: Vec<u64> = unfinished.filter(|mail| self.recipient(*mail) == Some(id)).collect();
         assert_eq!(own.len(), 1, "one message: {own:?}");
         let is_claimed = own.iter().any(|mail| self.is_certain(MailId(*mail), number));
-        self.settled.extend(own);
+        self.finished.extend(own);
         self.crew.until_state(&lead(number), AgentState::Idle);
         let heard = self.crew.prompts(&lead(number)).join("\n");
         let text = if is_timed(round) { format!("[timer:t{round} ") } else { format!("told{round}.") };
@@ -294,7 +294,7 @@ impl Scene {
 
     /// Returns true if the message is known to have reached its agent.
     fn is_certain(&self, mail: MailId, number: usize) -> bool {
-        match self.crew.settled(mail) {
+        match self.crew.final_delivery(mail) {
             Delivery::Submitted { .. } => true,
             Delivery::Unknown { .. } => {
                 // A person sees what was pasted and not submitted; the next message needs it gone.
@@ -306,7 +306,7 @@ impl Scene {
     }
 
     fn end(mut self) {
-        (0..LEADS).for_each(|number| self.settle(number));
+        (0..LEADS).for_each(|number| self.finish(number));
         let extra = self.round as u64 + 1;
         assert_eq!(self.recipient(extra), None, "no message was delivered twice");
         for story in self.stories.into_iter().chain([self.sized]) {

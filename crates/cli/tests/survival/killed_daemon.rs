@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use client::Incoming;
 use proto::request::{Attach, ReadMode};
 use proto::{ExitReason, Notice, Size, Status};
-use testkit::census::{pause, scale};
+use testkit::process_scan::{pause, scale};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
@@ -93,7 +93,7 @@ fn t6_an_acknowledged_resize_survives_a_kill_right_after_it() {
         daemon.kill_9();
         assert_eq!(daemon.process("sized").size, story.size, "the size that was set");
         let has_it = || (daemon.read("sized", ReadMode::Screen).size == story.size).then_some(());
-        testkit::census::eventually("the promised size", has_it);
+        testkit::process_scan::eventually("the promised size", has_it);
         story.tell(3_000);
         story.wait_told(&daemon);
         story.check_text(&daemon);
@@ -112,10 +112,10 @@ fn h10_without_a_daemon_a_child_runs_to_completion() {
     );
     let spawned = daemon.client().spawn(mark.spawn("alone", child::shell(&script))).unwrap();
     daemon.wait_pattern("alone", "ready");
-    let pinned = testkit::census::pin(spawned.pid.unwrap());
+    let pinned = testkit::process_scan::pin(spawned.pid.unwrap());
     daemon.kill_9();
     std::fs::write(go, "").unwrap();
-    testkit::census::wait_gone(&pinned);
+    testkit::process_scan::wait_gone(&pinned);
     let waited = daemon.wait_exit("alone");
     let exit = waited.satisfied[0].exit.unwrap();
     assert_eq!((exit.code, exit.reason), (Some(9), ExitReason::Exited));
@@ -155,7 +155,7 @@ fn f1_kills_leave_no_torn_and_no_temporary_file() {
     }
     assert_eq!(daemon.list().len(), 10);
     assert!(daemon.client().status().unwrap().warnings.is_empty(), "nothing was damaged");
-    let left: Vec<_> = testkit::census::files(daemon.root())
+    let left: Vec<_> = testkit::process_scan::files(daemon.root())
         .into_iter()
         .filter(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -181,7 +181,7 @@ fn p3_a_new_daemon_does_not_answer_again_what_the_old_one_answered() {
     let argv = ["python3", "-c", ASKER, heard.to_str().unwrap()].map(str::to_owned).to_vec();
     daemon.client().spawn(mark.spawn("asker", argv)).unwrap();
     let wait_for = |ending: &str| {
-        testkit::census::eventually("the child has heard it", || {
+        testkit::process_scan::eventually("the child has heard it", || {
             std::fs::read_to_string(&heard).ok().filter(|text| text.ends_with(ending))
         })
     };

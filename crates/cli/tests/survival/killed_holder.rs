@@ -5,7 +5,7 @@ use std::time::Instant;
 use proto::event::Event;
 use proto::{ExitReason, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{eventually, is_alive, parent, pin, scale, wait_gone};
+use testkit::process_scan::{eventually, is_alive, parent, pin, scale, wait_gone};
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 
 use crate::QD;

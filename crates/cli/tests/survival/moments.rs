@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proto::request::{Close, Empty, Restart, Target};
 use proto::{Request, Status};
-use testkit::census::{pause, scale};
+use testkit::process_scan::{pause, scale};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
@@ -22,7 +22,7 @@ fn expect_all_known(daemon: &TestDaemon, mark: &Mark) {
             .collect()
     };
     // A holder that was just being started may still be exiting.
-    testkit::census::eventually("every marked process is known", || {
+    testkit::process_scan::eventually("every marked process is known", || {
         let living: BTreeSet<i32> = mark.living().into_iter().collect();
         (living == known()).then_some(())
     });

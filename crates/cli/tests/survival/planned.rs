@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use client::DaemonAddress;
 use proto::request::{Shutdown, TypedInput, Write};
-use testkit::census::{pause, scale};
+use testkit::process_scan::{pause, scale};
 use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon, child};
 
 use crate::QD;

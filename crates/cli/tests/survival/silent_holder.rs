@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use proto::{ExitReason, Status};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{eventually, is_alive, parent, pin, scale, wait_gone};
+use testkit::process_scan::{eventually, is_alive, parent, pin, scale, wait_gone};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;

@@ -1,8 +1,8 @@
 //! The database is damaged, deleted, or its disk is full: processes continue and the user gets a warning.
 
 use proto::Status;
-use testkit::census::eventually;
 use testkit::disk::SmallDisk;
+use testkit::process_scan::eventually;
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;

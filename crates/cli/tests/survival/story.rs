@@ -10,7 +10,7 @@ use proto::frame::DataKind;
 use proto::request::{Attach, Follow, Read, ReadMode, Resize, SizeRequest, Until, Wait};
 use proto::{Dirs, Size};
 use term::{Limits, LineId, Screen, Wraps};
-use testkit::census::pause;
+use testkit::process_scan::pause;
 use testkit::{DEADLINE, Mark, ScriptedChild, TestDaemon};
 
 /// History that is compared, in bytes.
@@ -133,7 +133,7 @@ impl Story {
     pub(crate) fn resize(&mut self, daemon: &TestDaemon, size: Size) {
         self.ask_for_size(daemon, size);
         let has_it = || (daemon.read(&self.name, ReadMode::Screen).size == size).then_some(());
-        testkit::census::eventually("the new size", has_it);
+        testkit::process_scan::eventually("the new size", has_it);
     }
 
     /// Resizes the quiet terminal, which may get the size a moment later.

@@ -9,7 +9,7 @@ use proto::agent::{Delivery, MailId};
 use proto::request::AskReceipt;
 use proto::{AgentState, ErrorCode, Request};
 use testkit::FakeAgents;
-use testkit::census::{eventually, pause, scale};
+use testkit::process_scan::{eventually, pause, scale};
 
 use crate::QD;
 use crate::story::Dice;
@@ -60,7 +60,7 @@ fn check_timers(crew: &FakeAgents) {
 fn check_mail(crew: &FakeAgents) -> usize {
     let mut certain = 0;
     for mail in (1..).map(MailId).take(TIMERS) {
-        match crew.settled(mail) {
+        match crew.final_delivery(mail) {
             Delivery::Submitted { .. } => certain += 1,
             Delivery::Unknown { .. } => {
                 // A person sees what was pasted and not submitted; the next message needs it gone.

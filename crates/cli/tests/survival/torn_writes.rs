@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use daemon::Failpoint;
-use testkit::census::{eventually, pause, scale};
+use testkit::process_scan::{eventually, pause, scale};
 use testkit::{MarkedDaemon, child};
 
 use crate::QD;

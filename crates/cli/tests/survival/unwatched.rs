@@ -17,11 +17,11 @@ use proto::reply::{Answer, Outcome};
 use proto::request::{Close, Restart};
 use proto::{ErrorCode, ExitReason, Request};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::{eventually, parent};
 use testkit::pid_namespace::with_few_pids;
+use testkit::process_scan::{eventually, parent};
 use testkit::{DEADLINE, Mark, TestDaemon, child};
 #[cfg(debug_assertions)]
-use testkit::{ScriptedChild, census};
+use testkit::{ScriptedChild, process_scan};
 
 use crate::QD;
 
@@ -53,7 +53,7 @@ fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     for one in [&told, &typed, &unwanted] {
         let process = daemon.process(one.name.as_str());
         assert_eq!((process.pid, process.status), (one.pid, Status::Running));
-        assert!(census::is_alive(one.pid.unwrap()));
+        assert!(process_scan::is_alive(one.pid.unwrap()));
         eventually("the user is told why", || {
             let warnings = daemon.client().status().unwrap().warnings;
             let is_it = |text: &String| text.contains(one.name.as_str()) && text.contains("No space left");
@@ -62,13 +62,13 @@ fn d10_an_adopted_run_that_cannot_be_watched_is_kept_and_tried_again() {
     }
     let refused = daemon.qd(&["read", "typed"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("its holder does not answer"), "{refused:?}");
-    let begin = census::processor_time(daemon.pid());
-    census::pause(Duration::from_millis(600));
-    let worked = census::processor_time(daemon.pid()) - begin;
+    let begin = process_scan::processor_time(daemon.pid());
+    process_scan::pause(Duration::from_millis(600));
+    let worked = process_scan::processor_time(daemon.pid()) - begin;
     assert!(worked < Duration::from_millis(300), "{worked:?} of useless work");
     // A request to end one succeeds.
     assert!(daemon.qd(&["close", "unwanted"]).status.success());
-    eventually("it is gone", || (!census::is_alive(unwanted.pid.unwrap())).then_some(()));
+    eventually("it is gone", || (!process_scan::is_alive(unwanted.pid.unwrap())).then_some(()));
     std::fs::remove_file(order).unwrap();
     eventually("they are heard", || daemon.client().status().unwrap().warnings.is_empty().then_some(()));
     daemon.wait_pattern("teller", "between");

@@ -168,7 +168,7 @@ impl FakeAgents {
                 |item: &InboxItem| item.kind != proto::agent::ItemKind::Failure && !item.options.is_empty();
             match items.into_iter().find(is_open) {
                 Some(item) => return item,
-                None if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
+                None if Instant::now() < until => testkit::process_scan::pause(Duration::from_millis(20)),
                 None => self.fail("nothing in the inbox"),
             }
         }

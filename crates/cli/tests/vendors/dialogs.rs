@@ -34,7 +34,7 @@ fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -
             Err(error) if Instant::now() > until => {
                 crew.fail(&format!("{item:?} did not take {choice:?}: {error}"))
             }
-            Err(_) => testkit::census::pause(Duration::from_millis(100)),
+            Err(_) => testkit::process_scan::pause(Duration::from_millis(100)),
         }
     }
 }
@@ -45,7 +45,7 @@ fn item_about(crew: &FakeAgents, is_it: impl Fn(&InboxItem) -> bool) -> InboxIte
     loop {
         match crew.daemon.client().inbox().unwrap().into_iter().find(|item| is_it(item)) {
             Some(item) => return item,
-            None if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
+            None if Instant::now() < until => testkit::process_scan::pause(Duration::from_millis(20)),
             None => crew.fail(&format!("the inbox has {:?}", crew.daemon.client().inbox())),
         }
     }

@@ -14,7 +14,7 @@ fn asks_before_it_starts(vendor: Vendor, word: &str) {
     if !format!("{item:?}").to_lowercase().contains(word) {
         crew.fail(&format!("the inbox has {item:?}"));
     }
-    testkit::census::eventually("what it is blocked by", || {
+    testkit::process_scan::eventually("what it is blocked by", || {
         let kind = crew.view().agent?.evidence?.evidence.kind;
         matches!(kind, Some(BlockedKind::Onboarding | BlockedKind::Auth)).then_some(())
     });

@@ -8,8 +8,8 @@ use proto::agent::Delivery;
 use proto::request::{Close, Explain, Pad, PadAct, ReadMode, SizeRequest, Spawn, Tell, Until, Wait};
 use proto::{AgentState, Kind, Size};
 use serde_json::Value;
-use testkit::census::{command_line, eventually};
 use testkit::model::{ModelOutcome, ModelRequest};
+use testkit::process_scan::{command_line, eventually};
 use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 

@@ -110,7 +110,7 @@ fn shows_its_context(crew: &FakeAgents, percent: u8) {
         if Instant::now() > until {
             crew.fail(&format!("the context is {:?}, not {percent} %", context()));
         }
-        testkit::census::pause(std::time::Duration::from_millis(50));
+        testkit::process_scan::pause(std::time::Duration::from_millis(50));
     }
 }
 

@@ -16,7 +16,7 @@ fn runs_out(vendor: Vendor, tells_when: bool) {
         let agent = crew.view().agent.unwrap();
         match agent.quota {
             Some(quota) => break quota,
-            None if Instant::now() < until => testkit::census::pause(Duration::from_millis(50)),
+            None if Instant::now() < until => testkit::process_scan::pause(Duration::from_millis(50)),
             None => crew.fail("nobody noticed that the account is used up"),
         }
     };

@@ -97,7 +97,7 @@ fn three_at_once(vendor: Vendor) {
         })
         .collect();
     for (mail, word) in mails.into_iter().zip(letters) {
-        let turn = testkit::census::eventually("the message is submitted", || {
+        let turn = testkit::process_scan::eventually("the message is submitted", || {
             match crew.daemon.client().receipt(AskReceipt { mail }).unwrap().delivery {
                 Delivery::Submitted { turn } | Delivery::Delivered { turn } => Some(turn),
                 Delivery::Queued { .. } | Delivery::Delivering => None,

@@ -37,12 +37,12 @@ fn leaves_nothing(vendor: Vendor) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@say hello-there");
     crew.wait_turn(turn);
-    assert!(!crew.home.living().is_empty(), "the census sees it while it lives");
+    assert!(!crew.home.living().is_empty(), "the process_scan sees it while it lives");
     crew.close();
     assert!(crew.home.living().is_empty(), "left behind: {:?}", crew.home.living());
     assert_eq!(contents(&crew.home.home(), vendor), before, "the user's settings are as they were");
     let launch = crew.daemon.places().launches();
-    testkit::census::eventually("the launch's own files are gone", || {
+    testkit::process_scan::eventually("the launch's own files are gone", || {
         std::fs::read_dir(&launch).into_iter().flatten().flatten().next().is_none().then_some(())
     });
     let project: Vec<_> =

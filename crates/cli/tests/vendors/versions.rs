@@ -55,7 +55,7 @@ fn works_while_it_streams(crew: &FakeAgents) {
         if is_streaming() && !matches!(state, Some(AgentState::Working | AgentState::Thinking)) {
             crew.fail(&format!("it is {state:?} while it streams"));
         }
-        testkit::census::pause(Duration::from_millis(50));
+        testkit::process_scan::pause(Duration::from_millis(50));
     }
 }
 

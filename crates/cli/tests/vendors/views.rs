@@ -36,7 +36,7 @@ fn wait_composer(crew: &FakeAgents, wanted: Composer) {
         let seen = crew.daemon.client().explain(Explain { target: NAME.into() }).unwrap().composer;
         match seen {
             seen if seen == wanted => return,
-            _ if Instant::now() < until => testkit::census::pause(Duration::from_millis(20)),
+            _ if Instant::now() < until => testkit::process_scan::pause(Duration::from_millis(20)),
             seen => crew.fail(&format!("the composer is {seen:?}, not {wanted:?}")),
         }
     }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use proto::request::ReadMode;
 use serde_json::{Value, json};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, child};
 
 use super::text;

@@ -9,7 +9,7 @@ use proto::frame::DataKind;
 use proto::reply::Subscribed;
 use proto::{Notice, Reply, Request, Size};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{FakeDaemon, FromClient, Pty, wait_for_end};
 
 use super::{begin_follow, qd, text};

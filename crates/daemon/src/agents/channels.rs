@@ -49,7 +49,7 @@ impl Agents {
         let agents = self.clone();
         self.shared.runtime.spawn(async move {
             let found = line.turn(&agent_run, &wanted.span).await;
-            agents.shared.file_watcher.heard(agent_run.run, AgentNotice::Listed(wanted, found));
+            agents.shared.file_watcher.notify(agent_run.run, AgentNotice::Listed(wanted, found));
         });
     }
 

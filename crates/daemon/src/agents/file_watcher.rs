@@ -98,8 +98,8 @@ impl FileWatcher {
     }
 
     /// Passes a notice about an agent on.
-    pub(crate) fn heard(&self, run: RunKey, heard: AgentNotice) {
-        self.order(Order::AgentNotice(run, heard));
+    pub(crate) fn notify(&self, run: RunKey, notice: AgentNotice) {
+        self.order(Order::AgentNotice(run, notice));
     }
 
     /// Requests the text of a turn.
@@ -129,7 +129,7 @@ impl FileWatcherSetup {
             agents,
             orders: self.orders,
             watches: self.watches,
-            wards: HashMap::new(),
+            watched: HashMap::new(),
             marks: BTreeMap::new(),
         };
         std::thread::Builder::new().name("agents-watch".to_owned()).spawn(move || watching.work())?;
@@ -141,7 +141,7 @@ struct Watching {
     agents: Agents,
     orders: Receiver<Order>,
     watches: Watches,
-    wards: HashMap<RunKey, AgentFiles>,
+    watched: HashMap<RunKey, AgentFiles>,
     marks: BTreeMap<Mark, (RunKey, Watched, PathBuf)>,
 }
 
@@ -161,7 +161,7 @@ impl Watching {
                 }
             }
             let now = Instant::now();
-            for agent_files in self.wards.values_mut() {
+            for agent_files in self.watched.values_mut() {
                 agent_files.give_up(&self.agents, now);
             }
         }
@@ -169,7 +169,7 @@ impl Watching {
 
     /// Returns the time until the wait for a text ends.
     fn patience(&self) -> Option<Duration> {
-        let due = self.wards.values().filter_map(AgentFiles::due).min()?;
+        let due = self.watched.values().filter_map(AgentFiles::due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
@@ -188,22 +188,22 @@ impl Watching {
         match order {
             Order::Begin { agent_run, pid, is_fresh } => {
                 let run = agent_run.run;
-                self.wards.insert(run, AgentFiles::new(agent_run, pid, is_fresh));
+                self.watched.insert(run, AgentFiles::new(agent_run, pid, is_fresh));
                 self.watch_what_there_is(run);
             }
             Order::End(run) => {
-                self.wards.remove(&run);
+                self.watched.remove(&run);
                 self.unwatch(run, |_| true);
             }
             Order::AgentNotice(run, AgentNotice::Moved) => self.watch_what_there_is(run),
             Order::AgentNotice(run, heard) => {
-                if let Some(agent_files) = self.wards.get_mut(&run) {
+                if let Some(agent_files) = self.watched.get_mut(&run) {
                     agent_files.hear(heard, &self.agents);
                 }
             }
             Order::Find(run, sought) => {
                 self.watch_what_there_is(run);
-                if let Some(agent_files) = self.wards.get(&run) {
+                if let Some(agent_files) = self.watched.get(&run) {
                     agent_files.find_prompt(&sought, &self.agents);
                 }
             }
@@ -211,7 +211,7 @@ impl Watching {
                 // A transcript that no hook named may have appeared with the turn.
                 self.watch_what_there_is(run);
                 self.read_watched(run, Watched::Transcript);
-                if let Some(agent_files) = self.wards.get_mut(&run) {
+                if let Some(agent_files) = self.watched.get_mut(&run) {
                     agent_files.collect(wanted, &self.agents);
                 }
             }
@@ -220,7 +220,7 @@ impl Watching {
 
     /// Watches every file of an agent that has become known, and reads each at once.
     fn watch_what_there_is(&mut self, run: RunKey) {
-        let Some(agent_files) = self.wards.get_mut(&run) else { return };
+        let Some(agent_files) = self.watched.get_mut(&run) else { return };
         for (what, path) in agent_files.files(&self.agents) {
             let is_known =
                 self.marks.values().any(|(known, kind, at)| *known == run && *kind == what && *at == path);
@@ -252,7 +252,7 @@ impl Watching {
     }
 
     fn read_watched(&mut self, run: RunKey, what: Watched) {
-        let Some(agent_files) = self.wards.get_mut(&run) else { return };
+        let Some(agent_files) = self.watched.get_mut(&run) else { return };
         let has_moved = match what {
             Watched::StateFile => agent_files.read_state(&self.agents),
             Watched::Transcript => agent_files.read_transcript(&self.agents),

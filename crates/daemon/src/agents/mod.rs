@@ -69,7 +69,7 @@ struct Shared {
     /// Files are read under this lock, a few at a time: only launches, lists and reloads take it.
     manifests: Mutex<ManifestCache>,
     /// A short lock: look-ups and inserts only.
-    charges: Mutex<HashMap<RunKey, Arc<AgentRun>>>,
+    agent_runs: Mutex<HashMap<RunKey, Arc<AgentRun>>>,
     versions: Versions,
     /// The environment of programs that are run on an agent's or a person's behalf.
     env: BTreeMap<String, String>,
@@ -93,12 +93,12 @@ impl Agents {
         let manifests = Mutex::new(ManifestCache::new(&places.config));
         let launcher = AgentLauncher { places, exe, tokens: Tokens::default() };
         let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
-        let (charges, versions) = (Mutex::default(), Versions::default());
+        let (agent_runs, versions) = (Mutex::default(), Versions::default());
         let (file_watcher, post) = FileWatcher::new()?;
         let shared = Shared {
             launcher,
             manifests,
-            charges,
+            agent_runs,
             versions,
             env,
             screens,
@@ -136,7 +136,7 @@ impl Agents {
 
     /// Returns the agent of this run.
     pub(crate) fn find(&self, run: RunKey) -> Option<Arc<AgentRun>> {
-        self.charges().get(&run).map(Arc::clone)
+        self.agent_runs().get(&run).map(Arc::clone)
     }
 
     /// Turns an agent's start into its program's; `None` for other kinds.
@@ -154,7 +154,7 @@ impl Agents {
         let fitted = fitted.ok_or_else(|| unknown(name))?;
         let agent_run = Arc::new(self.shared.launcher.prepare(start, directory, fitted)?);
         // Registered before the program runs: its first hook may come at once.
-        self.charges().insert(agent_run.run, Arc::clone(&agent_run));
+        self.agent_runs().insert(agent_run.run, Arc::clone(&agent_run));
         Ok(Some(agent_run))
     }
 
@@ -211,22 +211,22 @@ impl Agents {
             AgentRun::new(run, PathBuf::from(&record.spec.cwd), env, directory, manifest, note);
         agent_run.is_fixed = record.spec.parent.is_some();
         let agent_run = Arc::new(agent_run);
-        self.charges().insert(run, Arc::clone(&agent_run));
+        self.agent_runs().insert(run, Arc::clone(&agent_run));
         Some(self.begin(&agent_run, pid, false))
     }
 
     /// Passes on what a hook has reported about an agent.
-    pub(crate) fn heard(&self, agent_run: &Arc<AgentRun>, reading: &Reading, is_new_session: bool) {
+    pub(crate) fn hook_reported(&self, agent_run: &Arc<AgentRun>, reading: &Reading, is_new_session: bool) {
         let file_watcher = &self.shared.file_watcher;
         let is_elsewhere = reading.transcript.as_ref().is_some_and(|path| agent_run.pin_transcript(path));
         if is_elsewhere || is_new_session {
-            file_watcher.heard(agent_run.run, AgentNotice::Moved);
+            file_watcher.notify(agent_run.run, AgentNotice::Moved);
         }
         if reading.moment == EventMoment::PromptSubmitted {
-            file_watcher.heard(agent_run.run, AgentNotice::Prompt);
+            file_watcher.notify(agent_run.run, AgentNotice::Prompt);
         }
         if let Some(text) = &reading.text {
-            file_watcher.heard(agent_run.run, AgentNotice::HookText(text.clone()));
+            file_watcher.notify(agent_run.run, AgentNotice::HookText(text.clone()));
         }
     }
 
@@ -249,7 +249,7 @@ impl Agents {
         self.tokens().revoke(run);
         if let Some(agent_run) = self.find(run) {
             agent_run.cut_line();
-            self.shared.file_watcher.heard(run, AgentNotice::Over);
+            self.shared.file_watcher.notify(run, AgentNotice::Over);
             drop(crate::threads::run(move || {
                 if let Err(error) = agent_run.directory.remove_token() {
                     tracing::warn!(%error, ?run, "the token of a run that is over could not be removed");
@@ -355,7 +355,7 @@ impl Agents {
     /// Removes everything of a launch when the run's holder is released.
     pub(crate) fn release(&self, run: RunKey) {
         self.tokens().revoke(run);
-        let agent_run = self.charges().remove(&run);
+        let agent_run = self.agent_runs().remove(&run);
         if let Some(agent_run) = &agent_run {
             agent_run.cut_line();
             self.shared.file_watcher.end(run);
@@ -373,19 +373,20 @@ impl Agents {
 
     /// Removes what is left of a removed entry's launches, as after a lost holder.
     pub(crate) fn forget(&self, process: ProcessId) {
-        let runs: Vec<RunKey> = self.charges().keys().filter(|run| run.process == process).copied().collect();
+        let runs: Vec<RunKey> =
+            self.agent_runs().keys().filter(|run| run.process == process).copied().collect();
         runs.into_iter().for_each(|run| self.release(run));
     }
 
     /// Removes the files of launches whose runs no longer exist. Runs whose holder may still answer keep
     /// theirs.
     pub(crate) fn sweep(&self, pending: &HashSet<RunKey>) {
-        let alive: HashSet<RunKey> = self.charges().keys().chain(pending).copied().collect();
+        let alive: HashSet<RunKey> = self.agent_runs().keys().chain(pending).copied().collect();
         directory::sweep(&self.shared.launcher.places, &alive);
     }
 
-    fn charges(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<AgentRun>>> {
-        lock(&self.shared.charges)
+    fn agent_runs(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<AgentRun>>> {
+        lock(&self.shared.agent_runs)
     }
 }
 

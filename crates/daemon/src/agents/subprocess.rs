@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn an_errand_has_its_own_environment_input_and_code() {
+    fn a_subprocess_has_its_own_environment_input_and_code() {
         let done = subprocess("echo $A $HOME; cat; exit 3", Duration::from_secs(10)).run().unwrap();
         assert_eq!(done, Done { code: Some(3), output: "b\nin".to_owned() });
     }
 
     #[test]
-    fn an_errand_that_takes_too_long_is_ended_with_its_children() {
+    fn a_subprocess_that_takes_too_long_is_ended_with_its_children() {
         let late = subprocess("sleep 1000 & sleep 1000", Duration::from_millis(100)).run();
         assert!(matches!(late, Err(SubprocessError::TooLong { .. })), "{late:?}");
     }

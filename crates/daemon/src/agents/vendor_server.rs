@@ -186,11 +186,11 @@ impl Follower {
             }
             ServerNews::Context(context) => self.send_fact(run, RunFact::Context(context)).await,
             ServerNews::PromptSubmitted => {
-                self.file_watcher.heard(run, AgentNotice::Prompt);
+                self.file_watcher.notify(run, AgentNotice::Prompt);
                 self.send_fact(run, RunFact::PromptWritten).await;
             }
             ServerNews::TurnEnded { text, end } => {
-                self.file_watcher.heard(run, AgentNotice::ServerText(text, end));
+                self.file_watcher.notify(run, AgentNotice::ServerText(text, end));
             }
             // `server::follow` fetches these itself.
             ServerNews::Fetch(_) => {}

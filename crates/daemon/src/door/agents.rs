@@ -51,7 +51,7 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
         // The receiver is gone only when the daemon is ending.
         drop(client.door.engine.facts.send(Input::Fact { run, fact }).await);
     }
-    client.door.agents.heard(&agent_run, &reading, session.is_some());
+    client.door.agents.hook_reported(&agent_run, &reading, session.is_some());
     let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
     let decision = match client.door.engine.ask(client.caller, Command::Hook(Box::new(notice))).await? {
         CommandAnswer::Hook(decision) => decision,
@@ -62,7 +62,7 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
             return Err(unexpected("hook"));
         }
     };
-    let output = hook::answer(&manifest, &reading, &said(decision));
+    let output = hook::answer(&manifest, &reading, &to_decision(decision));
     Ok(Reply::HookAnswer(HookAnswer { output }))
 }
 
@@ -78,7 +78,7 @@ fn moment(reading: &Reading) -> HookMoment {
     }
 }
 
-fn said(decision: HookDecision) -> Decision {
+fn to_decision(decision: HookDecision) -> Decision {
     match decision {
         HookDecision::Nothing => Decision::Nothing,
         HookDecision::Continue(text) => Decision::Continue(text),

@@ -198,7 +198,7 @@ pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Fail
 }
 
 /// Returns the trust subject of an agent's manifest for a project.
-fn manifest_warrant(
+fn manifest_subject(
     name: String,
     project_dir: &ProjectDir,
     agents: &Agents,
@@ -234,7 +234,7 @@ fn meant(request: Trust, config: PathBuf, agents: &Agents) -> Result<TrustSubjec
     let path = request.path.or_else(own_path);
     match request.what {
         TrustWhat::Preset(name) => Ok(draw(preset_set.find(&name)?, &project_dir, path.as_deref())?.1),
-        TrustWhat::Agent(name) => manifest_warrant(name, &project_dir, agents, path.as_deref()),
+        TrustWhat::Agent(name) => manifest_subject(name, &project_dir, agents, path.as_deref()),
         TrustWhat::Policy(_) => {
             if preset_set.policy.is_empty() {
                 let failure =

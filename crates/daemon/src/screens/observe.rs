@@ -185,7 +185,7 @@ impl Run {
         let from_stream = observer.hear(news);
         let looked = if is_replaying { Vec::new() } else { observer.changed(screen, now) };
         if !looked.is_empty() {
-            self.typewriter.looked(&observer.shown, now);
+            self.typing.looked(&observer.shown, now);
         }
         from_stream.into_iter().chain(looked).for_each(|fact| facts.push_fact(key, fact));
     }
@@ -212,7 +212,7 @@ impl Run {
         let look = observer.look_now(&handle.screen(), now).clone();
         // The engine gets it too, at the next opportunity: what blocked the typing is news.
         observer.due = observer.said.as_ref().is_none_or(|said| *said != look).then_some(now);
-        self.typewriter.looked(&look, now);
+        self.typing.looked(&look, now);
         look
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum Order {
     /// No longer.
     Unwatch(RunKey, WaitId),
     /// The run is over; viewers of one that is restarted wait for its release.
-    TellExit(RunKey, Ended),
+    ReportExit(RunKey, Ended),
     /// Detach this viewer.
     LetGo(RunKey, ViewerId),
     /// Take this viewer.
@@ -73,7 +73,7 @@ impl Order {
             | Self::Release { run, .. }
             | Self::Watch { run, .. }
             | Self::Unwatch(run, _)
-            | Self::TellExit(run, _)
+            | Self::ReportExit(run, _)
             | Self::LetGo(run, _)
             | Self::Write(run, _)
             | Self::Observe(run, _)
@@ -97,7 +97,7 @@ impl Order {
             | Self::Sweep(_)
             | Self::Release { .. }
             | Self::Unwatch(..)
-            | Self::TellExit(..)
+            | Self::ReportExit(..)
             | Self::LetGo(..)
             | Self::Write(..)
             | Self::Observe(..)

@@ -60,7 +60,7 @@ pub(crate) struct Run {
     pub(crate) typist: Option<ViewerId>,
     pub(crate) echo: EchoWatch,
     /// What programs type.
-    pub(super) typewriter: GuardedTyping,
+    pub(super) typing: GuardedTyping,
     /// Reads the screen, if the run is an agent's.
     pub(super) observer: Option<Observer>,
     pub(crate) child_start_time: u64,
@@ -148,7 +148,7 @@ impl Run {
             faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
-            typewriter: GuardedTyping::new(settle),
+            typing: GuardedTyping::new(settle),
             observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
             child_start_time: new.child_start_time,
             holder_start_time,
@@ -506,7 +506,7 @@ impl Run {
             self.input_queue.due(),
             self.checkpoints.due(),
             self.watches.due(),
-            self.typewriter.due().filter(|_| !is_replaying),
+            self.typing.due().filter(|_| !is_replaying),
             self.observer.as_ref().and_then(Observer::due),
             self.output_due,
             self.sync_due,

@@ -38,7 +38,7 @@ impl Run {
             None => self.repaint(&mut viewer, now),
         }
         if let Some(ended) = self.ended {
-            self.tell_exit(&mut viewer, ended, now);
+            self.report_exit(&mut viewer, ended, now);
         }
         viewer
     }
@@ -198,7 +198,7 @@ impl Run {
 
     /// Handles the end of the run: last bytes, then how it ended, then the end. Viewers of a run that is
     /// restarted wait for the next one.
-    pub(crate) fn tell_exit(&self, viewer: &mut Viewer, ended: Ended, now: Instant) {
+    pub(crate) fn report_exit(&self, viewer: &mut Viewer, ended: Ended, now: Instant) {
         if viewer.is_closing() {
             return;
         }

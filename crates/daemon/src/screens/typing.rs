@@ -158,24 +158,24 @@ fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<
 impl Run {
     /// Adds something to be typed; its outcome is sent as a fact.
     pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
-        self.typewriter.waiting.push_back((job, now + CATCH_UP));
+        self.typing.waiting.push_back((job, now + CATCH_UP));
         self.go_on_typing(now, facts);
     }
 
     /// Continues typing: after output, after a message of the holder, after a deadline.
     pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactQueue) {
         // Every piece of output leads here; the screen is read only when something is to be typed.
-        if self.typewriter.is_resting() {
+        if self.typing.is_resting() {
             return;
         }
         loop {
             if let Some(outcome) = self.advance_typing(now) {
-                if let Some(done) = self.typewriter.under_way.take() {
+                if let Some(done) = self.typing.under_way.take() {
                     say_done(self.key(), done.job, outcome, facts);
                 }
-            } else if self.typewriter.under_way.is_some() || !self.may_begin(now) {
+            } else if self.typing.under_way.is_some() || !self.may_begin(now) {
                 return;
-            } else if let Some((job, _)) = self.typewriter.waiting.pop_front() {
+            } else if let Some((job, _)) = self.typing.waiting.pop_front() {
                 self.start_typing(job, now, facts);
             }
         }
@@ -183,22 +183,16 @@ impl Run {
 
     /// Ends all typing because the child has gone.
     pub(super) fn abandon_typing(&mut self, facts: &mut FactQueue) {
-        let waiting = self.typewriter.waiting.drain(..).map(|(job, _)| job.job);
-        let left: Vec<JobId> = self
-            .typewriter
-            .under_way
-            .take()
-            .map(|under_way| under_way.job)
-            .into_iter()
-            .chain(waiting)
-            .collect();
+        let waiting = self.typing.waiting.drain(..).map(|(job, _)| job.job);
+        let left: Vec<JobId> =
+            self.typing.under_way.take().map(|under_way| under_way.job).into_iter().chain(waiting).collect();
         left.into_iter().for_each(|job| say_done(self.key(), job, TypingOutcome::Gone, facts));
     }
 
     /// Returns true if the next job can begin: the screen shows all output, or that has taken too long. While
     /// an earlier log is replayed the screen shows the past.
     fn may_begin(&self, now: Instant) -> bool {
-        let Some((_, latest)) = self.typewriter.waiting.front() else { return false };
+        let Some((_, latest)) = self.typing.waiting.front() else { return false };
         if self.seen < self.ready_at {
             return false;
         }
@@ -226,7 +220,7 @@ impl Run {
         let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
         let (deadline, guard) = (now + DRAIN, Some(job.guard));
         let write = WriteJob { text, is_prompt, deadline, by, guard, key: None, reply };
-        self.typewriter.under_way =
+        self.typing.under_way =
             Some(UnderWay { job: job.job, stage: Stage::Draining { outcome, then }, _turn: job.turn });
         self.write(write, now, facts);
     }
@@ -241,14 +235,14 @@ impl Run {
     /// Advances the job under way; returns its outcome, if it has ended.
     fn advance_typing(&mut self, now: Instant) -> Option<TypingOutcome> {
         let version = self.handle.screen().version();
-        let (is_over, settle) = (self.is_over(), self.typewriter.settle);
+        let (is_over, settle) = (self.is_over(), self.typing.settle);
         let is_hidden = self
-            .typewriter
+            .typing
             .under_way
             .as_ref()
             .is_some_and(|job| matches!(job.stage, Stage::Settling { is_shown: false, .. }));
         let is_draft = is_hidden && self.look_now(now).composer == Composer::Draft;
-        let under_way = self.typewriter.under_way.as_mut()?;
+        let under_way = self.typing.under_way.as_mut()?;
         match &mut under_way.stage {
             Stage::Draining { outcome, then } => {
                 let (is_whole, obstacle) = match outcome.try_recv() {
@@ -286,7 +280,7 @@ impl Run {
         let look = self.look_now(now);
         let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
         let is_secret = self.handle.is_secret();
-        let human_quiet = self.typewriter.human_at.map(|at| now.duration_since(at));
+        let human_quiet = self.typing.human_at.map(|at| now.duration_since(at));
         obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
     }
 
@@ -294,7 +288,7 @@ impl Run {
     /// no obstacle: only a person's draft is.
     pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
         let composer = match &guard.composer {
-            ComposerIs::NoDraft if !self.typewriter.is_human_draft => ComposerIs::NoShell,
+            ComposerIs::NoDraft if !self.typing.is_human_draft => ComposerIs::NoShell,
             wanted => wanted.clone(),
         };
         self.obstacle(&Guard { composer, ..guard.clone() }, now)
@@ -311,7 +305,7 @@ impl Run {
 
     /// Records that a person typed into this run.
     pub(crate) fn human_typed(&mut self, now: Instant) {
-        self.typewriter.human_typed(now);
+        self.typing.human_typed(now);
     }
 }
 
@@ -415,12 +409,12 @@ mod tests {
     #[test]
     fn a_draft_is_a_persons_until_the_composer_was_seen_empty_after_their_last_key() {
         let start = Instant::now();
-        let mut typewriter = GuardedTyping::new(SETTLE);
+        let mut typing = GuardedTyping::new(SETTLE);
         let empty = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
-        typewriter.human_typed(start);
-        typewriter.looked(&empty, start + Duration::from_millis(10));
-        assert!(typewriter.is_human_draft);
-        typewriter.looked(&empty, start + Duration::from_millis(400));
-        assert!(!typewriter.is_human_draft);
+        typing.human_typed(start);
+        typing.looked(&empty, start + Duration::from_millis(10));
+        assert!(typing.is_human_draft);
+        typing.looked(&empty, start + Duration::from_millis(400));
+        assert!(!typing.is_human_draft);
     }
 }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use engine::{RunFact, RunKey, WaitId};
 use term::{LineId, Screen, Wraps};
 
-use self::search::{Glance, LogScan, Search};
+use self::search::{LogScan, ScreenSearch, Search};
 use super::facts::FactQueue;
 use super::run::Run;
 use crate::pattern::LinePattern;
@@ -169,15 +169,15 @@ impl Watches {
         let Some(from) = given.iter().map(|watch| watch.from).min() else { return false };
         let (lines, first_shown) = (Lines::read(screen, from), first_shown(screen));
         let lines = Arc::new(lines.counted(matcher.held()));
-        let glances = given.iter_mut().map(|watch| {
-            let glance = Glance::new(Arc::clone(&lines), watch.from, Arc::clone(&watch.known), seen);
+        let texts = given.iter_mut().map(|watch| {
+            let text = ScreenSearch::new(Arc::clone(&lines), watch.from, Arc::clone(&watch.known), seen);
             watch.from = first_shown;
-            (watch.id, glance)
+            (watch.id, text)
         });
-        let glances: Vec<_> = glances.collect();
-        let has_given_all = glances.len() == all;
+        let texts: Vec<_> = texts.collect();
+        let has_given_all = texts.len() == all;
         drop(lines);
-        matcher.give(glances);
+        matcher.give(texts);
         has_given_all
     }
 }

@@ -302,7 +302,7 @@ impl Worker {
                 }
             }
             Order::Unwatch(run, wait) => self.with_run(run, |run, _| run.watches.end(wait)),
-            Order::TellExit(run, ended) => self.tell_exit(run, ended, now),
+            Order::ReportExit(run, ended) => self.report_exit(run, ended, now),
             Order::LetGo(run, viewer) => self.end_viewer(run, viewer, now),
             Order::Write(run, job) => {
                 self.link_now(run, now);

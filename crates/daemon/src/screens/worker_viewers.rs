@@ -183,13 +183,13 @@ impl Worker {
 
     /// Handles the end of a run. Viewers of one that is restarted get the end when it is released, and attach
     /// to the next.
-    pub(super) fn tell_exit(&mut self, run: RunKey, ended: Ended, now: Instant) {
+    pub(super) fn report_exit(&mut self, run: RunKey, ended: Ended, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.know_exit(ended);
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
-                slot.run.tell_exit(viewer, ended, now);
+                slot.run.report_exit(viewer, ended, now);
             }
         }
         self.catch_up_viewers(number, now);

@@ -43,7 +43,7 @@ impl Engine {
             HookMoment::Other | HookMoment::TurnFailed => {}
             HookMoment::PromptSubmitted { prompt } => {
                 if !self.mail.prompt_confirms(id, &mut self.ctx)
-                    && !self.mail.prompt_settles(id, prompt.as_deref(), &mut self.ctx)
+                    && !self.mail.find_restored_prompt(id, prompt.as_deref(), &mut self.ctx)
                 {
                     self.ctx.prompt_seen(id);
                 }

@@ -343,7 +343,12 @@ impl Mailbox {
 
     /// A hook tells the text of a submitted prompt; returns whether it is the message whose delivery an earlier daemon
     /// left in the middle.
-    pub(crate) fn prompt_settles(&mut self, id: ProcessId, prompt: Option<&str>, ctx: &mut Context) -> bool {
+    pub(crate) fn find_restored_prompt(
+        &mut self,
+        id: ProcessId,
+        prompt: Option<&str>,
+        ctx: &mut Context,
+    ) -> bool {
         let Some((agent, prompt)) = ctx.processes.agent(id).zip(prompt) else { return false };
         let Phase::Restored { mail: sought, .. } = agent.live.progress.phase else { return false };
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

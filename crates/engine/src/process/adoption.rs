@@ -108,7 +108,7 @@ impl Engine {
             // Its viewers were told by the last daemon; the next ones are told by this one.
             let restarts_in_ms = process.run.restart_at.map(|at| at.saturating_sub(now.uptime_ms));
             let restarts = restarts_in_ms.is_some();
-            self.ctx.out.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
+            self.ctx.out.push(Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms });
         }
         // The last daemon may have died between promising a size and setting it; an equal size changes nothing.
         let size = process.size;

@@ -42,11 +42,11 @@ impl Processes {
     }
 
     /// Tells the viewers of a run that waited to be started again how it ended: no other run follows.
-    pub(crate) fn tell_no_restart(&self, run: RunKey, out: &mut Outbox) {
+    pub(crate) fn report_no_restart(&self, run: RunKey, out: &mut Outbox) {
         let Some(process) = self.get(&run.process) else { return };
         let Some(exit) = process.run.exit.filter(|_| process.run.has_holder) else { return };
         let final_offset = process.run.log_end;
-        let told = Effect::TellExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
+        let told = Effect::ReportExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
         out.push(told);
     }
 
@@ -273,7 +273,7 @@ impl Engine {
         let restarts_in_ms =
             process.filter(|_| !is_ending).and_then(|process| process.restarts_in(exit, now));
         let restarts = restarts || restarts_in_ms.is_some();
-        self.ctx.out.push(Effect::TellExit { run, exit, final_offset, restarts, restarts_in_ms });
+        self.ctx.out.push(Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms });
         self.ctx.out.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.ctx.out.mark_durable(run.process);
         self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);

@@ -127,7 +127,7 @@ impl Engine {
         process.run.ending = Some(ending);
         let (run, status, has_holder) = (process.key(), process.run.status, process.run.has_holder);
         if was_waiting && request.then != Then::Restart {
-            self.ctx.processes.tell_no_restart(run, &mut self.ctx.out);
+            self.ctx.processes.report_no_restart(run, &mut self.ctx.out);
         }
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
         match status {
@@ -257,7 +257,7 @@ impl Engine {
             }
             Then::Restart if self.ctx.ends_all => {
                 // Its viewers wait for a run that does not come.
-                self.ctx.processes.tell_no_restart(run, &mut self.ctx.out);
+                self.ctx.processes.report_no_restart(run, &mut self.ctx.out);
                 self.ctx.out.mark_durable(run.process);
                 for ticket in ending.tickets {
                     let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");

@@ -182,8 +182,8 @@ fn f11_no_text_and_no_secret_is_ever_written() {
         for kind in [Kind::Command, Kind::Terminal] {
             stage.ask_as(caller, Command::Spawn(Box::new(Spawn { kind, ..spawn.clone() }.into())));
         }
-        let warranted = SpawnOrder { trust_subject: Some(shown.clone()), ..spawn.clone().into() };
-        stage.ask_as(caller, Command::Spawn(Box::new(warranted)));
+        let trusted = SpawnOrder { trust_subject: Some(shown.clone()), ..spawn.clone().into() };
+        stage.ask_as(caller, Command::Spawn(Box::new(trusted)));
         stage.ask_as(caller, Command::Spawn(Box::new(prompted.clone().into())));
         stage.ask_as(caller, Command::Tell(tell(other, SECRET)));
         stage.ask_as(caller, Command::Trust(Box::new(shown.clone())));

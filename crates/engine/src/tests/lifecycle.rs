@@ -87,7 +87,7 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::TellExit { exit, .. } if exit.reason == ExitReason::Closed => Some("exit told"),
+            Effect::ReportExit { exit, .. } if exit.reason == ExitReason::Closed => Some("exit told"),
             Effect::Announce(a) => match &a.what {
                 Event::Exited { .. } => Some("exited"),
                 Event::Removed { .. } => Some("removed"),

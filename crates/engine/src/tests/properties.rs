@@ -254,7 +254,7 @@ impl Life {
     }
 
     /// The world does its part: whatever was asked of a holder happens.
-    fn settle(&mut self) {
+    fn finish(&mut self) {
         for _ in 0..40 {
             self.note_new_runs();
             for run in self.runs.clone() {
@@ -273,14 +273,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_happens_a_shutdown_ends_everything_and_answers_everybody(steps in prop::collection::vec(step(), 1..60)) {
+    fn whatever_happens_a_shutdown_ends_everything_and_answers_every_caller(steps in prop::collection::vec(step(), 1..60)) {
         let mut life = Life { stage: Stage::new(), runs: Vec::new(), tickets: Vec::new() };
         for step in steps {
             life.live(step);
         }
         let ticket = life.stage.ask(shutdown(true));
         life.tickets.push(ticket);
-        life.settle();
+        life.finish();
         life.stage.pass(20_000);
         prop_assert!(matches!(life.stage.answer(ticket), Some(Ok(_))), "shutdown was not answered");
         for ticket in &life.tickets {

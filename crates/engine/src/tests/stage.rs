@@ -189,9 +189,9 @@ pub(super) fn trust_list(engine: &mut Engine) {
 /// A spawn as the daemon brings it: what a process starts has a trust subject, here one that the project's list covers.
 pub(super) fn order(caller: Caller, spawn: Spawn) -> Command {
     let is_plain = spawn.kind == proto::Kind::Agent && spawn.argv.len() == 1;
-    let needs_warrant = matches!(caller, Caller::Process(_)) && !is_plain;
+    let needs_trust = matches!(caller, Caller::Process(_)) && !is_plain;
     let listed = TrustSubject { listed: Some(LIST.to_owned()), ..trust_subject("feed", Rule::Ask) };
-    let trust_subject = needs_warrant.then_some(listed);
+    let trust_subject = needs_trust.then_some(listed);
     Command::Spawn(Box::new(SpawnOrder { trust_subject, ..spawn.into() }))
 }
 

@@ -179,7 +179,7 @@ fn a_family_is_given_the_grace_that_was_asked_for_until_its_leader_is_over() {
     assert_eq!(graces(&stage, child), [2_000], "the end of its leader changes nothing");
     stage.die(child);
     let exit = stage.effects.iter().find_map(|effect| match effect {
-        Effect::TellExit { run, exit, .. } if *run == child => Some(*exit),
+        Effect::ReportExit { run, exit, .. } if *run == child => Some(*exit),
         _ => None,
     });
     assert_eq!(exit.map(|exit| exit.reason), Some(ExitReason::Closed));

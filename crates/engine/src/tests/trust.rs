@@ -72,7 +72,7 @@ fn b7_a_free_command_of_an_agent_asks_a_person_first() {
 }
 
 #[test]
-fn b7_every_kind_of_spawn_needs_a_warrant_but_a_plain_agent() {
+fn b7_every_kind_of_spawn_needs_trust_but_a_plain_agent() {
     let (mut stage, lead) = lead();
     let plain = |stage: &mut Stage, spawn: proto::request::Spawn| {
         let spawn = proto::request::Spawn { name: None, ..spawn };
@@ -93,7 +93,7 @@ fn b7_every_kind_of_spawn_needs_a_warrant_but_a_plain_agent() {
 }
 
 #[test]
-fn b7_a_spawn_without_a_warrant_is_asked_about_by_its_whole_content() {
+fn b7_a_spawn_without_a_trust_subject_is_asked_about_by_its_whole_content() {
     let (mut stage, lead) = lead();
     let bare = |stage: &mut Stage, argv: &[&str], value: &str| {
         let mut spawn = command("x");
@@ -158,7 +158,7 @@ fn a_leave_for_once_is_the_askers_alone() {
 }
 
 #[test]
-fn always_is_for_this_content_and_for_everybody_who_asked() {
+fn always_is_for_this_content_and_for_every_run_that_asked() {
     let (mut stage, lead) = lead();
     let other = stage.spawn(agent("other"));
     let (mine, theirs) = (ask(&mut stage, lead, "d1"), ask(&mut stage, other, "d1"));

@@ -177,7 +177,7 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
 fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_up() {
     let told = |stage: &Stage| {
         let exits = stage.effects.iter().filter_map(|effect| match effect {
-            Effect::TellExit { restarts, restarts_in_ms, .. } => Some((*restarts, *restarts_in_ms)),
+            Effect::ReportExit { restarts, restarts_in_ms, .. } => Some((*restarts, *restarts_in_ms)),
             _ => None,
         });
         exits.collect::<Vec<_>>()

@@ -299,7 +299,7 @@ impl Engine {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         process.run.status = Status::Parked;
         process.run.failure = Some(failure.message.clone());
-        self.ctx.processes.tell_no_restart(run, &mut self.ctx.out);
+        self.ctx.processes.report_no_restart(run, &mut self.ctx.out);
         let Some(process) = self.ctx.processes.get(&run.process) else { return };
         let title = format!("{}: not started again", process.name);
         self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);

@@ -245,7 +245,9 @@ impl Waits {
         let shows_options = self.shows_options(process.id, agent, inbox);
         let Some(wait) = self.open.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
         let is_so = match &wait.until {
-            Until::State(states) => states.contains(&agent.state()) && is_settled(agent) && shows_options,
+            Until::State(states) => {
+                states.contains(&agent.state()) && rests_for_certain(agent) && shows_options
+            }
             Until::Turn(turn) => agent.is_turn_told(*turn),
             Until::Pattern(_)
             | Until::Exit(_)
@@ -396,6 +398,6 @@ fn is_collected(process: &Process, turn: u64) -> bool {
 }
 
 /// Whether an agent that seems to rest does: a prompt that is on its way, or was just taken, shows in the state later.
-fn is_settled(agent: &Agent) -> bool {
+fn rests_for_certain(agent: &Agent) -> bool {
     !matches!(agent.state(), AgentState::Idle | AgentState::Waiting) || crate::timers::agent_rests(agent)
 }

@@ -16,12 +16,12 @@ use crate::rig::{
     wait_for_end,
 };
 
-fn nursery_of(run: &Run) -> i32 {
+fn forkserver_of(run: &Run) -> i32 {
     holder::tree::stat(run.holder_pid).unwrap().parent
 }
 
-fn kill_nursery_of(run: &Run) {
-    let forkserver = nursery_of(run);
+fn kill_forkserver_of(run: &Run) {
+    let forkserver = forkserver_of(run);
     let pinned = pin(forkserver);
     kill(forkserver, Signal::KILL);
     wait_for_end(&pinned);
@@ -37,10 +37,10 @@ fn echoes(run: &mut Run, id: u64, word: &str) {
 }
 
 #[test]
-fn holders_of_one_launcher_have_one_nursery_and_sessions_of_their_own() {
+fn holders_of_one_launcher_have_one_forkserver_and_sessions_of_their_own() {
     let launcher = launcher();
     let runs: Vec<_> = (0..5).map(|_| start_from(&launcher, &["cat"])).collect();
-    let forkserver = nursery_of(&runs[0]);
+    let forkserver = forkserver_of(&runs[0]);
     assert_eq!(status_field(forkserver, "Name"), "qd-forkserver");
     assert!(fs::read(format!("/proc/{forkserver}/environ")).unwrap().is_empty());
     assert_eq!(holder::tree::stat(forkserver).unwrap().session, forkserver);
@@ -52,22 +52,22 @@ fn holders_of_one_launcher_have_one_nursery_and_sessions_of_their_own() {
 }
 
 #[test]
-fn a_killed_nursery_is_replaced() {
+fn a_killed_forkserver_is_replaced() {
     let launcher = launcher();
     let mut run = start_from(&launcher, &["cat"]);
     for _ in 0..scaled(20) {
-        let former = nursery_of(&run);
-        kill_nursery_of(&run);
+        let former = forkserver_of(&run);
+        kill_forkserver_of(&run);
         let next = start_from(&launcher, &["cat"]);
-        assert_ne!(nursery_of(&next), former);
-        assert!(holder::tree::stat(former).is_none(), "the dead nursery was reaped");
+        assert_ne!(forkserver_of(&next), former);
+        assert!(holder::tree::stat(former).is_none(), "the dead forkserver was reaped");
         std::mem::replace(&mut run, next).close();
     }
     run.close();
 }
 
 #[test]
-fn starts_that_race_with_the_nurserys_death_are_made_good() {
+fn starts_that_race_with_the_forkservers_death_are_made_good() {
     let launcher = launcher();
     for round in 0..scaled(40) {
         let witness = start_from(&launcher, &["cat"]);
@@ -75,7 +75,7 @@ fn starts_that_race_with_the_nurserys_death_are_made_good() {
         thread::scope(|scope| {
             let starters: Vec<_> = (0..4).map(|_| scope.spawn(|| start_from(&launcher, &["cat"]))).collect();
             pause(Duration::from_micros(100 * (round as u64 % 20)));
-            kill(nursery_of(&witness), Signal::KILL);
+            kill(forkserver_of(&witness), Signal::KILL);
             for starter in starters {
                 let mut run = starter.join().unwrap();
                 echoes(&mut run, 1, "well");
@@ -87,17 +87,17 @@ fn starts_that_race_with_the_nurserys_death_are_made_good() {
 }
 
 #[test]
-fn holders_outlive_the_nursery() {
+fn holders_outlive_the_forkserver() {
     let launcher = launcher();
     let mut runs: Vec<_> = (0..10).map(|_| start_from(&launcher, &["cat"])).collect();
-    kill_nursery_of(&runs[0]);
+    kill_forkserver_of(&runs[0]);
     for run in &mut runs {
         echoes(run, 1, "after the kill");
         run.reconnect();
     }
     // When the launcher ends, the forkserver ends, but no holder.
     runs.push(start_from(&launcher, &["cat"]));
-    let pinned = pin(nursery_of(&runs[10]));
+    let pinned = pin(forkserver_of(&runs[10]));
     drop(launcher);
     wait_for_end(&pinned);
     for (id, run) in runs.iter_mut().enumerate() {
@@ -111,7 +111,7 @@ fn holders_outlive_the_nursery() {
 fn no_zombie_is_left_by_ended_holders() {
     let launcher = launcher();
     let witness = start_from(&launcher, &["cat"]);
-    let forkserver = nursery_of(&witness);
+    let forkserver = forkserver_of(&witness);
     for round in 0..30 {
         let mut run = start_from(&launcher, &["true"]);
         run.until_exit();
@@ -152,9 +152,9 @@ fn identity(pid: i32, fd: &str) -> Option<String> {
 fn forked_holders_share_no_descriptors() {
     let launcher = launcher();
     let runs: Vec<_> = (0..20).map(|_| start_from(&launcher, &["cat"])).collect();
-    let forkserver = nursery_of(&runs[0]);
+    let forkserver = forkserver_of(&runs[0]);
     let open = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    eventually("the nursery has 0, 1, 2 and its control socket", || open(forkserver) == 4);
+    eventually("the forkserver has 0, 1, 2 and its control socket", || open(forkserver) == 4);
     let mut seen = identities(forkserver);
     assert_eq!(seen.len(), 1, "{seen:?}");
     let usual = open(runs[0].holder_pid);
@@ -170,7 +170,7 @@ fn forked_holders_share_no_descriptors() {
 }
 
 #[test]
-fn b10_parallel_first_starts_share_one_nursery_and_leak_nothing() {
+fn b10_parallel_first_starts_share_one_forkserver_and_leak_nothing() {
     let launcher = launcher();
     let nurseries: BTreeSet<i32> = thread::scope(|scope| {
         let workers: Vec<_> = (0..8)
@@ -188,7 +188,7 @@ fn clean_start(launcher: &Launcher) -> i32 {
     let fds = fs::read_dir(format!("/proc/{}/fd", run.child_pid)).unwrap();
     let names: BTreeSet<_> = fds.map(|fd| fd.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(["0", "1", "2"].map(str::to_owned)));
-    let forkserver = nursery_of(&run);
+    let forkserver = forkserver_of(&run);
     run.close();
     forkserver
 }

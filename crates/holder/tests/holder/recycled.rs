@@ -231,7 +231,7 @@ fn take_all_pids() -> Vec<Child> {
 /// Returns the children of the forkserver, dead ones that it has not reaped included.
 fn holders_of(forkserver: i32) -> Vec<i32> {
     let parent = |pid: i32| holder::tree::stat(pid).map(|stat| stat.parent);
-    testkit::census::everybody().into_iter().filter(|pid| parent(*pid) == Some(forkserver)).collect()
+    testkit::process_scan::all_pids().into_iter().filter(|pid| parent(*pid) == Some(forkserver)).collect()
 }
 
 fn give_back(taken: &mut Vec<Child>) {
@@ -241,7 +241,7 @@ fn give_back(taken: &mut Vec<Child>) {
 }
 
 #[test]
-fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
+fn d10_without_a_free_pid_the_limit_is_named_and_the_forkserver_goes_on() {
     let inside = || {
         let launcher = launcher();
         let first = launch_from(&launcher, &config(&["cat"])).unwrap();
@@ -255,13 +255,13 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
             assert!(error.to_string().contains("processes (ulimit -u or pids.max)"), "{error}");
             assert!(!config.socket.exists(), "{free} free: a door stays behind");
             // A holder that failed keeps its pid until the forkserver has reaped it.
-            testkit::census::eventually("the failed holder is reaped", || {
+            testkit::process_scan::eventually("the failed holder is reaped", || {
                 (holders_of(forkserver) == [first.holder_pid]).then_some(())
             });
             give_back(&mut taken);
         }
         let mut next = launch_from(&launcher, &config(&["cat"])).expect("two pids are enough");
-        assert_eq!(holder::tree::stat(next.holder_pid).unwrap().parent, forkserver, "the same nursery");
+        assert_eq!(holder::tree::stat(next.holder_pid).unwrap().parent, forkserver, "the same forkserver");
         next.send(&ToHolder::Input { id: 1, bytes: b"well\n".to_vec() });
         next.until_text("well\r\nwell");
         next.close();
@@ -271,7 +271,7 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on() {
         first.close();
     };
     with_few_pids(
-        "recycled::d10_without_a_free_pid_the_limit_is_named_and_the_nursery_goes_on",
+        "recycled::d10_without_a_free_pid_the_limit_is_named_and_the_forkserver_goes_on",
         inside,
         // The unit tests of launcher and forkserver show this error without such a namespace.
         || {},

@@ -15,7 +15,7 @@ use crate::views::put;
 /// Longest text that is typed or pasted.
 const MAX_TEXT: usize = 256 << 10; // 256 KiB
 /// A screen counts as stable when it has not changed for this long.
-const SETTLED_MS: u64 = 300;
+const QUIET_MS: u64 = 300;
 /// The longest wait for a stable screen after typing, in seconds.
 const MAX_WAIT: f64 = 40.0;
 /// Most text of a screen in an answer.
@@ -80,7 +80,9 @@ async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     put(&mut answer, "submitted", json!(wrote.submitted));
     if let Some(wait) = arguments.millis("wait") {
         let (screen, offset) = context
-            .ask(CallPolicy::QUESTION, WRITE_FIELDS, move |connection| settled(connection, &target, wait))
+            .ask(CallPolicy::QUESTION, WRITE_FIELDS, move |connection| {
+                quiet_screen(connection, &target, wait)
+            })
             .await?;
         answer.insert("screen".to_owned(), json!(screen));
         put(&mut answer, "offset", json!(offset));
@@ -104,10 +106,14 @@ fn typed(arguments: &Arguments) -> Result<TypedInput, ToolFailure> {
 }
 
 /// Waits until the screen is stable, at most this long, and reads it.
-fn settled(connection: &mut Connection, target: &Target, most_ms: u64) -> Result<(String, u64), ClientError> {
+fn quiet_screen(
+    connection: &mut Connection,
+    target: &Target,
+    most_ms: u64,
+) -> Result<(String, u64), ClientError> {
     let wait = Wait {
         timeout_ms: Some(most_ms),
-        ..Wait::until(vec![target.clone()], Until::Silence(SETTLED_MS.min(most_ms)))
+        ..Wait::until(vec![target.clone()], Until::Silence(QUIET_MS.min(most_ms)))
     };
     match connection.wait(wait) {
         // The screen of a process that has ended, or that never stops printing, can still be read.

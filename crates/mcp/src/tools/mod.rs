@@ -100,20 +100,20 @@ pub(crate) struct ToolContext {
     /// Set by the first answer: it follows from where this server runs, which does not change.
     caller: OnceLock<Caller>,
     /// A callback for the first call of a tool, and whether it was called.
-    settled: (Once, fn()),
+    on_first_call: (Once, fn()),
 }
 
 impl ToolContext {
-    pub(crate) fn new(link: Link, here: PathBuf, settled: fn()) -> Arc<Self> {
+    pub(crate) fn new(link: Link, here: PathBuf, on_first_call: fn()) -> Arc<Self> {
         let (questions, caller) = (Questions::default(), OnceLock::new());
-        let settled = (Once::new(), settled);
-        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller, settled })
+        let on_first_call = (Once::new(), on_first_call);
+        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller, on_first_call })
     }
 
     /// Records that a client has called a tool.
     pub(crate) fn note_start(&self) {
-        let (once, settled) = &self.settled;
-        once.call_once(settled);
+        let (once, on_first_call) = &self.on_first_call;
+        once.call_once(on_first_call);
     }
 
     /// Returns how the daemon identifies this server.

@@ -262,7 +262,7 @@ impl Filter {
             Judged::Keep if found.is_clean => passed.keep(at, at + found.length),
             Judged::Keep => passed.insert(&found.clean(sequence)),
             Judged::Remove => {}
-            Judged::Say(bytes) => passed.insert(&bytes),
+            Judged::Replace(bytes) => passed.insert(&bytes),
         }
         Some(at + found.length)
     }

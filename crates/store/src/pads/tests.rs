@@ -141,12 +141,12 @@ fn an_old_revision_that_cannot_go_does_not_refuse_new_ones() {
 }
 
 /// Returns the content of a directory: every path with its bytes.
-fn census(root: &Path) -> BTreeMap<String, Vec<u8>> {
+fn process_scan(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(root).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() && !path.is_symlink() {
-            found.extend(census(&path));
+            found.extend(process_scan(&path));
         } else if path.is_file() {
             found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
         }
@@ -241,7 +241,7 @@ fn f4_no_name_escapes_its_directory() {
     for project in ["", "..", "../x", "a/b", "0123456789abcdeg"] {
         assert!(pads(root.path()).write(project, &name("a"), "x", "fix", None).is_err(), "{project:?}");
     }
-    assert_eq!(census(root.path()).len(), 1);
+    assert_eq!(process_scan(root.path()).len(), 1);
 }
 
 #[test]
@@ -392,11 +392,11 @@ fn asking_for_what_is_not_there_leaves_nothing_behind() {
     let root = tempfile::tempdir().unwrap();
     let pads = pads(root.path());
     pads.write(PROJECT, &name("a"), "1", "fix", None).unwrap();
-    let before = census(root.path());
+    let before = process_scan(root.path());
     assert!(matches!(pads.read(PROJECT, &name("b")), Err(PadError::NotFound(_))));
     assert!(matches!(pads.history(PROJECT, &name("b")), Err(PadError::NotFound(_))));
     assert!(matches!(pads.read_revision(PROJECT, &name("a"), 9), Err(PadError::NoRevision(_, 9))));
-    assert_eq!(census(root.path()), before);
+    assert_eq!(process_scan(root.path()), before);
     assert!(!root.path().join("pads").join(PROJECT).join(".history/b").exists());
     assert_eq!(pads.history(PROJECT, &name("a")).unwrap()[0].bytes, 1);
 }

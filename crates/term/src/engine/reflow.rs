@@ -20,7 +20,7 @@ impl Terminal {
         let together = saved_is_here(&self.inner.grid);
         self.inner.resize(dimensions(size));
         places.inspect(|places| places.find(&mut self.inner.grid));
-        settle_cursors(&mut self.inner.grid, together && reflows);
+        place_cursors(&mut self.inner.grid, together && reflows);
         if let Some(main) = self.main.as_mut() {
             resize_hidden(main, rows, cols);
             mend_edge(&mut self.inner.grid);
@@ -40,7 +40,7 @@ fn resize_hidden(main: &mut Grid<Square>, rows: usize, cols: usize) {
     let together = saved_is_here(main);
     main.resize(true, rows, cols);
     places.inspect(|places| places.find(main));
-    settle_cursors(main, together);
+    place_cursors(main, together);
 }
 
 /// The position of a cell, in terms that survive wrapping.
@@ -171,7 +171,7 @@ fn saved_is_here(grid: &Grid<Square>) -> bool {
 
 /// Repairs cursors: wrapping can leave a pending wrap in the middle of a row, or a saved cursor outside the
 /// grid.
-fn settle_cursors(grid: &mut Grid<Square>, together: bool) {
+fn place_cursors(grid: &mut Grid<Square>, together: bool) {
     let (last_column, rows) = (grid.last_column(), grid.screen_lines() as i32);
     if together {
         grid.saved_cursor.pos = grid.cursor.pos;

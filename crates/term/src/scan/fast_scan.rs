@@ -107,16 +107,16 @@ fn first_escape(bytes: [u8; 8]) -> usize {
 #[inline]
 pub(super) fn fast_scan(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     match bytes.get(1) {
-        Some(b'[') => glance_control(bytes, numbers),
+        Some(b'[') => scan_control(bytes, numbers),
         Some(b'P' | b'X' | b']' | b'^' | b'_') => FastScan::Careful,
-        Some(0x30..=0x7e) => glance_escape(bytes, 2),
-        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => glance_escape(bytes, 3),
+        Some(0x30..=0x7e) => scan_escape(bytes, 2),
+        Some(0x20..=0x2f) if matches!(bytes.get(2), Some(0x30..=0x7e)) => scan_escape(bytes, 3),
         _ => FastScan::Careful,
     }
 }
 
 /// Classifies an escape sequence of this length.
-fn glance_escape(bytes: &[u8], length: usize) -> FastScan {
+fn scan_escape(bytes: &[u8], length: usize) -> FastScan {
     match &bytes[..length] {
         sequence if is_special(sequence) => FastScan::Careful,
         // RIS, reverse index, alignment.
@@ -126,18 +126,18 @@ fn glance_escape(bytes: &[u8], length: usize) -> FastScan {
 }
 
 #[inline]
-fn glance_control(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
+fn scan_control(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     let window = &bytes[2..bytes.len().min(CSI_MAX)];
     let length = numbers.read(window);
     match window.get(length) {
         Some(b'm' | b'H' | b'K') => FastScan::Brief(2 + length + 1),
-        Some(_) => glance_further(bytes, window, length),
+        Some(_) => scan_further(bytes, window, length),
         None => FastScan::Careful,
     }
 }
 
 /// Scans a control sequence that contains more than numbers, from where they end.
-fn glance_further(bytes: &[u8], window: &[u8], from: usize) -> FastScan {
+fn scan_further(bytes: &[u8], window: &[u8], from: usize) -> FastScan {
     let is_last = |byte: &u8| !matches!(byte, 0x20..=0x3f);
     let Some(distance) = window[from..].iter().position(is_last) else { return FastScan::Careful };
     let end = 2 + from + distance;

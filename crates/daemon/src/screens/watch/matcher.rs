@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use engine::{Input, RunFact, RunKey, WaitId};
 use tokio::sync::mpsc;
 
-use super::search::{Glance, Search, Step};
+use super::search::{ScreenSearch, Search, Step};
 use crate::pattern::thread_time;
 
 /// The most text that waits for all searches together: three seconds of ten megabytes a second.
@@ -52,7 +52,7 @@ pub(crate) struct Matcher {
 struct Queues {
     open: HashMap<u64, Open>,
     next_search: u64,
-    next_glance: u64,
+    next_text: u64,
     quick: VecDeque<u64>,
     slow: VecDeque<u64>,
     /// Facts to send. Bounded by the number of searches: each ends once.
@@ -65,7 +65,7 @@ struct Open {
     wait: WaitId,
     /// `None` while a thread executes it.
     search: Option<Search>,
-    waiting: VecDeque<(u64, Glance)>,
+    waiting: VecDeque<(u64, ScreenSearch)>,
     /// True if it is in its queue.
     is_queued: bool,
     /// True if no more text will be given.
@@ -151,13 +151,13 @@ impl Matcher {
     }
 
     /// Gives searches more text. When too much waits, those that are furthest behind end.
-    pub(super) fn give(&self, glances: Vec<(u64, Glance)>) {
+    pub(super) fn give(&self, texts: Vec<(u64, ScreenSearch)>) {
         let mut queues = self.lock();
-        let number = queues.next_glance;
-        queues.next_glance += 1;
-        for (id, glance) in glances {
+        let number = queues.next_text;
+        queues.next_text += 1;
+        for (id, text) in texts {
             if let Some(open) = queues.open.get_mut(&id) {
-                open.waiting.push_back((number, glance));
+                open.waiting.push_back((number, text));
                 queues.queue(id);
             }
         }
@@ -313,7 +313,7 @@ impl Queues {
         let search = open.search.as_mut()?;
         if search.is_idle() {
             match open.waiting.pop_front() {
-                Some((_, glance)) => search.take(glance),
+                Some((_, text)) => search.take(text),
                 None if open.is_closed => {
                     self.end_with(id, |wait| RunFact::Unmatched { wait });
                     return None;

@@ -22,7 +22,7 @@ pub(super) struct Search {
     /// The part of the log before it began that is requested and not searched yet.
     log: Option<LogScan>,
     /// The text that it searches now.
-    glance: Option<Glance>,
+    screen: Option<ScreenSearch>,
 }
 
 /// The result of one step.
@@ -45,7 +45,7 @@ pub(super) enum Step {
 
 impl Search {
     pub(super) fn new(pattern: LinePattern, log: Option<LogScan>) -> Self {
-        Self { pattern, log, glance: None }
+        Self { pattern, log, screen: None }
     }
 
     pub(super) fn is_light(&self) -> bool {
@@ -54,12 +54,12 @@ impl Search {
 
     /// Returns true if everything that was given has been searched.
     pub(super) fn is_idle(&self) -> bool {
-        self.log.is_none() && self.glance.is_none()
+        self.log.is_none() && self.screen.is_none()
     }
 
     /// Gives it more text.
-    pub(super) fn take(&mut self, glance: Glance) {
-        self.glance = Some(glance);
+    pub(super) fn take(&mut self, screen: ScreenSearch) {
+        self.screen = Some(screen);
     }
 
     /// Searches the next piece.
@@ -69,15 +69,15 @@ impl Search {
             self.log.take_if(|log| log.is_over());
             return step;
         }
-        let Some(glance) = &mut self.glance else { return Step::Idle };
-        let step = glance.look(&self.pattern);
-        self.glance.take_if(|glance| glance.is_over());
+        let Some(screen) = &mut self.screen else { return Step::Idle };
+        let step = screen.look(&self.pattern);
+        self.screen.take_if(|screen| screen.is_over());
         step
     }
 }
 
 /// What a screen showed at one time, for one search.
-pub(super) struct Glance {
+pub(super) struct ScreenSearch {
     lines: Arc<Lines>,
     known: Arc<Known>,
     offset: u64,
@@ -85,7 +85,7 @@ pub(super) struct Glance {
     next: usize,
 }
 
-impl Glance {
+impl ScreenSearch {
     /// Creates a search of the lines from this one on; known ones are not new.
     pub(super) fn new(lines: Arc<Lines>, from: LineId, known: Arc<Known>, offset: u64) -> Self {
         let next = lines.since(from);

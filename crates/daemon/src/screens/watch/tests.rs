@@ -41,12 +41,12 @@ impl Scene {
     }
 
     fn look(&mut self) -> Vec<(u64, String)> {
-        self.glance();
+        self.search_screen();
         self.found()
     }
 
     /// Gives what is new to the searches, without running them.
-    fn glance(&mut self) {
+    fn search_screen(&mut self) {
         self.now += LOOK;
         self.watches.changed(&self.screen, 0, self.now, false);
     }
@@ -165,7 +165,7 @@ fn lines_that_scroll_by_between_two_looks_are_all_looked_at_once_for_everybody()
     let mut found = scene.print(&text);
     found.sort();
     assert_eq!(found, (0..10).map(|n| (n, format!("needle {n}"))).collect::<Vec<_>>());
-    scene.glance();
+    scene.search_screen();
     assert!(scene.watches.is_empty());
 }
 
@@ -196,7 +196,7 @@ fn e7_looking_at_a_screen_gives_away_text_and_matches_nothing() {
     scene.wait(1, COSTLY);
     scene.wait(2, "needle");
     scene.screen.feed(b"a needle\r\n");
-    scene.glance();
+    scene.search_screen();
     // No search had a turn, so no pattern has cost anything.
     assert!(scene.matcher.is_behind(scene.watches.watches[0].id));
     assert!(scene.matcher.is_behind(scene.watches.watches[1].id));
@@ -208,10 +208,10 @@ fn e7_a_search_that_is_behind_is_given_the_rest_when_it_no_longer_is() {
     let mut scene = Scene::showing(&"old\r\n".repeat(100));
     scene.wait(1, "needle");
     scene.screen.feed(b"first\r\n");
-    scene.glance();
+    scene.search_screen();
     assert!(scene.watches.due().is_none());
     scene.screen.feed(b"a needle\r\n");
-    scene.glance();
+    scene.search_screen();
     assert!(scene.watches.due().is_some(), "the rest is owed");
     assert_eq!(scene.found(), NOTHING, "it was given the first line only");
     assert_eq!(scene.look(), hit("a needle"));
@@ -225,7 +225,7 @@ fn e7_what_scrolls_by_is_found_however_far_a_search_is_behind() {
         let word = if round == 7 { "needle" } else { "hay" };
         let lines: String = (0..400).map(|n| format!("line {round} {n}\r\n{word}\r\n")).collect();
         scene.screen.feed(lines.as_bytes());
-        scene.glance();
+        scene.search_screen();
     }
     assert!(scene.screen.first_line().0 > 20_000, "the line has left the history long ago");
     assert_eq!(scene.found(), hit("needle"));
@@ -241,7 +241,7 @@ fn e7_a_pattern_that_falls_too_far_behind_ends_and_is_told_while_the_others_go_o
     let mut said = Vec::new();
     for _ in 0..40 {
         scene.screen.feed(lines.as_bytes());
-        scene.glance();
+        scene.search_screen();
         // All searches but the slow one have their turns.
         said.extend(scene.matcher.work_off_but(slow));
     }
@@ -269,7 +269,7 @@ fn e7_last_words_are_looked_at_before_the_end_unless_the_pattern_is_costly() {
     scene.wait(1, "needle");
     scene.wait(2, &COSTLY.replace('Q', "x"));
     scene.screen.feed(b"a needle");
-    scene.glance();
+    scene.search_screen();
     let said = scene.watches.finish();
     assert!(matches!(said.as_slice(), [(_, RunFact::Matched { wait: WaitId(1), .. })]), "{said:?}");
     scene.watches.close_all();
@@ -284,7 +284,7 @@ fn a_watch_that_ends_leaves_no_search_and_no_text() {
         scene.wait(number, "needle");
     }
     scene.screen.feed(b"more\r\n");
-    scene.glance();
+    scene.search_screen();
     assert!(scene.matcher.held().load(Ordering::Relaxed) > 0);
     scene.watches.end(WaitId(3));
     drop(std::mem::replace(&mut scene.watches, Scene::new(40, 6).watches));

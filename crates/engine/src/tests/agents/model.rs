@@ -457,7 +457,7 @@ fn launched(world: World) -> Launched {
 
 /// Lives many lives in one world.
 fn live(world: World, lives: u64) -> Tally {
-    let lives = lives * testkit::census::scale() as u64;
+    let lives = lives * testkit::process_scan::scale() as u64;
     let mut total = Tally::default();
     for seed in 0..lives {
         let mut model = Model::new(world, seed);

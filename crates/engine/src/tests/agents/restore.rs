@@ -157,7 +157,7 @@ fn c21_a_message_that_the_transcript_has_is_submitted_although_the_daemon_died()
 }
 
 #[test]
-fn c21_a_hook_that_tells_the_prompt_settles_a_message_although_the_daemon_died() {
+fn c21_a_hook_that_tells_the_prompt_confirms_a_message_although_the_daemon_died() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it\nnow");
     scene.done(TypingOutcome::Done);

@@ -23,7 +23,7 @@ pub(super) enum Judged {
     Keep,
     Remove,
     /// This is passed in its place.
-    Say(Vec<u8>),
+    Replace(Vec<u8>),
 }
 
 pub(super) fn keep_if(is_allowed: bool) -> Judged {
@@ -228,7 +228,7 @@ fn palette(rest: &[u8]) -> Judged {
             rewritten.extend_from_slice(&[b"\x1b]4;", *index, b";", *color, b"\x1b\\"].concat());
         }
     }
-    if rewritten.is_empty() { Judged::Remove } else { Judged::Say(rewritten) }
+    if rewritten.is_empty() { Judged::Remove } else { Judged::Replace(rewritten) }
 }
 
 /// Judges foreground, background and cursor: a second field is for the next of them.
@@ -239,7 +239,7 @@ fn dynamic(first: u32, rest: &[u8]) -> Judged {
             rewritten.extend_from_slice(&[format!("\x1b]{code};").as_bytes(), color, b"\x1b\\"].concat());
         }
     }
-    if rewritten.is_empty() { Judged::Remove } else { Judged::Say(rewritten) }
+    if rewritten.is_empty() { Judged::Remove } else { Judged::Replace(rewritten) }
 }
 
 /// Returns true for `rgb:r/g/b`, `#rrggbb` or a name.
@@ -266,8 +266,8 @@ fn link(rest: &[u8]) -> Judged {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:=".contains(byte);
     match (is_link || target.is_empty(), fields.iter().all(is_plain)) {
         (true, true) => Judged::Keep,
-        (true, false) => Judged::Say([b"\x1b]8;;", target, b"\x1b\\"].concat()),
-        (false, _) => Judged::Say(b"\x1b]8;;\x1b\\".to_vec()),
+        (true, false) => Judged::Replace([b"\x1b]8;;", target, b"\x1b\\"].concat()),
+        (false, _) => Judged::Replace(b"\x1b]8;;\x1b\\".to_vec()),
     }
 }
 

@@ -123,7 +123,7 @@ impl Kept {
                 Judged::Remove
             }
             (b'?', 0, b'r') => self.restore(control),
-            (b'<' | b'=' | b'>', 0, b'u') => Judged::Say(self.keyboard.apply(control, self.is_alternate)),
+            (b'<' | b'=' | b'>', 0, b'u') => Judged::Replace(self.keyboard.apply(control, self.is_alternate)),
             (0, b' ', b'q') => {
                 self.is_cursor_formed = true;
                 Judged::Keep
@@ -142,7 +142,7 @@ impl Kept {
         let Some(character) = last.character() else { return Judged::Remove };
         self.last = Last::of(character);
         let count = control.first().clamp(1, REPEATS_MAX) as usize;
-        Judged::Say(character.to_string().repeat(count).into_bytes())
+        Judged::Replace(character.to_string().repeat(count).into_bytes())
     }
 
     fn switch(&mut self, control: Control<'_>) -> Judged {
@@ -155,11 +155,11 @@ impl Kept {
         match &judged {
             _ if was_alternate == on || self.is_alternate != on || sequences.is_empty() => judged,
             Judged::Remove => judged,
-            Judged::Say(modes) if on => Judged::Say([&modes[..], &sequences].concat()),
-            Judged::Say(modes) => Judged::Say([&sequences, &modes[..]].concat()),
+            Judged::Replace(modes) if on => Judged::Replace([&modes[..], &sequences].concat()),
+            Judged::Replace(modes) => Judged::Replace([&sequences, &modes[..]].concat()),
             Judged::Keep => {
                 let modes = [b"\x1b[?", control.numbers, &[control.last]].concat();
-                Judged::Say(if on { [modes, sequences].concat() } else { [sequences, modes].concat() })
+                Judged::Replace(if on { [modes, sequences].concat() } else { [sequences, modes].concat() })
             }
         }
     }
@@ -186,7 +186,7 @@ impl Kept {
                 self.note_mode(*mode, on);
             }
         }
-        if sequences.is_empty() { Judged::Remove } else { Judged::Say(sequences.into_bytes()) }
+        if sequences.is_empty() { Judged::Remove } else { Judged::Replace(sequences.into_bytes()) }
     }
 
     /// Replaces a full reset by single resets, because it would also erase what the terminal keeps for the
@@ -196,7 +196,7 @@ impl Kept {
         let colors = if self.is_colored { RESET_COLORS } else { b"" };
         let title = if self.title.is_empty() { b"" } else { OWN_TITLE };
         *self = Self { is_colored: self.is_colored, is_cursor_formed: true, ..Self::default() };
-        Judged::Say([leave, FULL_RESET, colors, title].concat())
+        Judged::Replace([leave, FULL_RESET, colors, title].concat())
     }
 
     fn command(&mut self, body: &[u8]) -> Judged {
@@ -223,7 +223,7 @@ impl Kept {
         let is_other = self.title != title;
         self.title = title.to_vec();
         match title.is_empty() {
-            true if is_other => Judged::Say(OWN_TITLE.to_vec()),
+            true if is_other => Judged::Replace(OWN_TITLE.to_vec()),
             true => Judged::Remove,
             false => Judged::Keep,
         }
@@ -239,7 +239,7 @@ impl Kept {
             (Some(23), 0 | 2) => match self.titles.pop() {
                 None => Judged::Remove,
                 Some(title) => match self.set_title(&title) {
-                    Judged::Keep => Judged::Say([b"\x1b]2;", &title[..], b"\x1b\\"].concat()),
+                    Judged::Keep => Judged::Replace([b"\x1b]2;", &title[..], b"\x1b\\"].concat()),
                     own => own,
                 },
             },
@@ -280,7 +280,7 @@ impl Kept {
             return Judged::Remove;
         }
         match allowed::image(body) {
-            Some(image) => Judged::Say([&image[..], b"\x1b\\"].concat()),
+            Some(image) => Judged::Replace([&image[..], b"\x1b\\"].concat()),
             None => Judged::Remove,
         }
     }
@@ -297,5 +297,5 @@ fn only(control: Control<'_>, is_allowed: impl Fn(u32) -> bool) -> Judged {
         return Judged::Remove;
     }
     let prefix = if control.prefix == 0 { "" } else { "?" };
-    Judged::Say(format!("\x1b[{prefix}{}{}", modes.join(";"), char::from(control.last)).into_bytes())
+    Judged::Replace(format!("\x1b[{prefix}{}{}", modes.join(";"), char::from(control.last)).into_bytes())
 }

@@ -87,7 +87,7 @@ impl Mark {
             std::fs::read(format!("/proc/{pid}/environ"))
                 .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|found| found == entry))
         };
-        everybody().into_iter().filter(carries).filter(|pid| is_alive(*pid)).collect()
+        all_pids().into_iter().filter(carries).filter(|pid| is_alive(*pid)).collect()
     }
 
     /// Waits until exactly `count` processes carry it.
@@ -179,7 +179,7 @@ pub fn is_zombie(pid: i32) -> bool {
 
 /// Returns every process's pid.
 #[must_use]
-pub fn everybody() -> Vec<i32> {
+pub fn all_pids() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
