@@ -100,7 +100,10 @@ fn s1_a_kill_during_restart_leaves_one_run_at_most() {
         expect_all_known(&daemon, &mark);
         assert!(mark.living().len() <= 1, "{:?}", mark.living());
         assert_eq!(daemon.list().len(), 1, "the entry stays");
-        // Whatever the kill left, the next restart works.
+        // Whatever the kill left, the next restart works once a run that had just begun is under way.
+        testkit::census::eventually("the run is not starting any more", || {
+            (daemon.process("again").status != Status::Starting).then_some(())
+        });
         let restarted = daemon.qd(&["restart", "again"]);
         assert!(restarted.status.success(), "{}", String::from_utf8_lossy(&restarted.stderr));
         mark.expect(1);
