@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::agents::Agents;
 use crate::failpoint::{self, Failpoint};
+use crate::records::closed::Closed;
 use crate::screens::{NewRun, Screens};
 use crate::warnings::{Cause, Warnings};
 pub(crate) use pending::PendingHolders;
@@ -45,6 +46,8 @@ pub(crate) struct Search {
     pub(crate) pending: PendingHolders,
     /// Every entry of the database.
     pub(crate) known: Arc<HashSet<ProcessId>>,
+    /// Entries that were closed. A holder of one did not receive its release; it is released, not adopted.
+    pub(crate) closed: Arc<HashMap<ProcessId, Closed>>,
     /// The runtime directory of the previous daemon, where holders of an earlier version may listen.
     pub(crate) former: Option<PathBuf>,
 }
@@ -55,6 +58,8 @@ pub(crate) struct Adoption {
     words: mpsc::Receiver<ProbeResult>,
     /// Probes without a result yet.
     unsaid: usize,
+    /// Closed entries of which no socket is left.
+    holderless: Vec<ProcessId>,
 }
 
 impl Adoption {
@@ -65,12 +70,20 @@ impl Adoption {
         let patience = Instant::now() + PATIENCE;
         let wanted = wanted(&search.places, search.former.as_deref(), expected);
         let unsaid = wanted.len();
+        let has_socket =
+            |id: &&ProcessId| wanted.values().any(|(run, _)| run.is_some_and(|run| run.process == **id));
+        let holderless = search.closed.keys().filter(|id| !has_socket(id)).copied().collect();
         for (path, (run, record)) in wanted {
             let end = run.map(|run| search.pending.add(run));
             let seeker = HolderProbe::new(search.clone(), path, (run, record), say.clone(), end);
             drop(tokio::spawn(seeker.probe(patience, Arc::clone(&turns))));
         }
-        Self { search, words, unsaid }
+        Self { search, words, unsaid, holderless }
+    }
+
+    /// Returns the closed entries whose holders are certainly gone.
+    pub(crate) fn closed_without_holder(&mut self) -> Vec<ProcessId> {
+        std::mem::take(&mut self.holderless)
     }
 
     /// Waits until every probe has a first result, which may be that its holder is silent; returns the inputs

@@ -11,7 +11,7 @@ use engine::input::{JobId, TypingOutcome};
 use engine::{CommandAnswer, Effect, Input, Record, RunFact, RunKey, StartRun, Ticket};
 use holder::Launcher;
 use proto::event::Announcement;
-use proto::{Dirs, Reply};
+use proto::{Dirs, ProcessId, Reply};
 use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -19,6 +19,7 @@ use crate::adopt::PendingHolders;
 use crate::agents::{Agents, SoughtMessage, WantedText};
 use crate::engine_task::Answered;
 use crate::failpoint::{self, Failpoint};
+use crate::records::closed::{self, Closed, ClosedEntries};
 use crate::records::{self, Otherwise, Records, Unsaved};
 use crate::screens::{Ended, Order, Screens, TypeJob};
 use crate::{launch, pattern, ports};
@@ -39,6 +40,8 @@ pub(crate) struct EffectRunner {
     /// Runs of an earlier daemon whose holder has not answered yet.
     pub(crate) pending: PendingHolders,
     pub(crate) events: broadcast::Sender<Arc<Announcement>>,
+    /// Entries that were closed.
+    pub(crate) closed: ClosedEntries,
 }
 
 impl EffectRunner {
@@ -53,15 +56,13 @@ impl EffectRunner {
     ) -> (Vec<Effect>, Result<(), Unsaved>) {
         let mut changes: Vec<Change> = Vec::new();
         let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
+        let kept_backgrounds = Closed::kept_backgrounds(&effects);
         for effect in effects {
             match effect {
-                Effect::Record(record) => {
-                    if let Record::Remove(process) = record {
-                        self.agents.forget(process);
-                        self.screens.kept().forget(process);
-                    }
-                    changes.extend(records::change(record));
+                Effect::Record(Record::Remove(process)) => {
+                    changes.extend(self.removal(process, Closed::new(process, &kept_backgrounds)));
                 }
+                Effect::Record(record) => changes.extend(records::change(record)),
                 Effect::Audit(note) => changes.push(records::audit(note)),
                 other => rest.push(other),
             }
@@ -69,9 +70,21 @@ impl EffectRunner {
         if changes.is_empty() {
             return (rest, Ok(()));
         }
+        let removes = changes.iter().any(|change| matches!(change, Change::RemoveProcess { .. }));
         let kept = self.records.keep(changes, otherwise).await;
         failpoint::pass(Failpoint::Recorded);
+        if removes {
+            failpoint::pass(Failpoint::Removed);
+        }
         (rest, kept)
+    }
+
+    /// Forgets what is kept of an entry; returns the changes that remove it from the store.
+    fn removal(&self, process: ProcessId, closed: Closed) -> impl Iterator<Item = Change> {
+        self.agents.forget(process);
+        self.screens.kept().forget(process);
+        let gone = self.closed.add(process, &self.places.holders());
+        closed::removal(process, closed).into_iter().chain(closed::forget(gone))
     }
 
     /// Carries out the other effects once the records are stored; returns true if the daemon is to stop.

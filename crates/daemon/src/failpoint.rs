@@ -50,6 +50,8 @@ failpoints! {
     AfterCommit = "after-commit",
     /// The decision is on the disk; none of its effects was carried out yet.
     Recorded = "recorded",
+    /// The removal of an entry is on the disk; its holder has no release yet.
+    Removed = "removed",
     /// One of its effects was carried out; no caller has an answer yet.
     EffectDone = "effect-done",
     /// The result was received; nothing was decided or recorded yet.

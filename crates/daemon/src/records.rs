@@ -9,24 +9,28 @@
 //! | `refusal_limiter` | counts refusals that repeat |
 //! | `pages` | pages of the audit log for a reader, off the thread |
 //! | `unsaved` | why something was not stored, and its caller's error |
+//! | `closed` | ids of closed entries, kept until their holders are gone |
 
+pub(crate) mod closed;
 mod pages;
 mod refusal_limiter;
 mod store_thread;
 mod unsaved;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 use engine::{AuditNote, Caller, Counters, Record, Saved};
 use proto::crew::AuditPage;
 use proto::request::Audit;
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, ProcessId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{AuditRow, Change, Store, StoreError};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use self::closed::Closed;
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
 use crate::warnings::{Cause, Warnings};
@@ -157,7 +161,8 @@ pub(crate) fn change(record: Record) -> Option<Change> {
             let document = serde_json::to_string(&*process).ok()?;
             Some(Change::PutProcess { id: process.id.to_string(), document })
         }
-        Record::Remove(id) => Some(Change::RemoveProcess { id: id.to_string() }),
+        // Its changes come from `closed::removal`.
+        Record::Remove(_) => None,
         Record::PutMail(mail) => {
             let document = serde_json::to_string(&*mail).ok()?;
             Some(Change::PutMail { id: row(mail.id.0)?, document })
@@ -208,9 +213,16 @@ fn row(number: u64) -> Option<i64> {
 /// The setting with the counters of assigned numbers.
 const COUNTERS: &str = "counters";
 
+/// What an earlier daemon left.
+pub(crate) struct Loaded {
+    pub(crate) saved: Saved,
+    /// Entries that were closed and whose holders may still be there.
+    pub(crate) closed: HashMap<ProcessId, Closed>,
+}
+
 /// Loads what an earlier daemon left. A document that cannot be parsed stays where it is and becomes a
 /// warning.
-pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::StoreError> {
+pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::StoreError> {
     let contents = store.load()?;
     let reader = Reader { warnings };
     let read = |(id, document): (String, String)| reader.read(&id, &document);
@@ -224,7 +236,8 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::S
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
     let documents = contents.documents;
-    Ok(Saved {
+    let closed = closed::among(&documents);
+    let saved = Saved {
         processes,
         mail,
         turns,
@@ -233,7 +246,8 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Saved, store::S
         trusts: reader.of_kind(&documents, TRUST),
         questions: reader.of_kind(&documents, QUESTION),
         counters: counters.unwrap_or_default(),
-    })
+    };
+    Ok(Loaded { saved, closed })
 }
 
 struct Reader<'a> {

@@ -22,7 +22,8 @@ use crate::door::Server;
 use crate::effect_runner::EffectRunner;
 use crate::engine_task::{Channels, EngineHandle, EngineTask};
 use crate::failpoint::{self, Failpoint};
-use crate::records::{self, Records};
+use crate::records::closed::{self, ClosedEntries};
+use crate::records::{self, Loaded, Otherwise, Records};
 use crate::screens::{KeptRuns, Screens};
 use crate::settings::Settings;
 use crate::sockets::Kept;
@@ -131,7 +132,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let warnings = Warnings::default();
     let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
     warn_of_damage(&store, &warnings);
-    let saved = records::load(&store, &warnings)?;
+    let Loaded { saved, closed: closed_entries } = records::load(&store, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
@@ -157,6 +158,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         facts: channels.handle.facts.clone(),
         pending: pending.clone(),
         events: channels.events(),
+        closed: ClosedEntries::default(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
     let engine = Engine::restore(config(&places), Box::new(NoTasks), saved);
@@ -172,9 +174,15 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         facts: handle.facts.clone(),
         pending,
         known: Arc::new(known),
+        closed: Arc::new(closed_entries),
         former: daemon_lock.former.as_ref().map(|former| former.runtime.clone()),
     };
     let mut adoption = Adoption::begin(search, expected);
+    let forgotten = closed::forget(adoption.closed_without_holder());
+    if !forgotten.is_empty() {
+        // A store that refuses has its own warning, and the next daemon forgets them.
+        drop(records.keep(forgotten, Otherwise::Retry).await);
+    }
     let adopted = adoption.first_words().await;
     failpoint::pass(Failpoint::Adopted);
     for input in adopted {

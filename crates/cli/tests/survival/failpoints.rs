@@ -52,6 +52,7 @@ struct Promised {
     typed: bool,
     started: bool,
     sized: bool,
+    closed: bool,
 }
 
 #[test]
@@ -94,6 +95,7 @@ impl Scene {
         let daemon = pin(self.crew.pid());
         let size = Size { cols: 40 + (self.round % 7) as u16 * 11, rows: 12 + (self.round % 5) as u16 * 3 };
         let mut promised = Promised::default();
+        self.crew.spawn(&self.leaver(), child::run_for_ever());
         if is_acknowledged {
             self.begin(&mut promised);
         }
@@ -143,13 +145,18 @@ impl Scene {
         }
     }
 
-    /// Typing, a start and another size, one after the other; a dead daemon answers none of it.
+    /// Typing, a start, another size and a close, one after the other; a dead daemon answers none of it.
     fn act(&self, size: Size, promised: &mut Promised) {
         let spawn = self.mark.spawn(&self.newcomer(), child::run_for_ever());
         let resize = Resize { target: "sized".into(), size: SizeRequest::from(size) };
         promised.typed = self.ask(self.line(&format!("w{}", self.round))).is_some();
         promised.started = self.ask(Request::Spawn(Box::new(spawn))).is_some();
         promised.sized = self.ask(Request::Resize(resize)).is_some();
+        promised.closed = self.ask(Request::Close(close(&self.leaver()))).is_some();
+    }
+
+    fn leaver(&self) -> String {
+        format!("l{}", self.round)
     }
 
     fn newcomer(&self) -> String {
@@ -225,13 +232,13 @@ impl Scene {
         testkit::process_scan::eventually("every marked process is known", || {
             (self.mark.living().into_iter().collect::<BTreeSet<i32>>() == known()).then_some(())
         });
-        let new = self.newcomer();
-        let is_there = self.crew.list().iter().any(|process| process.name.as_str() == new);
-        assert!(is_there || !promised.started, "{place:?}: a started process is missing");
-        if is_there {
-            let close =
-                Close { target: new.as_str().into(), keep_background: false, stop: proto::Stop::default() };
-            self.crew.client().close(close).unwrap();
+        let (new, old) = (self.newcomer(), self.leaver());
+        let is_there = |name: &str| self.crew.list().iter().any(|process| process.name.as_str() == name);
+        assert!(is_there(&new) || !promised.started, "{place:?}: a started process is missing");
+        let is_closed = promised.closed || place == Failpoint::Removed;
+        assert!(!is_there(&old) || !is_closed, "{place:?}: a closed process is back");
+        for name in [new, old].into_iter().filter(|name| is_there(name)) {
+            self.crew.client().close(close(&name)).unwrap();
         }
     }
 
@@ -346,6 +353,10 @@ fn news(round: usize) -> Request {
         label: Some(name.clone()),
         key: Some(name),
     })
+}
+
+fn close(name: &str) -> Close {
+    Close { target: name.into(), keep_background: false, stop: proto::Stop::default() }
 }
 
 /// Starts a daemon that dies where the file says.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::input::ChildExit;
 use engine::{Input, ProcessRecord, RunKey};
-use holder::{ExitStatus, HolderHello, Link, LinkError, PendingHello};
+use holder::{ExitStatus, HolderHello, Link, LinkError, PendingHello, ToHolder};
 use proto::Size;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::UnixStream;
@@ -52,6 +52,8 @@ enum Greeting {
     Found(Box<NewRun>, Box<Input>),
     /// A request ends the run, whatever its holder answers.
     Unwanted(PendingHello),
+    /// The holder of a closed entry has received its release.
+    Released,
     Failed(LinkError),
 }
 
@@ -93,6 +95,7 @@ impl HolderProbe {
             };
             match greeting {
                 Greeting::Found(new, input) => return self.conclude(ProbeResult::Found(new, input)).await,
+                Greeting::Released => return self.conclude(ProbeResult::Nobody).await,
                 Greeting::Unwanted(knock) => return self.end_run(Some(knock)).await,
                 Greeting::Failed(_) if self.is_gone().await => return self.end_run(None).await,
                 Greeting::Failed(error) => self.doubt(&error).await,
@@ -105,6 +108,13 @@ impl HolderProbe {
                 }
             }
         }
+    }
+
+    /// Returns the release that the holder of a closed entry did not receive.
+    fn missed_release(&self) -> Option<ToHolder> {
+        let run = self.run.filter(|_| self.record.is_none())?;
+        let closed = self.search.closed.get(&run.process)?;
+        Some(ToHolder::Release { end_tree: closed.ends_tree(run) })
     }
 
     /// Waits for the answer to a greeting, without a limit.
@@ -128,6 +138,13 @@ impl HolderProbe {
         };
         if !is_wanted {
             return Greeting::Unwanted(knock);
+        }
+        if let Some(release) = self.missed_release() {
+            let released = crate::threads::run(move || send_release(knock, &release)).await;
+            return match released.map_err(|error| LinkError::Io(std::io::Error::other(error))) {
+                Ok(Ok(())) => Greeting::Released,
+                Ok(Err(error)) | Err(error) => Greeting::Failed(error),
+            };
         }
         let (search, record, path) = (self.search.clone(), self.record.clone(), self.path.clone());
         let answered = crate::threads::run(move || take_over(&search, knock, path, record)).await;
@@ -185,6 +202,12 @@ impl HolderProbe {
         }
         drop(self.words.send(word).await);
     }
+}
+
+/// Reads a holder's answer and releases the holder.
+fn send_release(knock: PendingHello, release: &ToHolder) -> Result<(), LinkError> {
+    let (mut link, _hello) = knock.answer(std::time::Instant::now() + ANSWER)?;
+    Ok(link.send(release)?)
 }
 
 /// Reads a holder's answer. The database's record replaces parts of the answer that cannot be read.
