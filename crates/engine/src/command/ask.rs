@@ -50,8 +50,10 @@ impl Decide for verb::Select {
     type Order = Select;
     const NEEDS: Needs = Needs::Over(Verb::Read);
 
-    fn decide(engine: &mut Engine, asker: Asker, select: Select) -> CommandResult {
-        engine.select(asker.caller, &select)
+    fn decide(engine: &mut Engine, asker: Asker, _: Select) -> CommandResult {
+        let id = asker.target()?;
+        engine.ctx.out.announce(Event::Selected { id });
+        done()
     }
 }
 
@@ -93,14 +95,6 @@ impl Inbox {
         let options = vec![option(1, "dismiss", "Dismiss")];
         let (text, about) = (title_and_body(&request.reason), About::Question(run));
         self.open_question(run, request.key, NewItem { kind: ItemKind::Attention, text, options, about }, ctx)
-    }
-}
-
-impl Engine {
-    pub(super) fn select(&mut self, caller: Caller, request: &Select) -> CommandResult {
-        let id = self.grants.find_id(caller, &request.target, Verb::Read, &self.ctx)?;
-        self.ctx.out.announce(Event::Selected { id });
-        done()
     }
 }
 

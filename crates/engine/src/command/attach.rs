@@ -6,34 +6,27 @@ use proto::verb;
 
 use super::{Asker, CommandResult, Decide, Needs, locate::located};
 use crate::Engine;
-use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::Caller;
 use crate::rights::Verb;
-use crate::rights::grants::Grants;
 
 impl Decide for verb::Attach {
     type Order = Attach;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, attach: Attach) -> CommandResult {
-        engine.ctx.attach(asker.caller, &attach, &engine.grants)
-    }
-}
-
-impl Context {
-    pub(crate) fn attach(&mut self, caller: Caller, attach: &Attach, grants: &Grants) -> CommandResult {
-        check(attach)?;
+        let Asker { caller, .. } = asker;
+        check(&attach)?;
         // Whoever sends the others away or decides about sizes does something to the process, watching or not.
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
-        let id = grants.find_id(caller, &attach.target, verb, self)?;
-        grants.find(caller, &attach.target, verb, self)?.check_heard()?;
-        if let (Some(policy), Some(process)) = (attach.policy, self.processes.get_mut(&id)) {
+        let process = engine.grants.find(caller, &attach.target, verb, &engine.ctx)?;
+        process.check_heard()?;
+        let id = process.id;
+        if let (Some(policy), Some(process)) = (attach.policy, engine.ctx.processes.get_mut(&id)) {
             process.spec.policy = policy;
-            self.out.mark_durable(id);
+            engine.ctx.out.mark_durable(id);
         }
-        let process = grants.find(caller, &attach.target, verb, self)?;
+        let process = engine.ctx.processes.known(id)?;
         Ok(Some(CommandAnswer::Located(located(process))))
     }
 }

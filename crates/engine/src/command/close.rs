@@ -6,7 +6,7 @@ use proto::{ExitReason, ProcessId, Status, Stop};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
-use crate::input::{Caller, Ticket};
+use crate::input::Ticket;
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
@@ -17,40 +17,34 @@ impl Decide for verb::Close {
     const AUDITED: Audited = Audited::Success;
 
     fn decide(engine: &mut Engine, asker: Asker, close: Close) -> CommandResult {
-        engine.close(asker.caller, asker.ticket, &close)
-    }
-}
-
-impl Engine {
-    pub(super) fn close(&mut self, caller: Caller, ticket: Ticket, close: &Close) -> CommandResult {
         close.stop.check()?;
-        let id = self.grants.find_id(caller, &close.target, Verb::Drive, &self.ctx)?;
+        let (id, ticket) = (asker.target()?, asker.ticket);
         if close.keep_background {
-            self.end_child(id, close.stop, ticket);
+            end_child(engine, id, close.stop, ticket);
         } else {
             let request = EndRequest::new(Some(ExitReason::Closed), Then::Remove);
-            self.end(id, request.stop(close.stop).ticket(ticket));
+            engine.end(id, request.stop(close.stop).ticket(ticket));
         }
         Ok(None)
     }
+}
 
-    /// Ends the child alone, if it is not over yet. One that is not there yet has put nothing in the background, and a
-    /// tree that is being ended for somebody else has none to keep. A second caller goes on to insist.
-    fn end_child(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
-        let now = self.ctx.out.now.uptime_ms;
-        let Some(process) = self.ctx.processes.get_mut(&id) else { return };
-        let is_live = process.is_live();
-        if let Some(ending) = process.run.ending.as_mut().filter(|ending| ending.keeps_background) {
-            ending.tickets.push(ticket);
-            if !std::mem::take(&mut ending.is_restored) && ending.grace_ms > 0 {
-                ending.sweep_at = now;
-            }
-            return;
+/// Ends the child alone, if it is not over yet. One that is not there yet has put nothing in the background, and a
+/// tree that is being ended for somebody else has none to keep. A second caller goes on to insist.
+fn end_child(engine: &mut Engine, id: ProcessId, stop: Stop, ticket: Ticket) {
+    let now = engine.ctx.out.now.uptime_ms;
+    let Some(process) = engine.ctx.processes.get_mut(&id) else { return };
+    let is_live = process.is_live();
+    if let Some(ending) = process.run.ending.as_mut().filter(|ending| ending.keeps_background) {
+        ending.tickets.push(ticket);
+        if !std::mem::take(&mut ending.is_restored) && ending.grace_ms > 0 {
+            ending.sweep_at = now;
         }
-        if process.run.ending.is_some() || (is_live && process.run.status != Status::Running) {
-            let request = EndRequest::new(Some(ExitReason::Closed), Then::Remove);
-            return self.end(id, request.stop(stop).ticket(ticket));
-        }
-        self.end_child_alone(id, stop, ticket);
+        return;
     }
+    if process.run.ending.is_some() || (is_live && process.run.status != Status::Running) {
+        let request = EndRequest::new(Some(ExitReason::Closed), Then::Remove);
+        return engine.end(id, request.stop(stop).ticket(ticket));
+    }
+    engine.end_child_alone(id, stop, ticket);
 }

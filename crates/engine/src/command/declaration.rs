@@ -1,7 +1,7 @@
 //! What a verb declares about itself, in the file that decides it: what it needs of its caller, what the audit log keeps
 //! of it, and what must be recorded for it to be done. The gate, the audit and the undo are derived from this.
 
-use proto::{ErrorCode, Failure, VerbSpec};
+use proto::{ErrorCode, Failure, ProcessId, VerbSpec};
 
 use super::{Command, CommandResult};
 use crate::Engine;
@@ -9,17 +9,27 @@ use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
 use crate::rights::registry::denied;
 
-/// Who asks, and where the answer goes.
+/// Who asks, about which process, and where the answer goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub(crate) caller: Caller,
     pub(crate) ticket: Ticket,
+    /// The process over which the gate found the right that the verb declares.
+    pub(crate) over: Option<ProcessId>,
 }
 
-/// What a verb needs of its caller. Every caller must be identified.
+impl Asker {
+    /// The process that the verb is about. Only a verb that declares a right over its target has one.
+    pub(crate) fn target(self) -> Result<ProcessId, Failure> {
+        self.over.ok_or_else(no_target)
+    }
+}
+
+/// What a verb needs of its caller. Every caller must be identified. The gate checks it, and the verb does not check it
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// What depends on the arguments, or nothing more: the verb checks it.
+    /// Nothing more, or a right that depends on the arguments: the verb checks it.
     Checked,
     /// A right that has no target.
     AtAll(Verb),
@@ -69,8 +79,8 @@ impl Declaration {
     }
 
     /// The declaration of a question that the daemon itself asks about a caller.
-    pub(crate) fn internal(word: &'static str) -> Self {
-        let (needs, audited, recorded) = (Needs::Checked, Audited::Refusal, Recorded::Nothing);
+    pub(crate) fn internal(word: &'static str, needs: Needs) -> Self {
+        let (audited, recorded) = (Audited::Refusal, Recorded::Nothing);
         Self { word, needs, audited, recorded }
     }
 }
@@ -98,17 +108,21 @@ pub(crate) trait Decide: VerbSpec {
 }
 
 impl Engine {
-    /// Checks what a verb needs of its caller.
-    pub(super) fn check_needs(&self, caller: Caller, command: &Command) -> Result<(), Failure> {
+    /// Checks what a verb needs of its caller; returns the process over which it has the right.
+    pub(super) fn check_needs(
+        &self,
+        caller: Caller,
+        command: &Command,
+    ) -> Result<Option<ProcessId>, Failure> {
         let declaration = command.declaration();
         let target = || command.target().ok_or_else(no_target);
         match declaration.needs {
-            Needs::Checked => Ok(()),
-            Needs::AtAll(verb) if self.grants.may_at_all(caller, verb) => Ok(()),
+            Needs::Checked => Ok(None),
+            Needs::AtAll(verb) if self.grants.may_at_all(caller, verb) => Ok(None),
             Needs::AtAll(_) => Err(denied(caller, declaration.word)),
-            Needs::Person(words) => self.grants.people_only(caller, words),
-            Needs::Over(verb) => self.grants.find_id(caller, target()?, verb, &self.ctx).map(drop),
-            Needs::OverAgent(verb) => self.ctx.find_agent(caller, target()?, verb, &self.grants).map(drop),
+            Needs::Person(words) => self.grants.people_only(caller, words).map(|()| None),
+            Needs::Over(verb) => self.grants.find_id(caller, target()?, verb, &self.ctx).map(Some),
+            Needs::OverAgent(verb) => self.grants.find_agent(caller, target()?, verb, &self.ctx).map(Some),
         }
     }
 }

@@ -5,29 +5,22 @@ use proto::agent::{Explanation, Source};
 use proto::request::Explain;
 use proto::verb;
 
-use super::tell::wrong_kind;
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::Agent;
 use crate::agent::evidence::Slot;
 use crate::agent::state::Reason;
 use crate::effect::CommandAnswer;
-use crate::input::Caller;
 use crate::rights::Verb;
+use crate::rights::registry::wrong_kind;
 
 impl Decide for verb::Explain {
     type Order = Explain;
-    const NEEDS: Needs = Needs::Over(Verb::Read);
+    const NEEDS: Needs = Needs::OverAgent(Verb::Read);
 
-    fn decide(engine: &mut Engine, asker: Asker, explain: Explain) -> CommandResult {
-        engine.explain(asker.caller, &explain)
-    }
-}
-
-impl Engine {
-    pub(super) fn explain(&mut self, caller: Caller, explain: &Explain) -> CommandResult {
-        let now = self.ctx.out.now.uptime_ms;
-        let process = self.grants.find(caller, &explain.target, Verb::Read, &self.ctx)?;
+    fn decide(engine: &mut Engine, asker: Asker, _: Explain) -> CommandResult {
+        let now = engine.ctx.out.now.uptime_ms;
+        let process = engine.ctx.processes.known(asker.target()?)?;
         let Some(agent) = process.agent.as_deref() else { return Err(wrong_kind(process)) };
         let explanation = Explanation {
             id: process.id,

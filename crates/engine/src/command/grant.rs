@@ -10,9 +10,7 @@ use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
-use crate::rights::Verb;
 use crate::rights::grants::Grants;
-use crate::rights::registry::denied;
 
 /// Most grants at once.
 const MAX_GRANTS: usize = 1_000;
@@ -27,8 +25,8 @@ impl Decide for verb::Grant {
         format!("{:?} to {}", grant.right, engine.ctx.audited_name(&grant.to)).to_lowercase()
     }
 
-    fn decide(engine: &mut Engine, asker: Asker, grant: Grant) -> CommandResult {
-        engine.grants.grant(asker.caller, &grant, &mut engine.ctx)
+    fn decide(engine: &mut Engine, _: Asker, grant: Grant) -> CommandResult {
+        engine.grants.grant(&grant, &mut engine.ctx)
     }
 }
 
@@ -42,8 +40,8 @@ impl Decide for verb::Revoke {
         format!("grant {}", revoke.grant)
     }
 
-    fn decide(engine: &mut Engine, asker: Asker, revoke: Revoke) -> CommandResult {
-        engine.grants.revoke(asker.caller, revoke, &mut engine.ctx)
+    fn decide(engine: &mut Engine, _: Asker, revoke: Revoke) -> CommandResult {
+        engine.grants.revoke(revoke, &mut engine.ctx)
     }
 }
 
@@ -58,25 +56,16 @@ impl Decide for verb::Grants {
 
 impl Grants {
     /// An entry that rights may be about: one that is listed.
-    pub(crate) fn grantable(
-        &self,
-        caller: Caller,
-        target: &proto::Target,
-        ctx: &Context,
-    ) -> Result<ProcessId, Failure> {
-        let process = self.find(caller, target, Verb::List, ctx)?;
+    fn grantable(target: &proto::Target, ctx: &Context) -> Result<ProcessId, Failure> {
+        let process = ctx.processes.resolve(target)?;
         if process.is_departed() {
             return Err(Failure::new(ErrorCode::NotFound, format!("{} is gone", process.name)));
         }
         Ok(process.id)
     }
-}
 
-impl Grants {
-    pub(crate) fn grant(&mut self, caller: Caller, request: &Grant, ctx: &mut Context) -> CommandResult {
-        self.people_only(caller, "only people grant rights")?;
-        let (to, over) =
-            (self.grantable(caller, &request.to, ctx)?, self.grantable(caller, &request.over, ctx)?);
+    pub(crate) fn grant(&mut self, request: &Grant, ctx: &mut Context) -> CommandResult {
+        let (to, over) = (Self::grantable(&request.to, ctx)?, Self::grantable(&request.over, ctx)?);
         if to == over {
             return Err(Failure::invalid("over", "a process has every right over itself"));
         }
@@ -93,8 +82,7 @@ impl Grants {
         Ok(Some(CommandAnswer::Reply(Reply::Granted(view))))
     }
 
-    pub(crate) fn revoke(&mut self, caller: Caller, request: Revoke, ctx: &mut Context) -> CommandResult {
-        self.people_only(caller, "only people take rights back")?;
+    pub(crate) fn revoke(&mut self, request: Revoke, ctx: &mut Context) -> CommandResult {
         if !self.drop_grant(request.grant, ctx) {
             let message = format!("no grant {}", request.grant);
             return Err(Failure::new(ErrorCode::NotFound, message).hint("qd grants lists them"));
@@ -104,9 +92,5 @@ impl Grants {
 
     pub(crate) fn grants(&self, caller: Caller, ctx: &Context) -> CommandResult {
         Ok(Some(CommandAnswer::Reply(Reply::Grants(self.grants_seen_by(caller, ctx)))))
-    }
-
-    pub(crate) fn permit(&self, caller: Caller, verb: Verb) -> CommandResult {
-        if self.may_at_all(caller, verb) { done() } else { Err(denied(caller, verb.word())) }
     }
 }

@@ -8,7 +8,7 @@ use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey, Ticket};
+use crate::input::{Caller, HookDecision, HookMoment, HookNotice, RunKey};
 use crate::rights::registry::denied;
 
 impl Decide for verb::Hook {
@@ -16,62 +16,55 @@ impl Decide for verb::Hook {
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, notice: HookNotice) -> CommandResult {
-        engine.hook(asker.caller, asker.ticket, notice)
-    }
-}
-
-impl Context {
-    /// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
-    pub(crate) fn hooked_run(&self, caller: Caller) -> Result<RunKey, proto::Failure> {
-        let Caller::Process(run) = caller else {
-            return Err(denied(caller, "hooks come from inside an agent"));
-        };
-        let process = self.processes.get(&run.process).filter(|process| process.run.number == run.run);
-        if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
-            return Ok(run);
-        }
-        Err(denied(caller, "hooks come from inside an agent that runs"))
-    }
-}
-
-impl Engine {
-    pub(super) fn hook(&mut self, caller: Caller, ticket: Ticket, notice: HookNotice) -> CommandResult {
-        let run = self.ctx.hooked_run(caller)?;
+        let Asker { caller, ticket, .. } = asker;
+        let run = hooked_run(caller, &engine.ctx)?;
         let id = run.process;
         let HookNotice { evidence, moment } = notice;
         match moment {
             HookMoment::Other | HookMoment::TurnFailed => {}
             HookMoment::PromptSubmitted { prompt } => {
-                if !self.mail.prompt_confirms(id, &mut self.ctx)
-                    && !self.mail.find_restored_prompt(id, prompt.as_deref(), &mut self.ctx)
+                if !engine.mail.prompt_confirms(id, &mut engine.ctx)
+                    && !engine.mail.find_restored_prompt(id, prompt.as_deref(), &mut engine.ctx)
                 {
-                    self.ctx.prompt_seen(id);
+                    engine.ctx.prompt_seen(id);
                 }
             }
             HookMoment::TurnEnded => {
-                self.mail.turn_end_confirms(id, &mut self.ctx);
-                if let Some(text) = self.mail.next_at_turn_end(id, &mut self.ctx) {
+                engine.mail.turn_end_confirms(id, &mut engine.ctx);
+                if let Some(text) = engine.mail.next_at_turn_end(id, &mut engine.ctx) {
                     // The turn goes on, whatever the event's name says.
                     let goes_on = Evidence::new(Source::Hook, "continued", Some(AgentState::Working));
-                    self.heard(run, goes_on);
+                    engine.heard(run, goes_on);
                     return Ok(Some(CommandAnswer::Hook(HookDecision::Continue(text))));
                 }
             }
             HookMoment::PermissionAsked { title, body } => {
-                if let Some(agent) = self.ctx.processes.agent_mut(id) {
+                if let Some(agent) = engine.ctx.processes.agent_mut(id) {
                     agent.live.dialogs.asked.push(title.clone(), body.clone());
                 }
                 // Parked first: the request then stands for what its evidence says, and there is one item, not two.
-                let is_parked = self.inbox.park(id, ticket, title, body, &mut self.ctx);
+                let is_parked = engine.inbox.park(id, ticket, title, body, &mut engine.ctx);
                 if let Some(evidence) = evidence {
-                    self.heard(run, evidence);
+                    engine.heard(run, evidence);
                 }
                 return Ok((!is_parked).then_some(CommandAnswer::Hook(HookDecision::Nothing)));
             }
         }
         if let Some(evidence) = evidence {
-            self.heard(run, evidence);
+            engine.heard(run, evidence);
         }
         Ok(Some(CommandAnswer::Hook(HookDecision::Nothing)))
     }
+}
+
+/// The run a hook speaks for: the caller's own, and only while it is an agent's current one.
+fn hooked_run(caller: Caller, ctx: &Context) -> Result<RunKey, proto::Failure> {
+    let Caller::Process(run) = caller else {
+        return Err(denied(caller, "hooks come from inside an agent"));
+    };
+    let process = ctx.processes.get(&run.process).filter(|process| process.run.number == run.run);
+    if process.is_some_and(|process| process.agent.is_some() && process.is_live()) {
+        return Ok(run);
+    }
+    Err(denied(caller, "hooks come from inside an agent that runs"))
 }

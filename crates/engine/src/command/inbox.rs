@@ -7,7 +7,7 @@ use proto::request::{GiveAnswer, Resume, Target};
 use proto::verb;
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
 
-use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
+use super::{Asker, Audited, Command, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
@@ -56,7 +56,62 @@ impl Decide for verb::Answer {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, answer: GiveAnswer) -> CommandResult {
-        engine.answer(asker.caller, asker.ticket, &answer)
+        let Asker { caller, ticket, .. } = asker;
+        let Some(item) = engine.inbox.items.get(&answer.item) else {
+            return Err(engine.inbox.no_such_item(answer.item, &engine.ctx));
+        };
+        let (id, about) = (item.view.id, item.about.clone());
+        if !engine.inbox.may_answer(caller, item, &engine.grants, &engine.ctx) {
+            if item.asker().is_some() {
+                return Err(denied(caller, "only people answer what a person was asked"));
+            }
+            return Err(not_related(caller, "only people and the processes above it answer for it"));
+        }
+        if let About::Question(asker) = about
+            && item.view.options.is_empty()
+        {
+            check_words(&answer.choice)?;
+            engine.answer_question(answer.item, asker, answer.choice.trim());
+            return done();
+        }
+        let option = choose(&item.view, &answer.choice)?;
+        match about {
+            About::Question(asker) => {
+                engine.answer_question(answer.item, asker, &option.label);
+                done()
+            }
+            About::Trust { .. } => {
+                let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
+                engine.answer_trust(answer.item, word.map_or("", String::as_str));
+                done()
+            }
+            About::Failure if option.names.iter().any(|name| name == "resume") => {
+                let target = Target(id.to_string());
+                engine.dispatch(caller, ticket, Command::Resume(Resume { target, session: None }))
+            }
+            About::Failure => {
+                engine.inbox.clear_failure(id, &mut engine.ctx);
+                done()
+            }
+            About::Shortfalls => {
+                engine.inbox.dismiss_shortfalls(id, &mut engine.ctx);
+                done()
+            }
+            About::Permission { .. } => {
+                let allows = option.names.iter().any(|name| name == "allow");
+                let denial = || HookDecision::Deny("denied by a person".to_owned());
+                engine.inbox.unpark(
+                    answer.item,
+                    if allows { HookDecision::Allow } else { denial() },
+                    &mut engine.ctx,
+                );
+                done()
+            }
+            About::Dialog(digest) => {
+                let chosen = Chosen { item: answer.item, digest, option };
+                engine.inbox.answer_dialog(caller, ticket, id, chosen, &mut engine.ctx)
+            }
+        }
     }
 }
 
@@ -77,9 +132,6 @@ impl Inbox {
 
 impl Inbox {
     pub(crate) fn inbox(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
-        if !grants.may_at_all(caller, Verb::List) {
-            return Err(denied(caller, "inbox"));
-        }
         let is_seen = |item: &&Item| self.may_answer(caller, item, grants, ctx);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
@@ -128,69 +180,6 @@ impl Inbox {
             ctx.out.push(Effect::Type { run, job, what: Keystrokes::Keys(option.keys), guard });
         }
         Ok(None)
-    }
-}
-
-impl Engine {
-    pub(super) fn answer(&mut self, caller: Caller, ticket: Ticket, answer: &GiveAnswer) -> CommandResult {
-        let Some(item) = self.inbox.items.get(&answer.item) else {
-            if !self.grants.may_at_all(caller, Verb::List) {
-                return Err(denied(caller, "answer"));
-            }
-            return Err(self.inbox.no_such_item(answer.item, &self.ctx));
-        };
-        let (id, about) = (item.view.id, item.about.clone());
-        if !self.inbox.may_answer(caller, item, &self.grants, &self.ctx) {
-            if item.asker().is_some() {
-                return Err(denied(caller, "only people answer what a person was asked"));
-            }
-            return Err(not_related(caller, "only people and the processes above it answer for it"));
-        }
-        if let About::Question(asker) = about
-            && item.view.options.is_empty()
-        {
-            check_words(&answer.choice)?;
-            self.answer_question(answer.item, asker, answer.choice.trim());
-            return done();
-        }
-        let option = choose(&item.view, &answer.choice)?;
-        match about {
-            About::Question(asker) => {
-                self.answer_question(answer.item, asker, &option.label);
-                done()
-            }
-            About::Trust { .. } => {
-                let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
-                self.answer_trust(answer.item, word.map_or("", String::as_str));
-                done()
-            }
-            About::Failure if option.names.iter().any(|name| name == "resume") => {
-                let target = Target(id.to_string());
-                self.resume(caller, ticket, &Resume { target, session: None })
-            }
-            About::Failure => {
-                self.inbox.clear_failure(id, &mut self.ctx);
-                done()
-            }
-            About::Shortfalls => {
-                self.inbox.dismiss_shortfalls(id, &mut self.ctx);
-                done()
-            }
-            About::Permission { .. } => {
-                let allows = option.names.iter().any(|name| name == "allow");
-                let denial = || HookDecision::Deny("denied by a person".to_owned());
-                self.inbox.unpark(
-                    answer.item,
-                    if allows { HookDecision::Allow } else { denial() },
-                    &mut self.ctx,
-                );
-                done()
-            }
-            About::Dialog(digest) => {
-                let chosen = Chosen { item: answer.item, digest, option };
-                self.inbox.answer_dialog(caller, ticket, id, chosen, &mut self.ctx)
-            }
-        }
     }
 }
 

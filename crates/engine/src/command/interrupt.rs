@@ -7,7 +7,7 @@ use proto::{AgentState, ErrorCode, Failure};
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::interrupt::dialog_open;
-use crate::input::{Caller, Ticket};
+use crate::input::Caller;
 use crate::mail::delivery::LEASE_MS;
 use crate::rights::Verb;
 
@@ -16,22 +16,10 @@ impl Decide for verb::Interrupt {
     const NEEDS: Needs = Needs::OverAgent(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 
-    fn decide(engine: &mut Engine, asker: Asker, interrupt: Interrupt) -> CommandResult {
-        engine.interrupt(asker.caller, asker.ticket, &interrupt)
-    }
-}
-
-impl Engine {
-    pub(super) fn interrupt(
-        &mut self,
-        caller: Caller,
-        ticket: Ticket,
-        interrupt: &Interrupt,
-    ) -> CommandResult {
-        let id = self.ctx.find_agent(caller, &interrupt.target, Verb::Drive, &self.grants)?;
-        let Some(process) = self.ctx.processes.get(&id) else {
-            return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
-        };
+    fn decide(engine: &mut Engine, asker: Asker, _: Interrupt) -> CommandResult {
+        let Asker { caller, ticket, .. } = asker;
+        let id = asker.target()?;
+        let process = engine.ctx.processes.known(id)?;
         let name = process.name.clone();
         if !process.is_live() {
             return Err(Failure::new(ErrorCode::NotRunning, format!("{name} is not running")));
@@ -58,7 +46,7 @@ impl Engine {
         };
         // A person may interrupt whenever they like; a program waits for the person who types there.
         let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        self.ctx.begin_interrupt(id, ticket, keys, human_quiet_ms);
+        engine.ctx.begin_interrupt(id, ticket, keys, human_quiet_ms);
         Ok(None)
     }
 }

@@ -7,7 +7,6 @@ use proto::{ErrorCode, Failure, Stop};
 use super::{Asker, Audited, CommandResult, Decide, Needs, done};
 use crate::Engine;
 use crate::effect::Effect;
-use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
@@ -22,13 +21,7 @@ impl Decide for verb::Kill {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, kill: Kill) -> CommandResult {
-        engine.kill(asker.caller, asker.ticket, &kill)
-    }
-}
-
-impl Engine {
-    pub(super) fn kill(&mut self, caller: Caller, ticket: Ticket, kill: &Kill) -> CommandResult {
-        let process = self.grants.find(caller, &kill.target, Verb::Drive, &self.ctx)?;
+        let process = engine.ctx.processes.known(asker.target()?)?;
         let stop = Stop { signal: kill.signal, grace_ms: kill.grace_ms };
         stop.check()?;
         // A signal alone is only sent; a grace makes it the signal that asks.
@@ -44,11 +37,11 @@ impl Engine {
         match sent {
             Some(signal) => {
                 process.check_heard()?;
-                self.ctx.out.push(Effect::Signal { run, signal });
+                engine.ctx.out.push(Effect::Signal { run, signal });
                 done()
             }
             None => {
-                self.end(id, EndRequest::new(None, Then::Stay).stop(stop).ticket(ticket));
+                engine.end(id, EndRequest::new(None, Then::Stay).stop(stop).ticket(asker.ticket));
                 Ok(None)
             }
         }

@@ -1,27 +1,16 @@
-//! Locating a run for a verb of the data plane: whether the caller may, and which run is meant.
-
-use proto::request::Target;
+//! Locating a run for a verb of the data plane: which run is meant. The gate has checked the right over it.
 
 use super::CommandResult;
-use crate::context::Context;
+use crate::Engine;
+use crate::command::Asker;
 use crate::effect::{CommandAnswer, Located};
-use crate::input::Caller;
 use crate::process::Process;
-use crate::rights::Verb;
-use crate::rights::grants::Grants;
 
-impl Context {
-    pub(crate) fn locate(
-        &self,
-        caller: Caller,
-        target: &Target,
-        verb: Verb,
-        grants: &Grants,
-    ) -> CommandResult {
-        let process = grants.find(caller, target, verb, self)?;
-        process.check_heard()?;
-        Ok(Some(CommandAnswer::Located(located(process))))
-    }
+/// Finds the run that the daemon goes on with.
+pub(super) fn locate(asker: Asker, engine: &Engine) -> CommandResult {
+    let process = engine.ctx.processes.known(asker.target()?)?;
+    process.check_heard()?;
+    Ok(Some(CommandAnswer::Located(located(process))))
 }
 
 /// What the data plane needs to know of a process.

@@ -44,7 +44,7 @@ use crate::input::{Caller, Ticket};
 type CommandResult = Result<Option<CommandAnswer>, Failure>;
 
 impl Engine {
-    /// Nobody gets past the gate, whatever they ask for.
+    /// Admits the caller, has the command decided, audits it and replies.
     pub(crate) fn command(&mut self, caller: Caller, ticket: Ticket, command: Command) {
         let entry = self.entry(&command);
         self.ctx.out.via = self.via_of(caller);
@@ -71,8 +71,8 @@ impl Engine {
 
     /// Checks what the verb needs of its caller, then has it decided.
     fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> CommandResult {
-        self.check_needs(caller, &command)?;
-        self.decide(Asker { caller, ticket }, command)
+        let over = self.check_needs(caller, &command)?;
+        self.decide(Asker { caller, ticket, over }, command)
     }
 
     /// The connection behind a ticket is gone: what it asked for happens all the same, but nobody is told.

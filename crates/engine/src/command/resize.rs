@@ -5,25 +5,16 @@ use proto::verb;
 
 use super::{Asker, CommandResult, Decide, Needs, done};
 use crate::Engine;
-use crate::context::Context;
-use crate::input::Caller;
 use crate::rights::Verb;
-use crate::rights::grants::Grants;
 
 impl Decide for verb::Resize {
     type Order = Resize;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
 
     fn decide(engine: &mut Engine, asker: Asker, resize: Resize) -> CommandResult {
-        engine.ctx.resize(asker.caller, &resize, &engine.grants)
-    }
-}
-
-impl Context {
-    pub(crate) fn resize(&mut self, caller: Caller, resize: &Resize, grants: &Grants) -> CommandResult {
-        let process = grants.find(caller, &resize.target, Verb::Drive, self)?;
+        let process = engine.ctx.processes.known(asker.target()?)?;
         let (run, size) = (process.key(), resize.size.or(process.size));
-        self.processes.set_size(run, size, &mut self.out);
+        engine.ctx.processes.set_size(run, size, &mut engine.ctx.out);
         done()
     }
 }

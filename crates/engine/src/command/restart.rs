@@ -6,7 +6,7 @@ use proto::{ErrorCode, Failure, Kind, ProcessId};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
-use crate::input::{Caller, Ticket};
+use crate::input::Caller;
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
@@ -17,15 +17,9 @@ impl Decide for verb::Restart {
     const AUDITED: Audited = Audited::Success;
 
     fn decide(engine: &mut Engine, asker: Asker, restart: Restart) -> CommandResult {
-        engine.restart(asker.caller, asker.ticket, &restart)
-    }
-}
-
-impl Engine {
-    pub(super) fn restart(&mut self, caller: Caller, ticket: Ticket, restart: &Restart) -> CommandResult {
         restart.stop.check()?;
-        let process = self.grants.find(caller, &restart.target, Verb::Drive, &self.ctx)?;
-        if self.ctx.shutdown.is_some() {
+        let process = engine.ctx.processes.known(asker.target()?)?;
+        if engine.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
         if process.spec.kind == Kind::Terminal {
@@ -42,32 +36,32 @@ impl Engine {
             return Err(Failure::new(ErrorCode::NotFound, format!("{} is being closed", process.name)));
         }
         let id = process.id;
-        self.check_again(caller, id)?;
-        if let Some(process) = self.ctx.processes.get_mut(&id) {
+        check_again(engine, asker.caller, id)?;
+        if let Some(process) = engine.ctx.processes.get_mut(&id) {
             process.backoff = crate::process::backoff::Backoff::default();
         }
-        self.end(id, EndRequest::new(None, Then::Restart).stop(restart.stop).ticket(ticket));
+        engine.end(id, EndRequest::new(None, Then::Restart).stop(restart.stop).ticket(asker.ticket));
         Ok(None)
     }
+}
 
-    /// Whether an entry may be started again. A person's word begins its time anew; a process needs time that is left
-    /// and the same permission as for a first start.
-    pub(super) fn check_again(&mut self, caller: Caller, id: ProcessId) -> Result<(), Failure> {
-        if let Caller::Process(run) = caller {
-            self.ctx.processes.check_time(run.process, &self.ctx.config, &self.ctx.out)?;
-            self.ctx.processes.check_time(id, &self.ctx.config, &self.ctx.out)?;
-            self.trust.check_trust_again(caller, id, &mut self.inbox, &mut self.ctx)?;
-        }
-        let now = self.ctx.out.now.uptime_ms;
-        let Some(process) = self.ctx.processes.get_mut(&id) else { return Ok(()) };
-        if caller == Caller::Human {
-            process.usage.born_ms = now;
-        }
-        // A person's word stands, whoever asks for the same before it is carried out.
-        let is_restarting = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
-        if !is_restarting || process.launch.starter != Some(Caller::Human) {
-            process.launch.starter = Some(caller);
-        }
-        Ok(())
+/// Whether an entry may be started again. A person's word begins its time anew; a process needs time that is left
+/// and the same permission as for a first start.
+pub(super) fn check_again(engine: &mut Engine, caller: Caller, id: ProcessId) -> Result<(), Failure> {
+    if let Caller::Process(run) = caller {
+        engine.ctx.processes.check_time(run.process, &engine.ctx.config, &engine.ctx.out)?;
+        engine.ctx.processes.check_time(id, &engine.ctx.config, &engine.ctx.out)?;
+        engine.trust.check_trust_again(caller, id, &mut engine.inbox, &mut engine.ctx)?;
     }
+    let now = engine.ctx.out.now.uptime_ms;
+    let Some(process) = engine.ctx.processes.get_mut(&id) else { return Ok(()) };
+    if caller == Caller::Human {
+        process.usage.born_ms = now;
+    }
+    // A person's word stands, whoever asks for the same before it is carried out.
+    let is_restarting = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
+    if !is_restarting || process.launch.starter != Some(Caller::Human) {
+        process.launch.starter = Some(caller);
+    }
+    Ok(())
 }

@@ -8,33 +8,18 @@ use proto::{ErrorCode, Failure, Reply};
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::turns::no_turn;
-use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
-use crate::rights::grants::Grants;
 
 impl Decide for verb::Result {
     type Order = AskResult;
     const NEEDS: Needs = Needs::OverAgent(Verb::Read);
 
     fn decide(engine: &mut Engine, asker: Asker, ask: AskResult) -> CommandResult {
-        engine.ctx.result(asker.caller, asker.ticket, &ask, &engine.grants)
-    }
-}
-
-impl Context {
-    pub(crate) fn result(
-        &mut self,
-        caller: Caller,
-        ticket: Ticket,
-        ask: &AskResult,
-        grants: &Grants,
-    ) -> CommandResult {
-        let id = self.find_agent(caller, &ask.target, Verb::Read, grants)?;
-        let name = grants.find(caller, &ask.target, Verb::Read, self)?.name.clone();
+        let id = asker.target()?;
+        let name = engine.ctx.processes.known(id)?.name.clone();
         let gone = || Failure::new(ErrorCode::NotFound, format!("{name} is gone"));
-        let agent = self.processes.agent_mut(id).ok_or_else(gone)?;
+        let agent = engine.ctx.processes.agent_mut(id).ok_or_else(gone)?;
         let Some(number) = ask.turn.or_else(|| agent.newest_ended()) else {
             let running = agent.running_turn().map(|turn| agent.not_over(turn, &name));
             let none = || Failure::new(ErrorCode::NotFound, format!("{name} has had no turn yet"));
@@ -46,7 +31,7 @@ impl Context {
         }
         if agent.collecting.contains_key(&number) {
             // It is over and its text is on the way.
-            agent.result_tickets.push((ticket, number));
+            agent.result_tickets.push((asker.ticket, number));
             return Ok(None);
         }
         Ok(Some(CommandAnswer::Reply(Reply::Turn(turn.clone()))))

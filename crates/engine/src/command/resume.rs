@@ -4,9 +4,9 @@ use proto::request::Resume;
 use proto::verb;
 use proto::{ErrorCode, Failure, Status};
 
+use super::restart::check_again;
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
-use crate::input::{Caller, Ticket};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 use crate::rights::Verb;
@@ -20,18 +20,10 @@ impl Decide for verb::Resume {
     const AUDITED: Audited = Audited::Success;
 
     fn decide(engine: &mut Engine, asker: Asker, resume: Resume) -> CommandResult {
-        engine.resume(asker.caller, asker.ticket, &resume)
-    }
-}
-
-impl Engine {
-    pub(super) fn resume(&mut self, caller: Caller, ticket: Ticket, resume: &Resume) -> CommandResult {
-        let id = self.ctx.find_agent(caller, &resume.target, Verb::Drive, &self.grants)?;
-        let Some(process) = self.ctx.processes.get(&id) else {
-            return Err(Failure::new(ErrorCode::NotFound, "it is gone"));
-        };
+        let id = asker.target()?;
+        let process = engine.ctx.processes.known(id)?;
         let name = process.name.clone();
-        if self.ctx.shutdown.is_some() {
+        if engine.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }
         if process.is_live() && process.run.status != Status::Stopping {
@@ -45,17 +37,17 @@ impl Engine {
             .agent
             .as_deref()
             .and_then(|agent| agent.record.session.clone().or_else(|| agent.record.past_session.clone()));
-        let Some(session) = resume.session.clone().or(known) else {
+        let Some(session) = resume.session.or(known) else {
             let message = format!("{name} has no session that is known");
             return Err(Failure::new(ErrorCode::Conflict, message)
                 .hint("name one with --session, or qd restart begins a new one"));
         };
         check_session(&session)?;
-        self.check_again(caller, id)?;
-        if let Some(agent) = self.ctx.processes.agent_mut(id) {
+        check_again(engine, asker.caller, id)?;
+        if let Some(agent) = engine.ctx.processes.agent_mut(id) {
             agent.resume_next = Some(session);
         }
-        self.end(id, EndRequest::new(None, Then::Restart).ticket(ticket));
+        engine.end(id, EndRequest::new(None, Then::Restart).ticket(asker.ticket));
         Ok(None)
     }
 }

@@ -4,8 +4,11 @@
 use proto::request::{Attach, Empty, Request, See, Target};
 use proto::{Event, VerbSpec, verb};
 
-use super::CommandResult;
-use super::declaration::{Asker, Decide, Declaration};
+use super::declaration::{Asker, Decide, Declaration, Needs};
+use super::list::knows;
+use super::locate::locate;
+use super::whoami::standing;
+use super::{CommandResult, done};
 use crate::Engine;
 use crate::input::{HookNotice, SpawnOrder, TrustSubject};
 use crate::rights::Verb;
@@ -36,8 +39,8 @@ macro_rules! define_command {
         $verb:ident $(($arguments:ident))? $word:ident $(as $method:ident)?
             -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
     )* } door { $($door:tt)* }) => {
-        /// What may be context. Verbs of the data plane (`read`, `write` …) come as [`Command::Locate`]: the engine says
-        /// whether and to which run, the daemon moves the bytes.
+        /// What a caller may ask for. Verbs of the data plane (`read`, `write` …) come as [`Command::Locate`]: the engine
+        /// checks the right and finds the run, the daemon moves the bytes.
         #[derive(Clone, Debug)]
         pub enum Command {
             $(
@@ -104,10 +107,11 @@ macro_rules! define_command {
                     Self::See { .. } => Declaration::of::<verb::See>(),
                     Self::Hook(_) => Declaration::of::<verb::Hook>(),
                     Self::Trust(_) => Declaration::of::<verb::Trust>(),
-                    Self::Locate { verb, .. } | Self::Permit(verb) => Declaration::internal(verb.word()),
-                    Self::Standing(word) => Declaration::internal(word),
+                    Self::Locate { verb, .. } => Declaration::internal(verb.word(), Needs::Over(*verb)),
+                    Self::Permit(verb) => Declaration::internal(verb.word(), Needs::AtAll(*verb)),
+                    Self::Standing(word) => Declaration::internal(word, Needs::Checked),
                     // The daemon asks it on behalf of a subscription.
-                    Self::Knows(_) => Declaration::internal(verb::Subscribe::WORD),
+                    Self::Knows(_) => Declaration::internal(verb::Subscribe::WORD, Needs::Checked),
                 }
             }
 
@@ -166,10 +170,10 @@ macro_rules! define_command {
                     Command::See { see, offset } => verb::See::decide(self, asker, (see, offset)),
                     Command::Hook(notice) => verb::Hook::decide(self, asker, *notice),
                     Command::Trust(subject) => verb::Trust::decide(self, asker, *subject),
-                    Command::Locate { target, verb } => self.ctx.locate(asker.caller, &target, verb, &self.grants),
-                    Command::Permit(verb) => self.grants.permit(asker.caller, verb),
-                    Command::Standing(_) => self.ctx.standing(asker.caller, &self.grants),
-                    Command::Knows(event) => self.knows(asker.caller, &event),
+                    Command::Locate { .. } => locate(asker, self),
+                    Command::Permit(_) => done(),
+                    Command::Standing(_) => standing(asker.caller, self),
+                    Command::Knows(event) => knows(asker.caller, &event, self),
                 }
             }
         }

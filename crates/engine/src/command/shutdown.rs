@@ -8,7 +8,7 @@ use proto::{ExitReason, Failure, ProcessId, Reply, Stop};
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::effect::{CommandAnswer, Effect};
-use crate::input::{Caller, Survivor, Ticket};
+use crate::input::Survivor;
 use crate::process::stopping::{self, EndRequest};
 use crate::process::{Ending, Then};
 
@@ -22,44 +22,23 @@ impl Decide for verb::Shutdown {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, shutdown: Shutdown) -> CommandResult {
-        engine.begin_shutdown(asker.caller, asker.ticket, shutdown)
-    }
-}
-
-impl Engine {
-    pub(super) fn begin_shutdown(
-        &mut self,
-        caller: Caller,
-        ticket: Ticket,
-        shutdown: Shutdown,
-    ) -> CommandResult {
-        self.grants.people_only(caller, "shutdown")?;
         shutdown.stop.check()?;
         // A second caller goes on to insist.
-        let is_second = self.ctx.ends_all && shutdown.kill;
+        let is_second = engine.ctx.ends_all && shutdown.kill;
         let stop = if is_second { Stop::NOW } else { shutdown.stop };
-        self.ctx.shutdown.get_or_insert_default().push(ticket);
+        engine.ctx.shutdown.get_or_insert_default().push(asker.ticket);
         if shutdown.kill {
-            self.ctx.ends_all = true;
-            let ids: Vec<ProcessId> = self.ctx.processes.keys().copied().collect();
+            engine.ctx.ends_all = true;
+            let ids: Vec<ProcessId> = engine.ctx.processes.keys().copied().collect();
             for id in ids {
-                self.end_for_shutdown(id, stop);
+                end_for_shutdown(engine, id, stop);
             }
         }
         Ok(None)
     }
+}
 
-    fn end_for_shutdown(&mut self, id: ProcessId, stop: Stop) {
-        let Some(process) = self.ctx.processes.get(&id) else { return };
-        let (run, is_live, has_holder) = (process.key(), process.is_live(), process.run.has_holder);
-        if is_live || has_holder {
-            let reason = is_live.then_some(ExitReason::Shutdown);
-            self.end(id, EndRequest::new(reason, Then::Stay).stop(stop));
-        } else {
-            self.ctx.processes.release(run, true, "shutdown", &mut self.ctx.out);
-        }
-    }
-
+impl Engine {
     /// Answers every shutdown caller once nothing is ending or starting any more, in-flight opens included.
     pub(crate) fn finish_shutdown(&mut self) {
         let Some(callers) = &self.ctx.shutdown else { return };
@@ -90,6 +69,17 @@ impl Engine {
             self.ctx.out.reply(ticket, result);
         }
         self.ctx.out.push(Effect::Stop);
+    }
+}
+
+fn end_for_shutdown(engine: &mut Engine, id: ProcessId, stop: Stop) {
+    let Some(process) = engine.ctx.processes.get(&id) else { return };
+    let (run, is_live, has_holder) = (process.key(), process.is_live(), process.run.has_holder);
+    if is_live || has_holder {
+        let reason = is_live.then_some(ExitReason::Shutdown);
+        engine.end(id, EndRequest::new(reason, Then::Stay).stop(stop));
+    } else {
+        engine.ctx.processes.release(run, true, "shutdown", &mut engine.ctx.out);
     }
 }
 

@@ -48,7 +48,32 @@ impl Decide for verb::Spawn {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, order: SpawnOrder) -> CommandResult {
-        engine.spawn(asker.caller, asker.ticket, order)
+        let Asker { caller, ticket, .. } = asker;
+        if let Some(known) = check_key(&engine.ctx, caller, order.spawn.key.as_deref())? {
+            return Ok(answer_known(&mut engine.ctx, known, ticket));
+        }
+        check_room(&engine.ctx, caller)?;
+        let mut process = check_spawn(engine, caller, &order)?;
+        if let Caller::Process(run) = caller {
+            engine.ctx.processes.check_budget(run.process, &engine.ctx.config, &engine.ctx.out)?;
+        }
+        process.launch.approval =
+            engine.trust.check_trust(caller, &order, &mut engine.inbox, &mut engine.ctx)?;
+        process.launch.starter = Some(caller);
+        process.launch.tickets.push(ticket);
+        let id = process.id;
+        engine.ctx.processes.insert(id, process);
+        if let Caller::Process(run) = caller {
+            engine.ctx.processes.spend_spawn(run.process, &mut engine.ctx.out);
+        }
+        engine.ctx.out.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
+        engine.start_run(id, RunNumber(1));
+        engine.ctx.out.mark_durable(id);
+        if let Some(prompt) = order.spawn.agent.prompt {
+            let from = parent_of(caller);
+            engine.post(from, id, prompt, None, None)?;
+        }
+        Ok(None)
     }
 }
 
@@ -99,217 +124,180 @@ impl Processes {
     }
 }
 
-impl Context {
-    /// The entry that the same caller made with the same key, as long as there is one.
-    pub(crate) fn check_key(&self, caller: Caller, key: Option<&str>) -> Result<Option<ProcessId>, Failure> {
-        let Some(key) = key else { return Ok(None) };
-        if key.is_empty() || key.len() > MAX_KEY {
-            return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
-        }
-        let parent = parent_of(caller);
-        let is_same = |process: &&Process| {
-            process.spec.parent == parent
-                && process.spec.key.as_deref() == Some(key)
-                && !process.is_departed()
-        };
-        let Some(known) = self.processes.values().find(is_same) else { return Ok(None) };
-        if known.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
-            let message = format!("{}, which was made with that key, is being closed", known.name);
-            return Err(Failure::new(ErrorCode::Busy, message).hint("try again when it is gone"));
-        }
-        Ok(Some(known.id))
+/// The entry that the same caller made with the same key, as long as there is one.
+fn check_key(ctx: &Context, caller: Caller, key: Option<&str>) -> Result<Option<ProcessId>, Failure> {
+    let Some(key) = key else { return Ok(None) };
+    if key.is_empty() || key.len() > MAX_KEY {
+        return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
     }
-
-    /// Says what a key stands for, once it has started.
-    pub(crate) fn answer_known(&mut self, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
-        let process = self.processes.get_mut(&id)?;
-        if process.run.status == Status::Starting {
-            process.launch.tickets.push(ticket);
-            return None;
-        }
-        Some(CommandAnswer::Reply(Reply::Spawned(process.spawned())))
+    let parent = parent_of(caller);
+    let is_same = |process: &&Process| {
+        process.spec.parent == parent && process.spec.key.as_deref() == Some(key) && !process.is_departed()
+    };
+    let Some(known) = ctx.processes.values().find(is_same) else { return Ok(None) };
+    if known.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
+        let message = format!("{}, which was made with that key, is being closed", known.name);
+        return Err(Failure::new(ErrorCode::Busy, message).hint("try again when it is gone"));
     }
+    Ok(Some(known.id))
+}
 
-    pub(crate) fn check_room(&self, caller: Caller) -> Result<(), Failure> {
-        if self.shutdown.is_some() {
-            return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
-        }
-        let max = self.config.max_processes;
-        if self.processes.len() >= max {
-            let message = format!("there are {max} processes already, the most there may be");
-            return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
-        }
-        let Caller::Process(run) = caller else { return Ok(()) };
-        let parent = self.processes.get(&run.process);
-        if parent.is_none_or(|parent| parent.run.ending.is_some()) {
-            let message = "the process that asks is being ended: it starts nothing more";
-            return Err(Failure::new(ErrorCode::Conflict, message));
-        }
-        Ok(())
+/// Says what a key stands for, once it has started.
+fn answer_known(ctx: &mut Context, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
+    let process = ctx.processes.get_mut(&id)?;
+    if process.run.status == Status::Starting {
+        process.launch.tickets.push(ticket);
+        return None;
     }
+    Some(CommandAnswer::Reply(Reply::Spawned(process.spawned())))
+}
 
-    /// The access scope of a new entry. What a process starts stays in its own: otherwise it would see another one's
-    /// list through its child.
-    pub(crate) fn check_workspace(
-        &self,
-        caller: Caller,
-        spawn: &Spawn,
-        task: Option<&TaskPlace>,
-    ) -> Result<String, Failure> {
-        let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
-        let own = parent_of(caller).and_then(|parent| self.processes.get(&parent));
-        let own = own.map(|own| own.spec.workspace.as_str());
-        match (asked, own) {
-            (Some(asked), Some(own)) if asked != own => {
-                let message =
-                    format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
-                Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
-            }
-            _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
-        }
+fn check_room(ctx: &Context, caller: Caller) -> Result<(), Failure> {
+    if ctx.shutdown.is_some() {
+        return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
     }
-
-    pub(crate) fn check_name(&self, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
-        let Some(name) = name else { return Ok(self.processes.default_name(kind)) };
-        let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
-        if self.processes.is_taken(&name) {
-            let message = format!("there is a process named {name} already");
-            return Err(
-                Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
-            );
-        }
-        Ok(name)
+    let max = ctx.config.max_processes;
+    if ctx.processes.len() >= max {
+        let message = format!("there are {max} processes already, the most there may be");
+        return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
     }
-
-    pub(crate) fn check_argv(&self, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
-        let program = spawn.argv.first().map(String::as_str);
-        match (program, spawn.kind) {
-            (None, Kind::Terminal) => {
-                return Ok(vec![self.processes.shell_of(caller, spawn, &self.config)]);
-            }
-            (None | Some(""), _) => {
-                return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
-            }
-            _ => {}
-        }
-        if spawn.argv.iter().any(|word| word.contains('\0')) {
-            return Err(Failure::invalid("argv", "a word may not contain a NUL"));
-        }
-        if spawn.argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_ARGV {
-            return Err(Failure::invalid("argv", format!("it has more than {MAX_ARGV} bytes")));
-        }
-        Ok(spawn.argv.clone())
+    let Caller::Process(run) = caller else { return Ok(()) };
+    let parent = ctx.processes.get(&run.process);
+    if parent.is_none_or(|parent| parent.run.ending.is_some()) {
+        let message = "the process that asks is being ended: it starts nothing more";
+        return Err(Failure::new(ErrorCode::Conflict, message));
     }
+    Ok(())
+}
 
-    pub(crate) fn check_cwd(&self, cwd: Option<&str>, task: Option<&TaskPlace>) -> Result<String, Failure> {
-        let cwd = cwd.or(task.map(|task| task.directory.as_str())).unwrap_or(&self.config.home);
-        if !cwd.starts_with('/') || cwd.contains('\0') {
-            return Err(Failure::invalid("cwd", "a directory is an absolute path"));
+/// The access scope of a new entry. What a process starts stays in its own: otherwise it would see another one's
+/// list through its child.
+fn check_workspace(
+    ctx: &Context,
+    caller: Caller,
+    spawn: &Spawn,
+    task: Option<&TaskPlace>,
+) -> Result<String, Failure> {
+    let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
+    let own = parent_of(caller).and_then(|parent| ctx.processes.get(&parent));
+    let own = own.map(|own| own.spec.workspace.as_str());
+    match (asked, own) {
+        (Some(asked), Some(own)) if asked != own => {
+            let message = format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
+            Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
-        Ok(cwd.to_owned())
+        _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
     }
 }
 
-impl Engine {
-    pub(super) fn spawn(&mut self, caller: Caller, ticket: Ticket, order: SpawnOrder) -> CommandResult {
-        if !self.grants.may_at_all(caller, Verb::Spawn) {
-            return Err(denied(caller, "spawn"));
-        }
-        if let Some(known) = self.ctx.check_key(caller, order.spawn.key.as_deref())? {
-            return Ok(self.ctx.answer_known(known, ticket));
-        }
-        self.ctx.check_room(caller)?;
-        let mut process = self.check_spawn(caller, &order)?;
-        if let Caller::Process(run) = caller {
-            self.ctx.processes.check_budget(run.process, &self.ctx.config, &self.ctx.out)?;
-        }
-        process.launch.approval = self.trust.check_trust(caller, &order, &mut self.inbox, &mut self.ctx)?;
-        process.launch.starter = Some(caller);
-        process.launch.tickets.push(ticket);
-        let id = process.id;
-        self.ctx.processes.insert(id, process);
-        if let Caller::Process(run) = caller {
-            self.ctx.processes.spend_spawn(run.process, &mut self.ctx.out);
-        }
-        self.ctx.out.audit_deed(Some(caller), "spawn", id.to_string(), spawn_words(&order));
-        self.start_run(id, RunNumber(1));
-        self.ctx.out.mark_durable(id);
-        if let Some(prompt) = order.spawn.agent.prompt {
-            let from = parent_of(caller);
-            self.post(from, id, prompt, None, None)?;
-        }
-        Ok(None)
+fn check_name(ctx: &Context, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
+    let Some(name) = name else { return Ok(ctx.processes.default_name(kind)) };
+    let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
+    if ctx.processes.is_taken(&name) {
+        let message = format!("there is a process named {name} already");
+        return Err(
+            Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
+        );
     }
+    Ok(name)
+}
 
-    /// The entry that a spawn describes, if its words are in order.
-    fn check_spawn(&mut self, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
-        let spawn = order.spawn.clone();
-        let name = self.ctx.check_name(spawn.name.as_deref(), spawn.kind)?;
-        let task = self.check_task(&spawn)?;
-        let argv = self.ctx.check_argv(caller, &spawn)?;
-        environment::check_declared(&spawn.env)?;
-        environment::check_offered(&spawn)?;
-        let agent = check_agent(caller, &spawn)?;
-        self.ctx.processes.check_mode(caller, spawn.agent.mode)?;
-        check_ready(spawn.ready.as_ref())?;
-        check_wishes(caller, &spawn)?;
-        let cwd = self.ctx.check_cwd(spawn.cwd.as_deref(), task.as_ref())?;
-        let workspace = self.ctx.check_workspace(caller, &spawn, task.as_ref())?;
-        let (base, env_hex) = self.ctx.processes.base_env(caller, &spawn, &self.ctx.config);
-        let declared = spawn.env.keys().cloned().collect();
-        let env = environment::with_declared(base, spawn.env);
-        let environment = Environment {
-            env,
-            env_hex,
-            declared,
-            session: task.and_then(|task| task.session),
-            is_daemons: false,
-        };
-        let spec = Spec {
-            kind: spawn.kind,
-            parent: parent_of(caller),
-            task: spawn.task,
-            workspace,
-            argv,
-            cwd,
-            environment,
-            policy: SizePolicy::Owner,
-            auto_restart: spawn.auto_restart,
-            idle_timeout_ms: spawn.idle_timeout_ms,
-            project: order.project.clone(),
-            preset: spawn.preset,
-            key: spawn.key,
-            // A preset may ask for it, whoever starts it; only what a person started is brought back.
-            restore: spawn.restore && caller == Caller::Human,
-            acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
-            ready: spawn.ready,
-            budget: spawn.budget,
-            stop: spawn.stop,
-        };
-        let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
-        let mut process = Process::new(self.ctx.processes.fresh_id(&mut self.ctx.out), name, owner, spec);
-        process.size = spawn.size.or(Size::DEFAULT).clamped();
-        process.usage.born_ms = self.ctx.out.now.uptime_ms;
-        process.agent = agent.map(|record| Box::new(Agent::from_record(record, true)));
-        if let Some(agent) = process.agent.as_deref_mut() {
-            agent.resume_next = spawn.agent.session;
+fn check_argv(ctx: &Context, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
+    let program = spawn.argv.first().map(String::as_str);
+    match (program, spawn.kind) {
+        (None, Kind::Terminal) => {
+            return Ok(vec![ctx.processes.shell_of(caller, spawn, &ctx.config)]);
         }
-        Ok(process)
+        (None | Some(""), _) => {
+            return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
+        }
+        _ => {}
     }
+    if spawn.argv.iter().any(|word| word.contains('\0')) {
+        return Err(Failure::invalid("argv", "a word may not contain a NUL"));
+    }
+    if spawn.argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_ARGV {
+        return Err(Failure::invalid("argv", format!("it has more than {MAX_ARGV} bytes")));
+    }
+    Ok(spawn.argv.clone())
+}
 
-    /// The task a spawn is for: it must exist, in the workspace that was named.
-    fn check_task(&self, spawn: &Spawn) -> Result<Option<TaskPlace>, Failure> {
-        let Some(task) = &spawn.task else { return Ok(None) };
-        let missing = || Failure::new(ErrorCode::TaskNotFound, format!("no task \"{}\"", Printable(task)));
-        let place = self.tasks.find(task).ok_or_else(missing)?;
-        match &spawn.workspace {
-            Some(workspace) if *workspace != place.workspace => {
-                let message =
-                    format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
-                Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
-            }
-            _ => Ok(Some(place)),
+fn check_cwd(ctx: &Context, cwd: Option<&str>, task: Option<&TaskPlace>) -> Result<String, Failure> {
+    let cwd = cwd.or(task.map(|task| task.directory.as_str())).unwrap_or(&ctx.config.home);
+    if !cwd.starts_with('/') || cwd.contains('\0') {
+        return Err(Failure::invalid("cwd", "a directory is an absolute path"));
+    }
+    Ok(cwd.to_owned())
+}
+
+/// The entry that a spawn describes, if its words are in order.
+fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
+    let spawn = order.spawn.clone();
+    let name = check_name(&engine.ctx, spawn.name.as_deref(), spawn.kind)?;
+    let task = check_task(engine, &spawn)?;
+    let argv = check_argv(&engine.ctx, caller, &spawn)?;
+    environment::check_declared(&spawn.env)?;
+    environment::check_offered(&spawn)?;
+    let agent = check_agent(caller, &spawn)?;
+    engine.ctx.processes.check_mode(caller, spawn.agent.mode)?;
+    check_ready(spawn.ready.as_ref())?;
+    check_wishes(caller, &spawn)?;
+    let cwd = check_cwd(&engine.ctx, spawn.cwd.as_deref(), task.as_ref())?;
+    let workspace = check_workspace(&engine.ctx, caller, &spawn, task.as_ref())?;
+    let (base, env_hex) = engine.ctx.processes.base_env(caller, &spawn, &engine.ctx.config);
+    let declared = spawn.env.keys().cloned().collect();
+    let env = environment::with_declared(base, spawn.env);
+    let environment = Environment {
+        env,
+        env_hex,
+        declared,
+        session: task.and_then(|task| task.session),
+        is_daemons: false,
+    };
+    let spec = Spec {
+        kind: spawn.kind,
+        parent: parent_of(caller),
+        task: spawn.task,
+        workspace,
+        argv,
+        cwd,
+        environment,
+        policy: SizePolicy::Owner,
+        auto_restart: spawn.auto_restart,
+        idle_timeout_ms: spawn.idle_timeout_ms,
+        project: order.project.clone(),
+        preset: spawn.preset,
+        key: spawn.key,
+        // A preset may ask for it, whoever starts it; only what a person started is brought back.
+        restore: spawn.restore && caller == Caller::Human,
+        acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
+        ready: spawn.ready,
+        budget: spawn.budget,
+        stop: spawn.stop,
+    };
+    let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+    let mut process = Process::new(engine.ctx.processes.fresh_id(&mut engine.ctx.out), name, owner, spec);
+    process.size = spawn.size.or(Size::DEFAULT).clamped();
+    process.usage.born_ms = engine.ctx.out.now.uptime_ms;
+    process.agent = agent.map(|record| Box::new(Agent::from_record(record, true)));
+    if let Some(agent) = process.agent.as_deref_mut() {
+        agent.resume_next = spawn.agent.session;
+    }
+    Ok(process)
+}
+
+/// The task a spawn is for: it must exist, in the workspace that was named.
+fn check_task(engine: &Engine, spawn: &Spawn) -> Result<Option<TaskPlace>, Failure> {
+    let Some(task) = &spawn.task else { return Ok(None) };
+    let missing = || Failure::new(ErrorCode::TaskNotFound, format!("no task \"{}\"", Printable(task)));
+    let place = engine.tasks.find(task).ok_or_else(missing)?;
+    match &spawn.workspace {
+        Some(workspace) if *workspace != place.workspace => {
+            let message =
+                format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
+            Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
+        _ => Ok(Some(place)),
     }
 }
 

@@ -5,16 +5,15 @@ use proto::request::AskReceipt;
 use proto::request::CancelMessage;
 use proto::request::Tell;
 use proto::verb;
-use proto::{ErrorCode, Failure, Kind, Name, ProcessId, Reply};
+use proto::{ErrorCode, Failure, Name, ProcessId, Reply};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, Ticket};
+use crate::input::Caller;
 use crate::mail::Mailbox;
 use crate::mail::{MailRecord, MailStage, Sender, SenderRelation};
-use crate::process::Process;
 use crate::process::Processes;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
@@ -44,7 +43,20 @@ impl Decide for verb::Tell {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, tell: Tell) -> CommandResult {
-        engine.tell(asker.caller, asker.ticket, tell)
+        let Asker { caller, ticket, .. } = asker;
+        let to = asker.target()?;
+        check_tell(caller, &tell)?;
+        let from = sender(caller);
+        let known = tell.key.as_deref().and_then(|key| engine.mail.keyed(from, to, key));
+        let id = match known {
+            Some(id) => id,
+            None => engine.post(from, to, tell.text, tell.key, tell.expires_ms)?,
+        };
+        let Some(receipt) = engine.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
+        let Some(wait) = wait else { return Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt)))) };
+        engine.mail.tickets.push((ticket, id, engine.ctx.out.now.uptime_ms.saturating_add(wait)));
+        Ok(None)
     }
 }
 
@@ -72,7 +84,24 @@ impl Decide for verb::CancelMessage {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, request: CancelMessage) -> CommandResult {
-        engine.cancel_message(asker.caller, request.mail)
+        let id = request.mail;
+        let Asker { caller, .. } = asker;
+        let Some(mail) = engine.mail.get(id) else { return Err(no_mail(id)) };
+        if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
+            return Err(not_related(caller, "the message is not yours"));
+        }
+        let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == MailStage::Queued;
+        if !is_queued {
+            let message = format!("message {id} is no longer in the queue: {}", became(&mail.delivery));
+            return Err(Failure::new(ErrorCode::Conflict, message)
+                .hint("qd interrupt NAME ends the turn that it began"));
+        }
+        let to = mail.to;
+        let reason = "it was taken back before it was delivered".to_owned();
+        engine.mail.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued, &mut engine.ctx);
+        engine.reevaluate(to);
+        let Some(receipt) = engine.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
     }
 }
 
@@ -90,23 +119,6 @@ impl Processes {
         } else {
             SenderRelation::Peer
         }
-    }
-}
-
-impl Context {
-    /// The agent a caller means, if the caller may do that to it.
-    pub(crate) fn find_agent(
-        &self,
-        caller: Caller,
-        target: &proto::Target,
-        verb: Verb,
-        grants: &Grants,
-    ) -> Result<ProcessId, Failure> {
-        let process = grants.find(caller, target, verb, self)?;
-        if process.spec.kind == Kind::Agent && process.agent.is_some() {
-            return Ok(process.id);
-        }
-        Err(wrong_kind(process))
     }
 }
 
@@ -136,22 +148,6 @@ impl Mailbox {
 }
 
 impl Engine {
-    pub(super) fn tell(&mut self, caller: Caller, ticket: Ticket, tell: Tell) -> CommandResult {
-        let to = self.ctx.find_agent(caller, &tell.target, Verb::Message, &self.grants)?;
-        check_tell(caller, &tell)?;
-        let from = sender(caller);
-        let known = tell.key.as_deref().and_then(|key| self.mail.keyed(from, to, key));
-        let id = match known {
-            Some(id) => id,
-            None => self.post(from, to, tell.text, tell.key, tell.expires_ms)?,
-        };
-        let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
-        let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
-        let Some(wait) = wait else { return Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt)))) };
-        self.mail.tickets.push((ticket, id, self.ctx.out.now.uptime_ms.saturating_add(wait)));
-        Ok(None)
-    }
-
     /// Puts a message into the queue and delivers it if the moment is right.
     pub(crate) fn post(
         &mut self,
@@ -188,33 +184,6 @@ impl Engine {
         self.route_signals();
         Ok(id)
     }
-
-    /// Takes a message back of which nothing has left the queue. Only its sender and people may.
-    pub(super) fn cancel_message(&mut self, caller: Caller, id: MailId) -> CommandResult {
-        let Some(mail) = self.mail.get(id) else { return Err(no_mail(id)) };
-        if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
-            return Err(not_related(caller, "the message is not yours"));
-        }
-        let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == MailStage::Queued;
-        if !is_queued {
-            let message = format!("message {id} is no longer in the queue: {}", became(&mail.delivery));
-            return Err(Failure::new(ErrorCode::Conflict, message)
-                .hint("qd interrupt NAME ends the turn that it began"));
-        }
-        let to = mail.to;
-        let reason = "it was taken back before it was delivered".to_owned();
-        self.mail.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued, &mut self.ctx);
-        self.reevaluate(to);
-        let Some(receipt) = self.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
-        Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
-    }
-}
-
-/// Only agents understand this.
-pub(super) fn wrong_kind(process: &Process) -> Failure {
-    let message = format!("{} is a {}: only agents understand this", process.name, process.spec.kind);
-    Failure::new(ErrorCode::WrongKind, message)
-        .hint("`qd ps` tells who is an agent; `qd send` types into any process")
 }
 
 fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {

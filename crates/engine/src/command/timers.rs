@@ -6,7 +6,6 @@ use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWhen};
 use proto::verb;
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply};
 
-use super::tell::wrong_kind;
 use super::{Asker, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
 use crate::context::Context;
@@ -18,7 +17,7 @@ use crate::outbox::Outbox;
 use crate::record::Record;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
-use crate::rights::registry::denied;
+use crate::rights::registry::{denied, wrong_kind};
 use crate::timers::Timers;
 use crate::timers::{TimerRecord, Watched};
 
@@ -47,7 +46,41 @@ impl Decide for verb::SetTimer {
     const RECORDED: Recorded = Recorded::Entrusted;
 
     fn decide(engine: &mut Engine, asker: Asker, request: SetTimer) -> CommandResult {
-        engine.set_timer(asker.caller, request)
+        let Asker { caller, .. } = asker;
+        let (owner, owner_name) =
+            engine.timers.check_owner(caller, request.owner.as_ref(), &engine.grants, &engine.ctx)?;
+        check_words(&request)?;
+        if let Some(known) = request.key.as_deref().and_then(|key| engine.timers.keyed_timer(owner, key)) {
+            return engine.timers.timer_reply(known, &engine.ctx);
+        }
+        engine.timers.check_timer_room(owner, &engine.mail)?;
+        let (kind, lasts_ms, watches) =
+            engine.timers.check_when(caller, &request.when, &engine.grants, &engine.ctx)?;
+        let ids: Vec<ProcessId> = watches.iter().map(|watched| watched.id).collect();
+        if !ids.is_empty() {
+            engine.waits.check_circle(owner.process, &ids, &engine.timers, &engine.ctx)?;
+        }
+        let number = engine.ctx.out.next_timer();
+        let timer = TimerRecord {
+            timer: number,
+            owner: owner.process,
+            run: owner.run,
+            owner_name,
+            kind,
+            status: TimerStatus::Armed,
+            label: request.label.unwrap_or_default(),
+            body: request.body,
+            key: request.key,
+            watches,
+            due_ms: engine.ctx.out.now.uptime_ms.saturating_add(lasts_ms),
+            outcome: None,
+            report: Vec::new(),
+        };
+        engine.timers.record_timer(&timer, &mut engine.ctx);
+        engine.timers.open.insert(number, timer);
+        // Those it waits for may all be at rest already.
+        engine.timers.look_at_timer(number, &mut engine.mail, &engine.waits, &mut engine.ctx);
+        engine.timers.timer_reply(number, &engine.ctx)
     }
 }
 
@@ -66,7 +99,31 @@ impl Decide for verb::ChangeTimer {
     const RECORDED: Recorded = Recorded::Entrusted;
 
     fn decide(engine: &mut Engine, asker: Asker, request: ChangeTimer) -> CommandResult {
-        engine.change_timer(asker.caller, request)
+        let Asker { caller, .. } = asker;
+        let Some(timer) = engine.timers.get(request.timer) else { return Err(no_timer(request.timer)) };
+        engine.grants.find(caller, &Target(timer.owner.to_string()), Verb::Drive, &engine.ctx)?;
+        match (timer.status, request.change) {
+            (TimerStatus::Armed, TimerChange::Pause) => {
+                engine.timers.pause_timer(request.timer, &mut engine.ctx)
+            }
+            (TimerStatus::Paused, TimerChange::Resume) => resume_timer(engine, request.timer)?,
+            (TimerStatus::Armed | TimerStatus::Paused, TimerChange::Cancel) => {
+                let by = if caller == Caller::Human { "a person" } else { "a process" };
+                engine.timers.finish_timer(
+                    request.timer,
+                    TimerStatus::Cancelled,
+                    format!("{by} cancelled it"),
+                    &mut engine.ctx,
+                );
+            }
+            // What was asked for is so already: the same request twice is no mistake.
+            (TimerStatus::Armed, TimerChange::Resume)
+            | (TimerStatus::Paused, TimerChange::Pause)
+            | (TimerStatus::Cancelled, TimerChange::Cancel) => {}
+            (TimerStatus::Fired, _) => return Err(is_over(request.timer, "has fired")),
+            (TimerStatus::Cancelled, _) => return Err(is_over(request.timer, "was cancelled")),
+        }
+        engine.timers.timer_reply(request.timer, &engine.ctx)
     }
 }
 
@@ -149,9 +206,6 @@ impl Timers {
 
     /// Those whose owner the caller may read.
     pub(crate) fn timers(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
-        if !grants.may_at_all(caller, Verb::List) {
-            return Err(denied(caller, "timers"));
-        }
         let is_seen = |timer: &&TimerRecord| {
             let owner = ctx.processes.get(&timer.owner);
             owner.is_some_and(|owner| grants.may_do(caller, Verb::Read, owner, ctx))
@@ -198,86 +252,19 @@ impl Timers {
     }
 }
 
-impl Engine {
-    pub(super) fn set_timer(&mut self, caller: Caller, request: SetTimer) -> CommandResult {
-        let (owner, owner_name) =
-            self.timers.check_owner(caller, request.owner.as_ref(), &self.grants, &self.ctx)?;
-        check_words(&request)?;
-        if let Some(known) = request.key.as_deref().and_then(|key| self.timers.keyed_timer(owner, key)) {
-            return self.timers.timer_reply(known, &self.ctx);
-        }
-        self.timers.check_timer_room(owner, &self.mail)?;
-        let (kind, lasts_ms, watches) =
-            self.timers.check_when(caller, &request.when, &self.grants, &self.ctx)?;
-        let ids: Vec<ProcessId> = watches.iter().map(|watched| watched.id).collect();
-        if !ids.is_empty() {
-            self.waits.check_circle(owner.process, &ids, &self.timers, &self.ctx)?;
-        }
-        let number = self.ctx.out.next_timer();
-        let timer = TimerRecord {
-            timer: number,
-            owner: owner.process,
-            run: owner.run,
-            owner_name,
-            kind,
-            status: TimerStatus::Armed,
-            label: request.label.unwrap_or_default(),
-            body: request.body,
-            key: request.key,
-            watches,
-            due_ms: self.ctx.out.now.uptime_ms.saturating_add(lasts_ms),
-            outcome: None,
-            report: Vec::new(),
-        };
-        self.timers.record_timer(&timer, &mut self.ctx);
-        self.timers.open.insert(number, timer);
-        // Those it waits for may all be at rest already.
-        self.timers.look_at_timer(number, &mut self.mail, &self.waits, &mut self.ctx);
-        self.timers.timer_reply(number, &self.ctx)
-    }
-
-    pub(super) fn change_timer(&mut self, caller: Caller, request: ChangeTimer) -> CommandResult {
-        if !self.grants.may_at_all(caller, Verb::List) {
-            return Err(denied(caller, "timers"));
-        }
-        let Some(timer) = self.timers.get(request.timer) else { return Err(no_timer(request.timer)) };
-        self.grants.find(caller, &Target(timer.owner.to_string()), Verb::Drive, &self.ctx)?;
-        match (timer.status, request.change) {
-            (TimerStatus::Armed, TimerChange::Pause) => self.timers.pause_timer(request.timer, &mut self.ctx),
-            (TimerStatus::Paused, TimerChange::Resume) => self.resume_timer(request.timer)?,
-            (TimerStatus::Armed | TimerStatus::Paused, TimerChange::Cancel) => {
-                let by = if caller == Caller::Human { "a person" } else { "a process" };
-                self.timers.finish_timer(
-                    request.timer,
-                    TimerStatus::Cancelled,
-                    format!("{by} cancelled it"),
-                    &mut self.ctx,
-                );
-            }
-            // What was asked for is so already: the same request twice is no mistake.
-            (TimerStatus::Armed, TimerChange::Resume)
-            | (TimerStatus::Paused, TimerChange::Pause)
-            | (TimerStatus::Cancelled, TimerChange::Cancel) => {}
-            (TimerStatus::Fired, _) => return Err(is_over(request.timer, "has fired")),
-            (TimerStatus::Cancelled, _) => return Err(is_over(request.timer, "was cancelled")),
-        }
-        self.timers.timer_reply(request.timer, &self.ctx)
-    }
-
-    /// It waits again; meanwhile others may have begun to wait for its owner.
-    fn resume_timer(&mut self, number: u64) -> Result<(), Failure> {
-        let now = self.ctx.out.now.uptime_ms;
-        let Some(timer) = self.timers.open.get(&number) else { return Err(no_timer(number)) };
-        let watched: Vec<ProcessId> = timer.watches.iter().map(|watched| watched.id).collect();
-        self.waits.check_circle(timer.owner, &watched, &self.timers, &self.ctx)?;
-        let Some(timer) = self.timers.open.get_mut(&number) else { return Err(no_timer(number)) };
-        timer.status = TimerStatus::Armed;
-        timer.due_ms = now.saturating_add(timer.due_ms);
-        let record = timer.clone();
-        self.timers.record_timer(&record, &mut self.ctx);
-        self.timers.look_at_timer(number, &mut self.mail, &self.waits, &mut self.ctx);
-        Ok(())
-    }
+/// It waits again; meanwhile others may have begun to wait for its owner.
+fn resume_timer(engine: &mut Engine, number: u64) -> Result<(), Failure> {
+    let now = engine.ctx.out.now.uptime_ms;
+    let Some(timer) = engine.timers.open.get(&number) else { return Err(no_timer(number)) };
+    let watched: Vec<ProcessId> = timer.watches.iter().map(|watched| watched.id).collect();
+    engine.waits.check_circle(timer.owner, &watched, &engine.timers, &engine.ctx)?;
+    let Some(timer) = engine.timers.open.get_mut(&number) else { return Err(no_timer(number)) };
+    timer.status = TimerStatus::Armed;
+    timer.due_ms = now.saturating_add(timer.due_ms);
+    let record = timer.clone();
+    engine.timers.record_timer(&record, &mut engine.ctx);
+    engine.timers.look_at_timer(number, &mut engine.mail, &engine.waits, &mut engine.ctx);
+    Ok(())
 }
 
 fn check_words(request: &SetTimer) -> Result<(), Failure> {

@@ -11,8 +11,7 @@ use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, TrustSubject};
-use crate::rights::grants::Grants;
+use crate::input::TrustSubject;
 use crate::trust::MAX_TRUSTED;
 use crate::trust::TrustStore;
 
@@ -26,8 +25,17 @@ impl Decide for verb::Trust {
         digest_words(&subject.digest)
     }
 
-    fn decide(engine: &mut Engine, asker: Asker, subject: TrustSubject) -> CommandResult {
-        engine.trust(asker.caller, subject)
+    fn decide(engine: &mut Engine, _: Asker, subject: TrustSubject) -> CommandResult {
+        if subject.digest.is_empty() {
+            return Err(Failure::invalid("digest", "there is nothing to trust"));
+        }
+        let known = &engine.trust.trusted;
+        if known.len() >= MAX_TRUSTED && !known.contains_key(&subject.digest) {
+            let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
+        }
+        let trust = engine.put_trust(subject);
+        Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
     }
 }
 
@@ -41,8 +49,8 @@ impl Decide for verb::Distrust {
         digest_words(&request.digest)
     }
 
-    fn decide(engine: &mut Engine, asker: Asker, request: Distrust) -> CommandResult {
-        engine.trust.distrust(asker.caller, &request, &engine.grants, &mut engine.ctx)
+    fn decide(engine: &mut Engine, _: Asker, request: Distrust) -> CommandResult {
+        engine.trust.distrust(&request, &mut engine.ctx)
     }
 }
 
@@ -50,20 +58,13 @@ impl Decide for verb::Trusted {
     type Order = Empty;
     const NEEDS: Needs = Needs::Person("what people trust is theirs to know");
 
-    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
-        engine.trust.trusted(asker.caller, &engine.grants)
+    fn decide(engine: &mut Engine, _: Asker, _: Empty) -> CommandResult {
+        engine.trust.list()
     }
 }
 
 impl TrustStore {
-    pub(crate) fn distrust(
-        &mut self,
-        caller: Caller,
-        request: &Distrust,
-        grants: &Grants,
-        ctx: &mut Context,
-    ) -> CommandResult {
-        grants.people_only(caller, "only people take trust back")?;
+    pub(crate) fn distrust(&mut self, request: &Distrust, ctx: &mut Context) -> CommandResult {
         if request.digest.is_empty() {
             return Err(Failure::invalid("digest", "it names nothing"));
         }
@@ -84,25 +85,8 @@ impl TrustStore {
         }
     }
 
-    pub(crate) fn trusted(&self, caller: Caller, grants: &Grants) -> CommandResult {
-        grants.people_only(caller, "what people trust is theirs to know")?;
+    pub(crate) fn list(&self) -> CommandResult {
         let all: Vec<TrustView> = self.trusted.values().cloned().collect();
         Ok(Some(CommandAnswer::Reply(Reply::Trusted(all))))
-    }
-}
-
-impl Engine {
-    pub(super) fn trust(&mut self, caller: Caller, trust_subject: TrustSubject) -> CommandResult {
-        self.grants.people_only(caller, "only people trust")?;
-        if trust_subject.digest.is_empty() {
-            return Err(Failure::invalid("digest", "there is nothing to trust"));
-        }
-        let known = &self.trust.trusted;
-        if known.len() >= MAX_TRUSTED && !known.contains_key(&trust_subject.digest) {
-            let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
-            return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
-        }
-        let trust = self.put_trust(trust_subject);
-        Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
     }
 }

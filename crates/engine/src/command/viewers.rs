@@ -14,14 +14,21 @@ use crate::input::{Caller, ViewerId};
 use crate::process::Process;
 use crate::process::Processes;
 use crate::rights::Verb;
-use crate::rights::grants::Grants;
 
 impl Decide for verb::Viewers {
     type Order = Empty;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
-        engine.ctx.list_viewers(asker.caller, &engine.grants)
+        let Asker { caller, .. } = asker;
+        let seen = engine
+            .ctx
+            .processes
+            .values()
+            .filter(|process| engine.grants.may_do(caller, Verb::List, process, &engine.ctx));
+        let mut views: Vec<ViewerView> = seen.flat_map(|process| viewers_of(process, &engine.ctx)).collect();
+        views.sort_by_key(|view| (view.since, view.viewer));
+        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 }
 
@@ -30,7 +37,32 @@ impl Decide for verb::Detach {
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, detach: Detach) -> CommandResult {
-        engine.ctx.detach(asker.caller, &detach, &engine.grants)
+        let Asker { caller, .. } = asker;
+        let watched =
+            viewer_named(&detach.target.0).and_then(|viewer| engine.ctx.processes.watched_by(viewer));
+        let (id, only) =
+            match (engine.grants.find_id(caller, &detach.target, Verb::Drive, &engine.ctx), watched) {
+                (Ok(id), _) => (id, None),
+                (Err(failure), Some((id, viewer))) if failure.code == ErrorCode::NotFound => {
+                    let target = id.to_string().as_str().into();
+                    (engine.grants.find_id(caller, &target, Verb::Drive, &engine.ctx)?, Some(viewer))
+                }
+                (Err(failure), _) if failure.code == ErrorCode::NotFound => {
+                    let message =
+                        format!("no process and no viewer is called {}", proto::Printable(&detach.target.0));
+                    return Err(
+                        Failure::new(ErrorCode::NotFound, message).hint("qd viewers lists who watches what")
+                    );
+                }
+                (Err(failure), _) => return Err(failure),
+            };
+        let process = engine.ctx.processes.known(id)?;
+        let run = process.key();
+        let mut views = viewers_of(process, &engine.ctx);
+        views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));
+        let let_go = views.iter().map(|view| Effect::LetGo { run, viewer: ViewerId(view.viewer) });
+        engine.ctx.out.effects.extend(let_go);
+        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
     }
 }
 
@@ -42,66 +74,29 @@ impl Processes {
     }
 }
 
-impl Context {
-    pub(crate) fn list_viewers(&self, caller: Caller, grants: &Grants) -> CommandResult {
-        let seen = self.processes.values().filter(|process| grants.may_do(caller, Verb::List, process, self));
-        let mut views: Vec<ViewerView> = seen.flat_map(|process| self.viewers_of(process)).collect();
-        views.sort_by_key(|view| (view.since, view.viewer));
-        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
-    }
+fn viewers_of(process: &Process, ctx: &Context) -> Vec<ViewerView> {
+    let view = |(id, viewer): (&ViewerId, &crate::process::Viewer)| ViewerView {
+        viewer: id.0,
+        id: process.id,
+        name: process.name.clone(),
+        by: words_for(viewer.by, ctx),
+        pid: viewer.pid,
+        since: viewer.since,
+        size: viewer.size,
+        read_only: viewer.read_only,
+        owns_size: process.run.viewers.size_owner == Some(*id),
+    };
+    process.run.viewers.attached.iter().map(view).collect()
+}
 
-    pub(crate) fn detach(&mut self, caller: Caller, detach: &Detach, grants: &Grants) -> CommandResult {
-        let watched = viewer_named(&detach.target.0).and_then(|viewer| self.processes.watched_by(viewer));
-        let (id, only) = match (grants.find_id(caller, &detach.target, Verb::Drive, self), watched) {
-            (Ok(id), _) => (id, None),
-            (Err(failure), Some((id, viewer))) if failure.code == ErrorCode::NotFound => {
-                let target = id.to_string().as_str().into();
-                (grants.find_id(caller, &target, Verb::Drive, self)?, Some(viewer))
-            }
-            (Err(failure), _) if failure.code == ErrorCode::NotFound => {
-                let message =
-                    format!("no process and no viewer is called {}", proto::Printable(&detach.target.0));
-                return Err(
-                    Failure::new(ErrorCode::NotFound, message).hint("qd viewers lists who watches what")
-                );
-            }
-            (Err(failure), _) => return Err(failure),
-        };
-        let gone = || Failure::new(ErrorCode::NotFound, "it is gone");
-        let process = self.processes.get(&id).ok_or_else(gone)?;
-        let run = process.key();
-        let mut views = self.viewers_of(process);
-        views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));
-        let let_go = views.iter().map(|view| Effect::LetGo { run, viewer: ViewerId(view.viewer) });
-        self.out.effects.extend(let_go);
-        Ok(Some(CommandAnswer::Reply(Reply::Viewers(views))))
-    }
-
-    pub(crate) fn viewers_of(&self, process: &Process) -> Vec<ViewerView> {
-        let view = |(id, viewer): (&ViewerId, &crate::process::Viewer)| ViewerView {
-            viewer: id.0,
-            id: process.id,
-            name: process.name.clone(),
-            by: self.words_for(viewer.by),
-            pid: viewer.pid,
-            since: viewer.since,
-            size: viewer.size,
-            read_only: viewer.read_only,
-            owns_size: process.run.viewers.size_owner == Some(*id),
-        };
-        process.run.viewers.attached.iter().map(view).collect()
-    }
-
-    /// A caller in words.
-    pub(crate) fn words_for(&self, caller: Caller) -> String {
-        let name =
-            |id| self.processes.get(&id).map_or_else(|| id.to_string(), |known| known.name.to_string());
-        match caller {
-            Caller::Human => "person".to_owned(),
-            Caller::Via(run) => format!("person via {}", name(run.process)),
-            Caller::Process(run) => name(run.process),
-            Caller::Nobody => "unknown".to_owned(),
-        }
+/// A caller in words.
+fn words_for(caller: Caller, ctx: &Context) -> String {
+    let name = |id| ctx.processes.get(&id).map_or_else(|| id.to_string(), |known| known.name.to_string());
+    match caller {
+        Caller::Human => "person".to_owned(),
+        Caller::Via(run) => format!("person via {}", name(run.process)),
+        Caller::Process(run) => name(run.process),
+        Caller::Nobody => "unknown".to_owned(),
     }
 }
 

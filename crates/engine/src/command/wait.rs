@@ -3,14 +3,14 @@
 use proto::verb;
 use std::collections::BTreeMap;
 
-use proto::request::{Until, Wait as Wish};
+use proto::request::{self, Until};
 use proto::{ErrorCode, Failure, ProcessId};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::context::Context;
 use crate::inbox::Inbox;
-use crate::input::{Caller, RunKey, Ticket};
+use crate::input::{Caller, RunKey};
 use crate::process::Process;
 use crate::rights::Verb;
 use crate::timers::Timers;
@@ -35,17 +35,45 @@ const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 const MAX_AUDITED: usize = 8;
 
 impl Decide for verb::Wait {
-    type Order = Wish;
+    type Order = request::Wait;
     const NEEDS: Needs = Needs::Checked;
 
-    fn about(engine: &Engine, request: &Wish) -> Option<String> {
+    fn about(engine: &Engine, request: &request::Wait) -> Option<String> {
         let named = request.targets.iter().take(MAX_AUDITED);
         let all: Vec<String> = named.map(|target| engine.ctx.audited_name(target)).collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 
-    fn decide(engine: &mut Engine, asker: Asker, request: Wish) -> CommandResult {
-        engine.wait(asker.caller, asker.ticket, request)
+    fn decide(engine: &mut Engine, asker: Asker, request: request::Wait) -> CommandResult {
+        let Asker { caller, ticket, .. } = asker;
+        let targets = check_wait(engine, caller, &request)?;
+        let now = engine.ctx.out.now.uptime_ms;
+        let waiter = match caller {
+            Caller::Process(run) => Some(run),
+            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        };
+        if let Some(waiter) = waiter {
+            engine.waits.check_share(waiter.process)?;
+            engine.waits.check_waiter(
+                waiter.process,
+                &targets,
+                &request.until,
+                &engine.timers,
+                &engine.ctx,
+            )?;
+        }
+        let wait = Wait {
+            ticket,
+            waiter,
+            targets,
+            satisfied: BTreeMap::new(),
+            until: request.until,
+            quantifier: request.quantifier,
+            deadline: request.timeout_ms.map(|timeout| now.saturating_add(timeout)),
+            since: now,
+        };
+        engine.begin_wait(wait, request.since);
+        Ok(None)
     }
 }
 
@@ -96,92 +124,65 @@ impl Waits {
     }
 }
 
-impl Engine {
-    pub(super) fn wait(&mut self, caller: Caller, ticket: Ticket, request: Wish) -> CommandResult {
-        let targets = self.check_wait(caller, &request)?;
-        let now = self.ctx.out.now.uptime_ms;
-        let waiter = match caller {
-            Caller::Process(run) => Some(run),
-            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
-        };
-        if let Some(waiter) = waiter {
-            self.waits.check_share(waiter.process)?;
-            self.waits.check_waiter(waiter.process, &targets, &request.until, &self.timers, &self.ctx)?;
-        }
-        let wait = Wait {
-            ticket,
-            waiter,
-            targets,
-            satisfied: BTreeMap::new(),
-            until: request.until,
-            quantifier: request.quantifier,
-            deadline: request.timeout_ms.map(|timeout| now.saturating_add(timeout)),
-            since: now,
-        };
-        self.begin_wait(wait, request.since);
-        Ok(None)
+fn check_wait(engine: &Engine, caller: Caller, request: &request::Wait) -> Result<Vec<RunKey>, Failure> {
+    if request.targets.is_empty() || request.targets.len() > MAX_TARGETS {
+        return Err(Failure::invalid("targets", format!("between 1 and {MAX_TARGETS} processes")));
     }
-
-    fn check_wait(&self, caller: Caller, request: &Wish) -> Result<Vec<RunKey>, Failure> {
-        if request.targets.is_empty() || request.targets.len() > MAX_TARGETS {
-            return Err(Failure::invalid("targets", format!("between 1 and {MAX_TARGETS} processes")));
-        }
-        if self.waits.open.len() >= MAX_WAITS {
-            let message = format!("there are {MAX_WAITS} waits already, the most there may be");
-            return Err(Failure::new(ErrorCode::Limit, message));
-        }
-        if request.timeout_ms.is_some_and(|timeout| timeout > MAX_MS) {
-            return Err(Failure::invalid("timeout_ms", "at most a week"));
-        }
-        match &request.until {
-            Until::Pattern(pattern) if pattern.len() > MAX_PATTERN => {
-                return Err(Failure::invalid("pattern", format!("at most {MAX_PATTERN} bytes")));
-            }
-            Until::Silence(silence) if *silence > MAX_MS => {
-                return Err(Failure::invalid("silence", "at most a week"));
-            }
-            Until::State(states) if states.is_empty() => {
-                return Err(Failure::invalid("state", "it names no state"));
-            }
-            Until::Turn(0) => return Err(Failure::invalid("turn", "turns are counted from 1")),
-            Until::State(_)
-            | Until::Turn(_)
-            | Until::Pattern(_)
-            | Until::Silence(_)
-            | Until::Exit(_)
-            | Until::Ready(_)
-            | Until::Timer(_)
-            | Until::Item(_) => {}
-        }
-        let mut targets: Vec<RunKey> = Vec::new();
-        for target in &request.targets {
-            let process = self.grants.find(caller, target, Verb::Read, &self.ctx)?;
-            let needs_agent = matches!(request.until, Until::State(_) | Until::Turn(_));
-            if needs_agent && process.agent.is_none() {
-                return Err(Failure::invalid("state", "only agents have a state")
-                    .hint("wait for --pattern, --exit or --silence"));
-            }
-            if matches!(request.until, Until::Pattern(_)) {
-                process.check_heard()?;
-            }
-            if matches!(request.until, Until::Ready(_)) && process.spec.ready.is_none() {
-                return Err(cannot_tell(process));
-            }
-            let run = process.key();
-            if !targets.contains(&run) {
-                targets.push(run);
-            }
-        }
-        let is_its = match &request.until {
-            Until::Timer(number) => {
-                self.timers.get(*number).is_some_and(|timer| targets == [timer.owner_run()])
-            }
-            Until::Item(item) => self.inbox.is_asked_by(*item, &targets, &self.ctx),
-            _ => true,
-        };
-        check_own(caller, &targets, &request.until, is_its)?;
-        Ok(targets)
+    if engine.waits.open.len() >= MAX_WAITS {
+        let message = format!("there are {MAX_WAITS} waits already, the most there may be");
+        return Err(Failure::new(ErrorCode::Limit, message));
     }
+    if request.timeout_ms.is_some_and(|timeout| timeout > MAX_MS) {
+        return Err(Failure::invalid("timeout_ms", "at most a week"));
+    }
+    match &request.until {
+        Until::Pattern(pattern) if pattern.len() > MAX_PATTERN => {
+            return Err(Failure::invalid("pattern", format!("at most {MAX_PATTERN} bytes")));
+        }
+        Until::Silence(silence) if *silence > MAX_MS => {
+            return Err(Failure::invalid("silence", "at most a week"));
+        }
+        Until::State(states) if states.is_empty() => {
+            return Err(Failure::invalid("state", "it names no state"));
+        }
+        Until::Turn(0) => return Err(Failure::invalid("turn", "turns are counted from 1")),
+        Until::State(_)
+        | Until::Turn(_)
+        | Until::Pattern(_)
+        | Until::Silence(_)
+        | Until::Exit(_)
+        | Until::Ready(_)
+        | Until::Timer(_)
+        | Until::Item(_) => {}
+    }
+    let mut targets: Vec<RunKey> = Vec::new();
+    for target in &request.targets {
+        let process = engine.grants.find(caller, target, Verb::Read, &engine.ctx)?;
+        let needs_agent = matches!(request.until, Until::State(_) | Until::Turn(_));
+        if needs_agent && process.agent.is_none() {
+            return Err(Failure::invalid("state", "only agents have a state")
+                .hint("wait for --pattern, --exit or --silence"));
+        }
+        if matches!(request.until, Until::Pattern(_)) {
+            process.check_heard()?;
+        }
+        if matches!(request.until, Until::Ready(_)) && process.spec.ready.is_none() {
+            return Err(cannot_tell(process));
+        }
+        let run = process.key();
+        if !targets.contains(&run) {
+            targets.push(run);
+        }
+    }
+    let is_its = match &request.until {
+        Until::Timer(number) => {
+            engine.timers.get(*number).is_some_and(|timer| targets == [timer.owner_run()])
+        }
+        Until::Item(item) => engine.inbox.is_asked_by(*item, &targets, &engine.ctx),
+        _ => true,
+    };
+    check_own(caller, &targets, &request.until, is_its)?;
+    Ok(targets)
 }
 
 /// It has no way to say that it is ready.

@@ -46,6 +46,11 @@ impl Processes {
         by_id.or_else(listed).or_else(departed).ok_or_else(|| no_such(&target.0))
     }
 
+    /// The process with this id; the error says that it is gone.
+    pub(crate) fn known(&self, id: ProcessId) -> Result<&Process, Failure> {
+        self.get(&id).ok_or_else(|| Failure::new(ErrorCode::NotFound, format!("process {id} is gone")))
+    }
+
     /// What an entry is to a caller.
     pub(crate) fn relation(&self, caller: Caller, process: &Process) -> Relation {
         let Caller::Process(run) = caller else { return Relation::Neighbour };

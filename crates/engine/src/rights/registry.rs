@@ -74,9 +74,22 @@ impl Grants {
     ) -> Result<ProcessId, Failure> {
         self.find(caller, target, verb, ctx).map(|process| process.id)
     }
-}
 
-impl Grants {
+    /// The same for verbs that only agents understand.
+    pub(crate) fn find_agent(
+        &self,
+        caller: Caller,
+        target: &Target,
+        verb: Verb,
+        ctx: &Context,
+    ) -> Result<ProcessId, Failure> {
+        let process = self.find(caller, target, verb, ctx)?;
+        if process.spec.kind == Kind::Agent && process.agent.is_some() {
+            return Ok(process.id);
+        }
+        Err(wrong_kind(process))
+    }
+
     /// Whether the caller may do something that has no target.
     pub(crate) fn may_at_all(&self, caller: Caller, verb: Verb) -> bool {
         may(caller, verb, Relation::None, Granted::default())
@@ -86,6 +99,13 @@ impl Grants {
     pub(crate) fn people_only(&self, caller: Caller, what: &str) -> Result<(), Failure> {
         if self.may_at_all(caller, Verb::Administer) { Ok(()) } else { Err(denied(caller, what)) }
     }
+}
+
+/// Only agents understand this.
+pub(crate) fn wrong_kind(process: &Process) -> Failure {
+    let message = format!("{} is a {}: only agents understand this", process.name, process.spec.kind);
+    Failure::new(ErrorCode::WrongKind, message)
+        .hint("`qd ps` shows which process is an agent; `qd send` types into any process")
 }
 
 /// A person or a rule says no.
