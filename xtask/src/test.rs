@@ -71,7 +71,7 @@ fn tests() -> Result<(), String> {
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         command.env("PROPTEST_RNG_SEED", PROPERTY_SEED);
     }
-    failures::run(&mut command)
+    failures::run(&mut command, &mut std::io::stdout())
 }
 
 fn clippy() -> Result<(), String> {
