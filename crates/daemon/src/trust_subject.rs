@@ -389,7 +389,7 @@ fn lines(launch_spec: &LaunchSpec<'_>, program: Option<&Program>) -> Vec<String>
         lines.push("started again when it fails".to_owned());
     }
     if launch_spec.grants_leave {
-        lines.push("its requests for permission are granted when nobody answers".to_owned());
+        lines.push("its requests for permission are granted when no person answers in time".to_owned());
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! What of the engine's decisions is written down for good.
 //!
-//! Owns the choice: every refusal for want of rights, and everything that was done to somebody. Refuses secrets and
-//! texts: of what was said there is a size, of what was started a digest.
+//! The audit log keeps every refusal for want of rights and everything that was done to a process. It keeps no secrets and
+//! no texts: of a message its size, of a command its digest.
 
 use proto::request::Target;
 use proto::{ErrorCode, Failure, Name, Printable};
@@ -44,7 +44,7 @@ impl Outbox {
         self.push(Effect::Audit(AuditNote { caller, via, verb, target, decision, detail }));
     }
 
-    /// Writes down that something was done: by a caller, or by Quarterdeck itself.
+    /// Audits something that was done: by a caller, or by Quarterdeck itself.
     pub(crate) fn audit_deed(
         &mut self,
         caller: Option<Caller>,
@@ -55,7 +55,7 @@ impl Outbox {
         self.audit(caller, verb, Some(target), ALLOWED, detail);
     }
 
-    /// Writes down that something was not done after all: what a caller had asked for, or Quarterdeck itself would have done.
+    /// Audits something that was not done after all.
     pub(crate) fn audit_omission(
         &mut self,
         caller: Option<Caller>,
@@ -70,7 +70,7 @@ impl Outbox {
 }
 
 impl Outbox {
-    /// Writes down what was decided about a command, if that is to be kept.
+    /// Audits the decision about a command, if its verb declares that.
     pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
         let Entry { verb, audited, target, detail, next_mail } = entry;
         match verdict {
@@ -106,17 +106,16 @@ impl Context {
     }
 }
 
-impl Engine {
-    pub(crate) fn entry(&self, command: &Command) -> Entry {
-        let declaration = command.declaration();
-        let (detail, about) = self.audited_words(command);
-        Entry {
-            verb: declaration.word,
-            audited: declaration.audited,
-            target: about.or_else(|| command.target().map(|target| self.ctx.audited_name(target))),
-            detail,
-            next_mail: self.ctx.out.numbers.counters.next_mail,
-        }
+/// Prepares what the audit log will keep of a command.
+pub(crate) fn entry(engine: &Engine, command: &Command) -> Entry {
+    let declaration = command.declaration();
+    let (detail, about) = engine.audited_words(command);
+    Entry {
+        verb: declaration.word,
+        audited: declaration.audited,
+        target: about.or_else(|| command.target().map(|target| engine.ctx.audited_name(target))),
+        detail,
+        next_mail: engine.ctx.out.numbers.counters.next_mail,
     }
 }
 

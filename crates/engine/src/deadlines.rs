@@ -1,6 +1,6 @@
 //! What happens because time has passed: departures, restarts, idle timeouts, sweeps, whatever is due about an agent.
 //!
-//! Owns the order they are looked at in. Refuses a clock: the moment came with the input.
+//! The order is fixed here; the moment came with the input.
 
 use proto::{ErrorCode, ExitReason, Failure, ProcessId};
 
@@ -27,10 +27,10 @@ impl Engine {
             self.pass_deadline(id, now);
             self.pass_agent_deadline(id, now);
         }
-        self.waits.told.clear();
-        self.mail.pass_mail_deadlines(&mut self.ctx);
+        self.waits.answered.clear();
+        self.mail.queue.pass_deadlines(&mut self.ctx);
         self.inbox.pass_inbox_deadlines(&mut self.ctx);
-        self.timers.pass_timer_deadlines(&mut self.mail, &self.waits, &mut self.ctx);
+        self.timers.pass_timer_deadlines(&mut self.mail.queue, &self.waits, &mut self.ctx);
         self.route_signals();
         self.waits.pass_wait_deadlines(&self.inbox, &mut self.ctx);
     }
@@ -40,7 +40,7 @@ impl Engine {
         let is_due = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now);
         let run = process.key();
         if is_due(process.run.departure()) {
-            // Nobody asked for an end: what its shell left running is not ours to end.
+            // No caller asked for an end: what its shell left running goes on.
             self.ctx.processes.release(run, false, "exited", &mut self.ctx.out);
             self.remove(id);
         } else if is_due(process.run.restart_due()) {

@@ -1,6 +1,6 @@
 //! What the engine wants done: data for the daemon to carry out, in order.
 //!
-//! Owns the closed list. Refuses doing anything.
+//! This is the closed list.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub enum Effect {
         /// How long it may take after that before it is killed.
         grace_ms: u32,
     },
-    /// End the child of a run and nobody else; `Exited` will follow.
+    /// End only the child of a run; `Exited` will follow.
     EndChild {
         /// Which run.
         run: RunKey,
@@ -59,7 +59,7 @@ pub enum Effect {
         run: RunKey,
         /// End what is left of its tree; otherwise background jobs stay.
         end_tree: bool,
-        /// What its viewers are told.
+        /// The reason that its viewers get.
         reason: &'static str,
     },
     /// Keep what a run that another one follows has printed, then let its holder go and end what is left of its tree.
@@ -99,7 +99,7 @@ pub enum Effect {
         final_offset: u64,
         /// It is started again: its viewers wait for the next run.
         restarts: bool,
-        /// After how many milliseconds, if it is started again by itself; its viewers are told.
+        /// After how many milliseconds, if it is started again by itself; its viewers get the number.
         restarts_in_ms: Option<u64>,
     },
     /// Type for a program, if what the screen shows at that very moment allows it; answer with `TypingDone`.
@@ -155,7 +155,7 @@ pub enum Effect {
         /// When it ended.
         until: u64,
     },
-    /// Read the last lines of the screen, in which a program says why it ended or what it waits for; answer with
+    /// Read the last lines of the screen, in which a program shows why it ended or what it waits for; answer with
     /// `LastLines`.
     ReadLastLines {
         /// Of which run.
@@ -163,7 +163,7 @@ pub enum Effect {
     },
     /// Tell a person who may be looking elsewhere.
     Notify {
-        /// About whom.
+        /// About which run.
         run: RunKey,
         /// In one line.
         title: String,
@@ -269,7 +269,7 @@ pub struct AuditNote {
     pub via: Option<String>,
     /// For what.
     pub verb: &'static str,
-    /// On whom.
+    /// On which process.
     pub target: Option<String>,
     /// What was decided: `allowed`, or the code of the refusal.
     pub decision: String,
@@ -300,7 +300,7 @@ pub struct Guard {
 /// What the composer must be seen to hold before a program may type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComposerIs {
-    /// Anything: the typing is not meant for it, or nobody can see it.
+    /// Anything: the typing is not meant for it, or it cannot be seen.
     Any,
     /// Anything but the shell mode.
     NoShell,
@@ -347,8 +347,8 @@ pub struct StartRun {
     pub record: ProcessRecord,
     /// For agents: what else it is started with.
     pub agent: Option<AgentStart>,
-    /// What was allowed of it on the disk: it is not started when anything else is found there. None: whoever has it
-    /// started needs no permission.
+    /// What was allowed of it on the disk: it is not started when anything else is found there. None: its
+    /// starter needs no permission.
     pub content: Option<String>,
     /// For agents: no person has allowed more than a manifest that is built in.
     pub needs_built_in: bool,

@@ -1,6 +1,6 @@
 //! What can happen to the engine: the closed list.
 //!
-//! Owns the shapes of inputs. Refuses carrying bytes of output: facts say that there were some.
+//! Inputs never carry bytes of output: a fact reports that there was some.
 
 use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
@@ -24,11 +24,11 @@ pub struct Moment {
 pub enum Caller {
     /// A person: same user, and not a descendant of any holder.
     Human,
-    /// A person who sits in this run: a terminal, or a command, that acts for whoever opened it.
+    /// A person who sits in this run: a terminal, or a command, that acts for the person who opened it.
     Via(RunKey),
     /// Something inside this run.
     Process(RunKey),
-    /// Somebody who could not be identified.
+    /// A caller that could not be identified.
     Nobody,
 }
 
@@ -64,7 +64,7 @@ pub struct RunKey {
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Somebody asked for something.
+    /// A caller asked for something.
     Command {
         /// Who.
         caller: Caller,
@@ -82,14 +82,14 @@ pub enum Input {
     },
     /// A holder from an earlier daemon was found and linked.
     Adopted {
-        /// What its meta says it holds.
+        /// The record that it keeps.
         record: Box<ProcessRecord>,
         /// The child's pid.
         pid: i32,
         /// How the child ended and where its log ends, if it has.
         exit: Option<(ChildExit, u64)>,
     },
-    /// The connection that held this ticket is gone; nobody reads the answer.
+    /// The connection that held this ticket is gone, and its answer with it.
     CallerGone {
         /// Which.
         ticket: Ticket,
@@ -123,7 +123,7 @@ impl From<Spawn> for SpawnOrder {
 pub struct TrustSubject {
     /// SHA-256 over everything that makes it what it is, in hex: any change is another trust subject.
     pub digest: String,
-    /// The part of it that the order says: words, variables, directory, preset.
+    /// The digest of the order: words, variables, directory, preset.
     pub frame: String,
     /// The part of it that lies on the disk: which program it is, and what stands in the files that are run. Empty: nobody
     /// has looked.
@@ -168,7 +168,7 @@ pub enum HookMoment {
     Other,
     /// A prompt was submitted: a turn begins.
     PromptSubmitted {
-        /// Its text, where the vendor tells it.
+        /// Its text, where the vendor reports it.
         prompt: Option<String>,
     },
     /// The turn is over; the agent goes on if it is given something.
@@ -197,7 +197,7 @@ pub enum HookDecision {
     Deny(String),
 }
 
-/// How a child ended, as the system says.
+/// How a child ended, as the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildExit {
     /// With a code.
@@ -265,7 +265,7 @@ pub enum RunFact {
     },
     /// The terminal's title changed.
     Title(String),
-    /// Somebody attached.
+    /// A viewer attached.
     ViewerJoined {
         /// Who.
         viewer: ViewerId,
@@ -277,7 +277,7 @@ pub enum RunFact {
         mirrors: bool,
         /// On whose behalf.
         by: Caller,
-        /// The pid of its client, if the kernel says so.
+        /// The pid of its client, if the kernel reports it.
         pid: Option<i32>,
     },
     /// A viewer's terminal has another size, or asks to own the size.
@@ -289,7 +289,7 @@ pub enum RunFact {
         /// It becomes the size owner.
         owns: bool,
     },
-    /// Somebody detached.
+    /// A viewer detached.
     ViewerLeft {
         /// Who.
         viewer: ViewerId,
@@ -348,7 +348,7 @@ pub enum RunFact {
         text: String,
         /// Where it comes from.
         from: &'static str,
-        /// How the turn ended, if whoever has the text knows that too.
+        /// How the turn ended, if the source of the text knows it.
         end: Option<TurnEnd>,
     },
     /// A watched pattern did not appear, and the run is over.
@@ -361,7 +361,7 @@ pub enum RunFact {
         /// Which wait.
         wait: WaitId,
     },
-    /// It listens on the port that says it is ready.
+    /// It listens on the port that shows that it is ready.
     PortOpen,
 }
 
@@ -390,7 +390,7 @@ pub struct Launched {
     pub shell_prefix: Option<String>,
     /// The keys that interrupt a turn; empty: the manifest names none.
     pub interrupt: Vec<String>,
-    /// How long it may take until it takes prompts; 0: nobody says.
+    /// How long it may take until it takes prompts; 0: no limit.
     pub patience_ms: u64,
     /// What the launch lacks, one sentence each.
     pub shortfalls: Vec<String>,
@@ -402,9 +402,9 @@ pub enum ComposerSight {
     /// The manifest describes it: messages are typed when it is seen empty.
     #[default]
     Seen,
-    /// The manifest says that nobody can see it and that messages may be typed all the same.
+    /// The manifest allows typing although the composer cannot be seen.
     Blind,
-    /// The manifest says nothing: messages are not typed.
+    /// The manifest does not describe it: messages are not typed.
     Undescribed,
 }
 
@@ -434,7 +434,7 @@ pub enum TypingOutcome {
     Stale,
     /// Nothing was typed: the terminal reads a secret.
     NoEcho,
-    /// Nothing was typed: somebody's unsent text is in the composer.
+    /// Nothing was typed: unsent text is in the composer.
     Draft,
     /// Nothing was typed: the composer is not on the screen.
     NoComposer,

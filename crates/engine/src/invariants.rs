@@ -1,6 +1,6 @@
 //! The second, slower opinion: after each input, debug builds recompute what must hold.
 //!
-//! Owns the checks. Refuses running in release builds, where they would cost a walk over everything.
+//! Release builds do not run them: they walk over everything.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,11 @@ impl Grants {
     pub(crate) fn grants_are_between_entries(&self, ctx: &Context) {
         for grant in self.all() {
             let is_there = |id| ctx.processes.contains_key(&id);
-            assert!(is_there(grant.to) && is_there(grant.over), "grant {} is about nobody", grant.grant);
+            assert!(
+                is_there(grant.to) && is_there(grant.over),
+                "grant {} is about a process that is gone",
+                grant.grant
+            );
         }
     }
 }
@@ -92,10 +96,10 @@ impl Mailbox {
     pub(crate) fn deliveries_are_of_open_mail(&self, ctx: &Context) {
         for process in ctx.processes.values() {
             let Some(agent) = process.agent.as_deref() else { continue };
-            let waiting = self.waiting_for(process.id);
+            let waiting = self.queue.waiting_for(process.id);
             assert_eq!(usize::try_from(agent.mail), Ok(waiting), "{} counts its mail wrong", process.id);
             let Some(mail) = agent.live.progress.mail() else { continue };
-            let record = self.open.get(&mail).expect("what is being delivered is open");
+            let record = self.queue.open.get(&mail).expect("what is being delivered is open");
             assert_ne!(record.stage, MailStage::Queued, "a delivery under way that no record tells");
         }
     }
@@ -125,18 +129,17 @@ impl TrustStore {
     }
 }
 
-impl Engine {
-    pub(crate) fn check_invariants(&self) {
-        if cfg!(debug_assertions) {
-            self.ctx.processes.names_are_unique();
-            self.ctx.processes.parents_form_a_forest();
-            self.ctx.processes.endings_take_families_along();
-            self.waits.waits_are_open();
-            self.ctx.processes.records_restore_the_entries();
-            self.mail.deliveries_are_of_open_mail(&self.ctx);
-            self.ctx.agents_wait_for_what_is_to_come();
-            self.grants.grants_are_between_entries(&self.ctx);
-            self.trust.questions_of_trust_have_an_asker(&self.grants, &self.inbox, &self.ctx);
-        }
+/// Checks every invariant across the machines, in debug builds.
+pub(crate) fn check(engine: &Engine) {
+    if cfg!(debug_assertions) {
+        engine.ctx.processes.names_are_unique();
+        engine.ctx.processes.parents_form_a_forest();
+        engine.ctx.processes.endings_take_families_along();
+        engine.waits.waits_are_open();
+        engine.ctx.processes.records_restore_the_entries();
+        engine.mail.deliveries_are_of_open_mail(&engine.ctx);
+        engine.ctx.agents_wait_for_what_is_to_come();
+        engine.grants.grants_are_between_entries(&engine.ctx);
+        engine.trust.questions_of_trust_have_an_asker(&engine.grants, &engine.inbox, &engine.ctx);
     }
 }

@@ -1,14 +1,13 @@
 //! The one decider. Commands and facts go in, effects come out as data; the daemon carries them out.
 //!
-//! Owns every process's life: who may do what, what is running, what ends when, who waits for it.
-//! Refuses I/O, clocks, async, vendor names and raw bytes: time is an argument, randomness is a seed, and output
-//! arrives as facts about it.
+//! There is no I/O, no clock, no async, no vendor name and no raw byte in here: time is an argument, randomness is a seed,
+//! and output arrives as facts about it.
 //!
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), `context` and `outbox` (what every
 //! machine works with), [`process`] (a spec and a run state, and the life of a run), `command/` (one verb, one file: check,
 //! then apply). The machines, each with its own data: [`mail`], `inbox`, `waits`, `timers`, `trust`, [`rights`] (grants and
 //! the check before every verb). For agents: [`agent`] (evidence, belief, turns; `reevaluate` is the order in which a new
-//! state takes effect). `routing` delivers what one machine reports to the others. What is not kept is not done: `undo`.
+//! state takes effect). `routing` delivers what one machine reports to the others. `undo` takes a command back whose records cannot be kept.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent
 //! cycle, every wait and every ending belongs to something alive, every grant is between two entries, every question of
@@ -121,7 +120,7 @@ impl Default for Config {
     }
 }
 
-/// The decider. One task owns it; everybody else sees effects, events and snapshots.
+/// The decider. One task owns it; all others see effects, events and snapshots.
 pub struct Engine {
     /// What every machine works with.
     ctx: Context,
@@ -172,7 +171,7 @@ impl Engine {
         self.pass_deadlines();
         self.finish_shutdown();
         self.ctx.out.flush(&self.ctx.processes);
-        self.check_invariants();
+        invariants::check(self);
         self.check_last_command();
         std::mem::take(&mut self.ctx.out.effects)
     }
@@ -182,8 +181,11 @@ impl Engine {
     pub fn next_deadline(&self) -> Option<u64> {
         let processes = self.ctx.processes.values().filter_map(Process::next_deadline);
         let waits = self.waits.open.values().filter_map(|wait| self.waits.wait_deadline(wait, &self.ctx));
-        let others =
-            [self.mail.next_deadline(), self.inbox.inbox_deadline(), self.timers.timer_deadline(&self.ctx)];
+        let others = [
+            self.mail.queue.next_deadline(),
+            self.inbox.inbox_deadline(),
+            self.timers.timer_deadline(&self.ctx),
+        ];
         processes.chain(waits).chain(others.into_iter().flatten()).min()
     }
 

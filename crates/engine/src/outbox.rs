@@ -7,9 +7,10 @@ use proto::event::{Announcement, Event};
 use proto::{Failure, Name, ProcessId};
 
 use crate::effect::{CommandAnswer, Effect};
-use crate::input::{JobId, Moment, Ticket};
+use crate::input::{JobId, Moment, RunKey, Ticket};
 use crate::process::{Process, Processes};
 use crate::record::{Counters, Record};
+use crate::undo::UndoCell;
 
 /// The effects of the current decision, and the moment it is made at.
 pub(crate) struct Outbox {
@@ -20,10 +21,10 @@ pub(crate) struct Outbox {
     touched: BTreeSet<ProcessId>,
     /// Processes of which something changed that is not worth a record: each is announced once, at its end.
     shown: BTreeSet<ProcessId>,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: UndoCell<Numbers>,
     /// While a command is carried out: in which process the person sits who asked, if they sit in one.
     pub(crate) via: Option<Name>,
-    /// What other machines are to hear of the current decision, in order.
+    /// Reports to the other machines, in order.
     signals: VecDeque<Signal>,
 }
 
@@ -40,6 +41,8 @@ pub(crate) enum Signal {
     ItemOpened(Box<InboxItem>),
     /// An item was closed.
     ItemClosed(Box<InboxItem>),
+    /// A person answered what a run asked. It comes before the item is closed.
+    Answered(Box<Answered>),
     /// A timer has fired or was cancelled.
     TimerOver {
         /// Which.
@@ -47,6 +50,16 @@ pub(crate) enum Signal {
         /// Whose.
         owner: ProcessId,
     },
+}
+
+/// The answer of a person to what a run asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered {
+    pub(crate) item: u64,
+    pub(crate) asker: RunKey,
+    pub(crate) answer: String,
+    /// The message that carries the answer when the asker does not wait for it, and its key; none: no message.
+    pub(crate) message: Option<(String, String)>,
 }
 
 /// The numbers that are given out, and the sequences they come from.
@@ -69,7 +82,7 @@ impl Outbox {
             effects: Vec::new(),
             touched: BTreeSet::new(),
             shown: BTreeSet::new(),
-            numbers,
+            numbers: numbers.into(),
             via: None,
             signals: VecDeque::new(),
         }
@@ -122,7 +135,7 @@ impl Outbox {
         self.shown.insert(id);
     }
 
-    /// The changes of the process are of no interest any more.
+    /// Forgets the changes of a process that is gone.
     pub(crate) fn unmark(&mut self, id: ProcessId) {
         self.touched.remove(&id);
         self.shown.remove(&id);

@@ -149,10 +149,10 @@ pub struct Approval {
     pub digest: String,
     /// For this process only; otherwise for as long as it is trusted.
     pub once: bool,
-    /// The part of the digest that the order says.
+    /// The digest of the order.
     #[serde(default)]
     pub frame: String,
-    /// The part that lay on the disk. Empty: nobody knows, so it is asked about again.
+    /// The digest of what lay on the disk. Empty: it is not known, so a person is asked again.
     #[serde(default)]
     pub content: String,
     /// The project's list that covered it.
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// A document with every key that daemons have written since the first one.
+    /// A document with the keys of a command that is being ended; the keys of agents, budgets and approvals are not in it.
     fn document() -> Value {
         let mut document = json!({
             "id": ProcessId::from_entropy(7), "name": "job", "kind": "command", "parent": null, "task": "t",

@@ -1,7 +1,7 @@
 //! Delivers what one machine reports to the others: the rules that need two machines.
 
 use crate::Engine;
-use crate::outbox::Signal;
+use crate::outbox::{Answered, Signal};
 
 impl Engine {
     /// Delivers every report of the current decision, also those that deliveries bring about.
@@ -11,16 +11,34 @@ impl Engine {
                 Signal::Reevaluate(id) => self.reevaluate(id),
                 Signal::MailOver(id) => self.waits.see_state(id, &self.inbox, &mut self.ctx),
                 Signal::TurnOver(id) => self.waits.see_turn(id, &self.inbox, &mut self.ctx),
-                Signal::ItemOpened(item) => self.notice_blocked(&item),
+                Signal::ItemOpened(item) => {
+                    self.mail.queue.notice_blocked(&item, &self.waits, &self.timers, &mut self.ctx)
+                }
+                Signal::Answered(answered) => self.deliver_answer(*answered),
                 Signal::ItemClosed(item) => {
-                    self.withdraw_blocked(&item);
+                    self.mail.queue.withdraw_blocked(&item, &self.inbox, &mut self.ctx);
                     self.waits.see_item_closed(item.item, &mut self.ctx);
                 }
                 Signal::TimerOver { timer, owner } => {
-                    self.waits.see_timer(timer, &self.inbox, &mut self.mail, &self.timers, &mut self.ctx);
+                    self.waits.see_timer(
+                        timer,
+                        &self.inbox,
+                        &mut self.mail.queue,
+                        &self.timers,
+                        &mut self.ctx,
+                    );
                     self.timers.prune_timers(owner, &mut self.ctx);
                 }
             }
+        }
+    }
+
+    /// Answers the wait of the asker; without one the answer is a message.
+    fn deliver_answer(&mut self, answered: Answered) {
+        let Answered { item, asker, answer, message } = answered;
+        let is_awaited = self.waits.see_answer(item, &answer, &self.inbox, &mut self.ctx);
+        if let Some((text, key)) = message.filter(|_| !is_awaited) {
+            self.mail.queue.send_system_once(asker, "system", text, key, &mut self.ctx);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where a task lives, asked through a seam.
 //!
-//! Owns the question. Refuses the answer: tasks are looked up by whoever builds the engine.
+//! The builder of the engine brings the look-up.
 
 /// What the engine needs to know of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]

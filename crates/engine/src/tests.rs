@@ -9,6 +9,7 @@ mod content;
 mod grants;
 mod keys;
 mod lifecycle;
+pub(crate) mod machine;
 mod mail_format;
 mod notices;
 mod properties;

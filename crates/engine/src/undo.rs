@@ -1,19 +1,18 @@
-//! Taking back the last command: what the engine's maps and counters held before it, kept until the next input.
+//! Taking back the last command: maps and cells keep what they held before it, until the next input.
 //!
 //! A command that entrusts something to Quarterdeck is done only if its records can be kept. The daemon asks
 //! [`Engine::is_undoable`] before it carries the command's effects out, and calls [`Engine::undo`] instead when the store
 //! refuses the records. Nothing else is decided in between, so the state before the command is the state after it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
-use proto::{Failure, ProcessId};
+use proto::Failure;
 
 use crate::Engine;
 use crate::command::Recorded;
 use crate::effect::Effect;
-use crate::input::{Command, RunKey, Ticket};
-use crate::outbox::Numbers;
+use crate::input::{Command, Ticket};
 use crate::record::Record;
 
 /// A map that can return to what it was at a mark. Reading is that of the map inside; every change is remembered first.
@@ -92,14 +91,63 @@ impl<K: Ord, V> FromIterator<(K, V)> for UndoMap<K, V> {
     }
 }
 
-/// What every map can do with a mark, whatever it holds.
-trait Marked {
+/// A value that can return to what it was at a mark.
+#[derive(Clone, Default)]
+pub(crate) struct UndoCell<T> {
+    value: T,
+    before: Option<T>,
+}
+
+impl<T> From<T> for UndoCell<T> {
+    fn from(value: T) -> Self {
+        Self { value, before: None }
+    }
+}
+
+impl<T> Deref for UndoCell<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for UndoCell<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for UndoCell<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// A part of the state that can return to what it was at a mark.
+trait Undoable {
     fn mark(&mut self);
     fn unmark(&mut self);
     fn undo(&mut self);
 }
 
-impl<K: Ord + Clone, V: Clone> Marked for UndoMap<K, V> {
+impl<T: Clone> Undoable for UndoCell<T> {
+    fn mark(&mut self) {
+        self.before = Some(self.value.clone());
+    }
+
+    fn unmark(&mut self) {
+        self.before = None;
+    }
+
+    fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.value = before;
+        }
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Undoable for UndoMap<K, V> {
     fn mark(&mut self) {
         self.before = Some(BTreeMap::new());
     }
@@ -118,43 +166,32 @@ impl<K: Ord + Clone, V: Clone> Marked for UndoMap<K, V> {
     }
 }
 
-/// The command that can be taken back, and what is no map of the state before it.
+/// The command that can be taken back.
 pub(crate) struct LastCommand {
     ticket: Ticket,
     /// Every record of it must be kept; otherwise those of what was entrusted.
     needs_every_record: bool,
-    before: Small,
-}
-
-/// Everything of the state that is small enough to be copied.
-#[derive(Clone, Debug)]
-struct Small {
-    numbers: Numbers,
-    next_wait: u64,
-    mail_tickets: Vec<(Ticket, proto::agent::MailId, u64)>,
-    allowed_once: BTreeSet<(ProcessId, String)>,
-    refused: BTreeSet<(RunKey, String)>,
 }
 
 impl Engine {
-    /// Remembers the state before a command that entrusts something.
+    /// Marks the state before a command that entrusts something.
     pub(crate) fn mark_command(&mut self, ticket: Ticket, command: &Command) {
         let recorded = command.declaration().recorded;
         if recorded != Recorded::Nothing {
             let needs_every_record = recorded == Recorded::Everything;
-            self.last_command = Some(LastCommand { ticket, needs_every_record, before: self.small() });
-            self.maps().into_iter().for_each(Marked::mark);
+            self.last_command = Some(LastCommand { ticket, needs_every_record });
+            self.undoable_parts().into_iter().for_each(Undoable::mark);
         }
     }
 
-    /// The last command stays done.
+    /// Removes the mark: the last command stays done.
     pub(crate) fn forget_last_command(&mut self) {
         if self.last_command.take().is_some() {
-            self.maps().into_iter().for_each(Marked::unmark);
+            self.undoable_parts().into_iter().for_each(Undoable::unmark);
         }
     }
 
-    /// A command that has recorded nothing that must be kept has nothing to take back.
+    /// Removes the mark of a command that has recorded nothing that must be kept.
     pub(crate) fn check_last_command(&mut self) {
         let Some(last) = &self.last_command else { return };
         let is_needed = |effect: &Effect| match effect {
@@ -167,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// Whether the last input was a command whose records must be kept for it to be done.
+    /// Returns true if the last input was a command whose records must be kept for it to be done.
     #[must_use]
     pub fn is_undoable(&self) -> bool {
         self.last_command.is_some()
@@ -177,62 +214,36 @@ impl Engine {
     /// the returned ones are to be instead.
     pub fn undo(&mut self, failure: Failure) -> Vec<Effect> {
         let Some(last) = self.last_command.take() else { return Vec::new() };
-        self.maps().into_iter().for_each(Marked::undo);
-        self.ctx.out.numbers = last.before.numbers;
-        self.waits.next = last.before.next_wait;
-        self.mail.tickets = last.before.mail_tickets;
-        self.trust.once = last.before.allowed_once;
-        self.trust.refused = last.before.refused;
+        self.undoable_parts().into_iter().for_each(Undoable::undo);
         self.ctx.out.reply(last.ticket, Err(failure));
         std::mem::take(&mut self.ctx.out.effects)
     }
 
-    fn small(&self) -> Small {
-        Small {
-            numbers: self.ctx.out.numbers,
-            next_wait: self.waits.next,
-            mail_tickets: self.mail.tickets.clone(),
-            allowed_once: self.trust.once.clone(),
-            refused: self.trust.refused.clone(),
-        }
-    }
-
-    fn maps(&mut self) -> [&mut dyn Marked; 11] {
+    fn undoable_parts(&mut self) -> [&mut dyn Undoable; 16] {
         [
             &mut *self.ctx.processes,
+            &mut self.ctx.out.numbers,
             &mut self.waits.open,
+            &mut self.waits.next,
             &mut self.inbox.items,
             &mut self.inbox.asked,
-            &mut self.mail.open,
-            &mut self.mail.closed,
+            &mut self.mail.queue.open,
+            &mut self.mail.queue.closed,
+            &mut self.mail.queue.waiters,
             &mut self.timers.open,
             &mut self.timers.over,
             &mut self.grants.given,
             &mut self.trust.trusted,
             &mut self.trust.asked,
+            &mut self.trust.once,
+            &mut self.trust.refused,
         ]
-    }
-
-    /// Everything that a command can change, in words: two states with the same words are the same.
-    #[cfg(test)]
-    pub(crate) fn state_words(&self) -> String {
-        let maps = (&*self.ctx.processes, &self.waits.open, &self.inbox.items, &self.inbox.asked);
-        format!(
-            "{maps:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
-            (&self.mail.open, &self.mail.closed),
-            self.timers,
-            self.grants,
-            self.trust,
-            self.small(),
-            self.ctx.shutdown,
-            self.ctx.ends_all
-        )
     }
 }
 
 impl Record {
-    /// Whether it holds what somebody entrusted to Quarterdeck and what is nowhere else: messages, timers, grants, trust
-    /// and questions. What describes runs is with their holders too.
+    /// Returns true if it holds something that a caller entrusted to Quarterdeck and that is nowhere else: messages,
+    /// timers, grants, trust and questions. What describes runs is with their holders too.
     #[must_use]
     pub fn is_entrusted(&self) -> bool {
         match self {

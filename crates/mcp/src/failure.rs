@@ -132,7 +132,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
             "close processes that are no longer needed, or ask a person for more with ask_human"
         }
         (ErrorCode::Busy, _) => "try again in a moment",
-        (ErrorCode::Unauthorized, _) => "only help is open to a caller nobody knows",
+        (ErrorCode::Unauthorized, _) => "only help is open to a caller that could not be identified",
         (ErrorCode::NotRunning, Some("processes" | "turn")) => {
             "get_process_output shows what it printed last; start_process starts it again"
         }
@@ -182,13 +182,13 @@ fn missing(field: Option<&str>) -> &'static str {
 fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
     match field {
         _ if failure.revision.is_some() => {
-            "somebody wrote in between: read it, merge, and write with expected_revision current_revision"
+            "it was written in between: read it, merge, and write with expected_revision current_revision"
         }
         Some("dialog_id") => "get_process_status shows the dialog that is open now",
         Some("message_id") => "it has left the queue: interrupt_agent ends the turn that it began",
         Some("turn") => "wait_for_turn waits for its end",
         Some("process") => "get_process_status tells what it is doing",
-        Some("processes") => "somebody waits for you: finish your turn instead of waiting",
+        Some("processes") => "another process waits for you: finish your turn instead of waiting",
         Some("pad" | "to") => "scratchpad_list tells the names in use",
         Some("timer") => "timer_list tells where each timer is",
         _ => "list_processes tells the names in use",

@@ -355,5 +355,8 @@ fn tied(cancel: &CancelHandle, connection: &Connection) -> Result<(), ClientErro
     if cancel.tie(connection) {
         return Ok(());
     }
-    Err(ClientError::Broken(std::io::Error::new(ErrorKind::Interrupted, "nobody waits for this any more")))
+    Err(ClientError::Broken(std::io::Error::new(
+        ErrorKind::Interrupted,
+        "the caller no longer waits for this",
+    )))
 }

@@ -155,7 +155,7 @@ async fn progress(context: &RequestContext<RoleServer>, beats: f64, to_result: &
 }
 
 fn cancelled() -> ToolFailure {
-    ToolFailure::new("cancelled", "nobody waits for this any more")
+    ToolFailure::new("cancelled", "the caller no longer waits for this")
 }
 
 /// Returns a result whose text and structure are the same: some clients show a model only one of them.

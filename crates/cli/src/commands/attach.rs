@@ -209,9 +209,7 @@ fn last_words(outcome: &AttachOutcome) -> Option<String> {
             Some(format!("{name} was taken over by another viewer"))
         }
         Left::Ended(reason) if reason == LET_GO => Some(format!("detached from {name} by another command")),
-        Left::Ended(reason) if reason == LOST => {
-            Some(format!("{name} was lost: nobody can say how it ended"))
-        }
+        Left::Ended(reason) if reason == LOST => Some(format!("{name} was lost: how it ended is not known")),
         Left::Ended(reason) => Some(format!("{name}: {}", Printable(reason))),
         Left::HungUp | Left::Signalled(_) => None,
     }

@@ -175,7 +175,7 @@ pub(super) fn known_end(name: &str, ended: Option<Exit>) -> Result<ExitCode, Cli
     if ended.is_none_or(|exit| exit.reason != ExitReason::Lost) {
         return Ok(ExitCode::SUCCESS);
     }
-    let message = format!("{name} was lost: nobody can say how it ended");
+    let message = format!("{name} was lost: how it ended is not known");
     Err(CliError::Own(Failure::new(ErrorCode::NotRunning, message)))
 }
 

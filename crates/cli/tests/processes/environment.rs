@@ -185,7 +185,7 @@ fn m11_a_restart_for_which_nobody_has_the_environment_says_so() {
     let restarted = stage.qd(&["restart", "lost"]);
     let said = String::from_utf8_lossy(&restarted.stderr).into_owned();
     assert!(restarted.status.success(), "{said}");
-    assert!(said.contains("warning: lost: nobody has the environment"), "{said}");
+    assert!(said.contains("warning: lost: the environment it was first started with is lost"), "{said}");
     stage.wait_pattern("lost", "url=");
     assert_eq!(stage.screen("lost").trim(), "url=");
     let again = stage.json(&["restart", "lost"]);

@@ -53,7 +53,7 @@ fn a_viewer_of_a_run_that_is_lost_fails_and_says_so() {
     let (drawn, code) = in_a_terminal(&stage, &["attach", "x"], |pty| {
         pty.expect(b"ready");
         kill_process(holder, Signal::KILL).unwrap();
-        pty.expect(b"[x was lost: nobody can say how it ended]");
+        pty.expect(b"[x was lost: how it ended is not known]");
     });
     assert_eq!(code, Some(1), "{}", text(&drawn));
 }

@@ -347,7 +347,7 @@ impl Agents {
                 agents.shared.screens.alert(run, &title, &body);
             }
             for failed in notify::send_notification(&ways, agents.env(), run, &title, &body) {
-                tracing::warn!(?run, "nobody was notified: {failed}");
+                tracing::warn!(?run, "a notification failed: {failed}");
             }
         }));
     }

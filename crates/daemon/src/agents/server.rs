@@ -15,13 +15,13 @@ use super::stream::EventStream;
 /// How long a call may take; a server that migrates its database takes seconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The outcome of a delivery.
+/// The outcome of a call that gives the server a prompt or an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Handed {
+pub(crate) enum ServerOutcome {
     /// The server accepted it, for this session where that matters.
-    Taken(Option<String>),
+    Accepted(Option<String>),
     /// The server did not accept it, and will not.
-    NotTaken(String),
+    NotAccepted(String),
     /// The outcome is unknown.
     Unknown(String),
 }
@@ -91,25 +91,25 @@ pub(crate) async fn hand_over(
     spec: &ServerSpec,
     session: Option<&str>,
     text: &str,
-) -> Handed {
+) -> ServerOutcome {
     let session = match session {
         Some(session) => session.to_owned(),
         None => match begin(endpoint, spec).await {
             Ok(session) => session,
             // A session that was started and not used does no harm: nothing was delivered.
-            Err(reason) => return Handed::NotTaken(reason),
+            Err(reason) => return ServerOutcome::NotAccepted(reason),
         },
     };
     let Some(requests) = server::prompt(spec, &session, text) else {
-        return Handed::NotTaken("the agent's server takes no prompts".to_owned());
+        return ServerOutcome::NotAccepted("the agent's server takes no prompts".to_owned());
     };
     for request in &requests {
         let outcome = judge(endpoint.call(request, CALL_LIMIT).await);
-        if !request.is_for_show && outcome != Handed::Taken(None) {
+        if !request.is_for_show && outcome != ServerOutcome::Accepted(None) {
             return outcome;
         }
     }
-    Handed::Taken(Some(session))
+    ServerOutcome::Accepted(Some(session))
 }
 
 /// Answers a request of the agent.
@@ -119,10 +119,10 @@ pub(crate) async fn answer(
     ask: &PendingRequest,
     name: &str,
     text: &str,
-) -> Handed {
+) -> ServerOutcome {
     match server::answer(spec, ask, name, text) {
         Some(request) => judge(endpoint.call(&request, CALL_LIMIT).await),
-        None => Handed::NotTaken(format!("the agent's server takes no {name:?} here")),
+        None => ServerOutcome::NotAccepted(format!("the agent's server takes no {name:?} here")),
     }
 }
 
@@ -133,16 +133,16 @@ async fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String>
     begun.ok_or_else(|| format!("the agent's server began no session: it answered {}", answer.status))
 }
 
-fn judge(answer: Result<Answer, CallError>) -> Handed {
+fn judge(answer: Result<Answer, CallError>) -> ServerOutcome {
     match answer {
-        Ok(answer) if answer.is_good() => Handed::Taken(None),
+        Ok(answer) if answer.is_good() => ServerOutcome::Accepted(None),
         // The server read and refused it, or failed before it took effect.
         Ok(Answer { status, .. }) if status < 500 => {
-            Handed::NotTaken(format!("the agent's server answered {status}"))
+            ServerOutcome::NotAccepted(format!("the agent's server answered {status}"))
         }
-        Ok(Answer { status, .. }) => Handed::Unknown(format!("the agent's server answered {status}")),
-        Err(CallError::Absent(error)) => Handed::NotTaken(CallError::Absent(error).to_string()),
-        Err(CallError::Lost(error)) => Handed::Unknown(CallError::Lost(error).to_string()),
+        Ok(Answer { status, .. }) => ServerOutcome::Unknown(format!("the agent's server answered {status}")),
+        Err(CallError::Absent(error)) => ServerOutcome::NotAccepted(CallError::Absent(error).to_string()),
+        Err(CallError::Lost(error)) => ServerOutcome::Unknown(CallError::Lost(error).to_string()),
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use super::agent_run::AgentRun;
 use super::file_watcher::{AgentNotice, FileWatcher};
 use super::http::Endpoint;
-use super::server::{self, Handed};
+use super::server::{self, ServerOutcome};
 
 /// News that may wait for the engine; the server is read no further while they do.
 const WAITING_NEWS: usize = 64;
@@ -72,11 +72,11 @@ impl VendorServer {
         let was_busy = self.is_busy.load(Ordering::Relaxed);
         let session = self.session().or_else(|| agent_run.note().session);
         match server::hand_over(&self.endpoint, &self.spec, session.as_deref(), text).await {
-            Handed::Taken(session) => {
+            ServerOutcome::Accepted(session) => {
                 (if was_busy { HandOver::Delivered } else { HandOver::Submitted }, session)
             }
-            Handed::NotTaken(why) => (HandOver::Unavailable(why), None),
-            Handed::Unknown(why) => (HandOver::Unknown(why), None),
+            ServerOutcome::NotAccepted(why) => (HandOver::Unavailable(why), None),
+            ServerOutcome::Unknown(why) => (HandOver::Unknown(why), None),
         }
     }
 
@@ -91,9 +91,9 @@ impl VendorServer {
         let Some(name) = label.or_else(|| choice.iter().find(takes)) else { return TypingOutcome::Partial };
         let text = label.map_or("", String::as_str);
         match server::answer(&self.endpoint, &self.spec, &ask, name, text).await {
-            Handed::Taken(_) => TypingOutcome::Done,
-            Handed::NotTaken(_) => TypingOutcome::Stale,
-            Handed::Unknown(_) => TypingOutcome::Partial,
+            ServerOutcome::Accepted(_) => TypingOutcome::Done,
+            ServerOutcome::NotAccepted(_) => TypingOutcome::Stale,
+            ServerOutcome::Unknown(_) => TypingOutcome::Partial,
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
 
 /// Audits an unidentified caller and returns the error it gets.
 pub(super) async fn turn_away(client: &Client, verb: &'static str) -> Failure {
-    refused(client, verb, ErrorCode::Unauthorized, "nobody may nothing").await;
+    refused(client, verb, ErrorCode::Unauthorized, "the caller could not be identified").await;
     Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
         .hint("call from a shell of the user who runs Quarterdeck")
 }

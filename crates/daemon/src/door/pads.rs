@@ -93,7 +93,7 @@ fn failure(field: &str, error: PadError) -> Failure {
         }
         PadError::TooLarge => Failure::invalid(field, message).hint("keep it in a file of the project"),
         PadError::NotText(_) => {
-            Failure::invalid("name", message).hint("somebody else wrote it; move it away")
+            Failure::invalid("name", message).hint("Quarterdeck did not write it; move it away")
         }
         PadError::Store(StoreError::NoSpace { .. }) => {
             Failure::new(ErrorCode::NoSpace, "no space left on the disk; the scratchpad is as it was")

@@ -417,8 +417,9 @@ fn refusal(obstacle: TypingOutcome, name: &str) -> Failure {
             .hint("qd inbox shows it and qd answer answers it"),
         TypingOutcome::NoEcho => failure(ErrorCode::Denied, "its terminal reads a secret")
             .hint("only a person may type there: qd attach"),
-        TypingOutcome::Draft => failure(ErrorCode::HumanTyping, "somebody's unsent text is in it")
-            .hint("qd tell waits until it is gone"),
+        TypingOutcome::Draft => {
+            failure(ErrorCode::HumanTyping, "unsent text is in it").hint("qd tell waits until it is gone")
+        }
         TypingOutcome::Shell => {
             failure(ErrorCode::Denied, "its composer is in shell mode, where it would run as a command")
                 .hint("only a person may type there: qd attach")

@@ -1,6 +1,6 @@
 //! Sources that contradict each other for too long: samples from which rules are repaired.
 //!
-//! Owns which disagreements are worth a sample and how often. Refuses keeping any: the daemon does.
+//! Decides which disagreements are worth a sample, and how often; the daemon keeps the samples.
 
 use std::collections::BTreeMap;
 

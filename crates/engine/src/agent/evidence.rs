@@ -1,6 +1,6 @@
 //! What every source last said about an agent: one slot per source.
 //!
-//! Owns when an opinion began, when it was last said and when it stops counting. Refuses weighing: `state` does.
+//! It keeps when an opinion began, when it was last reported and when it stops counting; `state` weighs them.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// What it says, when it says something.
+    /// The state that it reports, if any.
     pub(crate) fn state(&self) -> Option<AgentState> {
         self.evidence.state
     }
@@ -64,7 +64,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A source says something; it replaces what it said before.
+    /// Puts the opinion of a source in place of its last one.
     pub(crate) fn put(&mut self, evidence: Evidence, now: Moment) {
         let known = self.slots.get(&evidence.source);
         let digest = evidence.dialog.as_ref().map(|dialog| dialog.digest.as_str());

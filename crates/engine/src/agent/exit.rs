@@ -1,31 +1,21 @@
 //! What the end of a run or of an entry means for an agent beyond its state.
 //!
-//! Owns failures that a person should know and what happens to mail, items and callers of an entry that goes.
+//! Failures become items for a person; mail, items and callers of an entry that goes get their answer.
 
 use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
 
 use crate::Engine;
 use crate::agent::Agent;
 use crate::context::Context;
-use crate::effect::Effect;
 use crate::inbox::Inbox;
 use crate::inbox::option;
 use crate::input::{JobId, RunKey, TypingOutcome};
-use crate::process::Process;
 
 /// A resumed run that ends this soon was refused by its vendor.
 const REFUSED_MS: u64 = 3_000;
 
-impl Context {
-    pub(crate) fn read_last_lines(&mut self, id: ProcessId) {
-        if let Some(run) = self.processes.get(&id).map(Process::key) {
-            self.out.push(Effect::ReadLastLines { run });
-        }
-    }
-}
-
 impl Inbox {
-    /// Nobody asked for the end.
+    /// Opens a failure for a run that ended badly without being asked.
     pub(crate) fn agent_ended_by_itself(&mut self, id: ProcessId, exit: Exit, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
         let Some(agent) = ctx.processes.agent(id).filter(|_| exit.code != Some(0)) else { return };
@@ -49,10 +39,12 @@ impl Inbox {
             }
             None => self.fail_agent(id, "it ended badly", &how, ctx),
         }
-        ctx.read_last_lines(id);
+        if let Some(agent) = ctx.processes.agent(id) {
+            agent.read_last_lines(&mut ctx.out);
+        }
     }
 
-    /// Nobody ended it and nothing of it is left, as after a restart of the machine.
+    /// Opens a failure for a run of which nothing is left, as after a restart of the machine.
     pub(crate) fn agent_lost(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some((process, agent)) = ctx.processes.get(&id).and_then(|it| Some((it, it.agent.as_deref()?)))
         else {
@@ -72,7 +64,7 @@ impl Inbox {
         self.open_failure(id, "it was lost", &format!("{gone}; {next}"), options, ctx);
     }
 
-    /// It should take prompts by now.
+    /// Opens a failure for an agent that should accept prompts by now.
     pub(crate) fn pass_start_deadline(&mut self, id: ProcessId, now: u64, ctx: &mut Context) {
         let Some(process) = ctx.processes.get_mut(&id) else { return };
         let name = process.name.clone();
@@ -86,10 +78,12 @@ impl Inbox {
         let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
         let body = format!("it takes no prompts after {patience} s: qd attach {name} shows its screen");
         self.fail_agent(id, "it is still starting", &body, ctx);
-        ctx.read_last_lines(id);
+        if let Some(agent) = ctx.processes.agent(id) {
+            agent.read_last_lines(&mut ctx.out);
+        }
     }
 
-    /// It is no longer starting: nobody needs to look after that.
+    /// Closes the failure of a slow start: the agent is no longer starting.
     pub(crate) fn start_seen(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
         agent.live.startup.late_at = None;
@@ -98,7 +92,7 @@ impl Inbox {
         }
     }
 
-    /// A later run could not be started.
+    /// Opens a failure for a later run that could not be started.
     pub(crate) fn start_failure_shown(&mut self, id: ProcessId, failure: &Failure, ctx: &mut Context) {
         if ctx.processes.agent(id).is_some() {
             self.fail_agent(id, "it could not be started", &failure.message, ctx);
@@ -107,17 +101,19 @@ impl Inbox {
 }
 
 impl Engine {
-    /// What became of guarded typing, whoever ordered it.
+    /// Takes the outcome of guarded typing to the delivery, interrupt or answer that ordered it.
     pub(crate) fn typing_done(&mut self, run: RunKey, job: JobId, outcome: TypingOutcome) {
-        let is_known = self.mail.delivery_typed(run.process, job, outcome, &mut self.ctx)
-            || self.ctx.interrupt_typed(run.process, job, outcome);
+        let is_known = self.mail.typing_done(run.process, job, outcome, &mut self.ctx);
+        let agent = self.ctx.processes.agent_mut(run.process).filter(|_| !is_known);
+        let is_known =
+            is_known || agent.is_some_and(|agent| agent.interrupt_typed(job, outcome, &mut self.ctx.out));
         if !is_known {
             self.inbox.answer_typed(run.process, job, outcome, &mut self.ctx);
         }
         self.reevaluate(run.process);
     }
 
-    /// The entry goes: nothing of it can be delivered, answered or asked for any more.
+    /// Ends everything about an agent whose entry goes: items, timers, mail and waiting callers.
     pub(crate) fn forget_agent(&mut self, id: ProcessId) {
         if self.ctx.processes.agent(id).is_none() {
             return;
@@ -126,8 +122,8 @@ impl Engine {
         self.inbox.clear_failure(id, &mut self.ctx);
         self.timers.forget_timers_of(id, &mut self.ctx);
         self.inbox.abandon_answering(id, &mut self.ctx);
-        self.ctx.abandon_interrupt(id);
         if let Some(agent) = self.ctx.processes.agent_mut(id) {
+            agent.abandon_interrupt(&mut self.ctx.out);
             agent.live.evidence.belief.state = AgentState::Exited;
             agent.live.progress = crate::mail::delivery::Progress::default();
             let tickets = std::mem::take(&mut agent.result_tickets);
@@ -137,7 +133,7 @@ impl Engine {
                 self.ctx.out.reply(ticket, Err(failure));
             }
         }
-        self.mail.refuse_mail_to(id, "the agent was closed", &mut self.ctx);
+        self.mail.queue.refuse_all_to(id, "the agent was closed", &mut self.ctx);
     }
 }
 

@@ -4,11 +4,12 @@
 
 use proto::agent::TurnEnd;
 use proto::reply::Done;
-use proto::{ErrorCode, Failure, ProcessId, Reply};
+use proto::{ErrorCode, Failure, Reply};
 
-use crate::context::Context;
+use crate::agent::Agent;
 use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
 use crate::input::{JobId, Ticket, TypingOutcome};
+use crate::outbox::Outbox;
 
 /// How long the keys may take to be typed.
 const TYPED_MS: u64 = 10_000;
@@ -37,50 +38,45 @@ impl Interrupting {
     }
 }
 
-impl Context {
+impl Agent {
     /// Types the keys that interrupt this agent's turn.
     pub(crate) fn begin_interrupt(
         &mut self,
-        id: ProcessId,
         ticket: Ticket,
         keys: Vec<String>,
         human_quiet_ms: u64,
+        out: &mut Outbox,
     ) {
         let guard = Guard { dialog: None, composer: ComposerIs::Any, human_quiet_ms };
-        let until = self.out.now.uptime_ms + TYPED_MS;
-        let job = self.out.next_job();
+        let until = out.now.uptime_ms + TYPED_MS;
+        let job = out.next_job();
         let interrupting = Interrupting { job, ticket, keys, guard, tries: 0, is_typed: false, until };
-        if let Some(agent) = self.processes.agent_mut(id) {
-            agent.live.interrupting = Some(interrupting);
-        }
-        self.type_interrupt(id);
+        self.live.interrupting = Some(interrupting);
+        self.type_interrupt(out);
     }
 
-    pub(crate) fn type_interrupt(&mut self, id: ProcessId) {
-        let (job, until) = (self.out.next_job(), self.out.now.uptime_ms + TYPED_MS);
-        let Some(process) = self.processes.get_mut(&id) else { return };
-        let run = process.key();
-        let live = process.agent.as_deref_mut().map(|agent| &mut agent.live);
-        let Some(interrupting) = live.and_then(|live| live.interrupting.as_mut()) else { return };
+    pub(crate) fn type_interrupt(&mut self, out: &mut Outbox) {
+        let (job, until) = (out.next_job(), out.now.uptime_ms + TYPED_MS);
+        let run = self.run;
+        let Some(interrupting) = self.live.interrupting.as_mut() else { return };
         (interrupting.job, interrupting.is_typed, interrupting.until) = (job, false, until);
         interrupting.tries += 1;
         let (what, guard) = (Keystrokes::Keys(interrupting.keys.clone()), interrupting.guard.clone());
-        self.out.push(Effect::Type { run, job, what, guard });
+        out.push(Effect::Type { run, job, what, guard });
     }
 
     /// Notes what became of the keys of an interrupt; returns false if the job is another's.
-    pub(crate) fn interrupt_typed(&mut self, id: ProcessId, job: JobId, outcome: TypingOutcome) -> bool {
-        let until = self.out.now.uptime_ms + ENDED_MS;
-        let Some(agent) = self.processes.agent_mut(id) else { return false };
-        let Some(interrupting) = agent.live.interrupting.as_mut().filter(|known| known.job == job) else {
+    pub(crate) fn interrupt_typed(&mut self, job: JobId, outcome: TypingOutcome, out: &mut Outbox) -> bool {
+        let until = out.now.uptime_ms + ENDED_MS;
+        let Some(interrupting) = self.live.interrupting.as_mut().filter(|known| known.job == job) else {
             return false;
         };
         let failure = match outcome {
             TypingOutcome::Done => {
                 (interrupting.is_typed, interrupting.until) = (true, until);
                 // A fast program rests before its terminal reports the keys.
-                if !agent.state().is_busy() {
-                    self.correct_rested_turn(id, TurnEnd::Interrupted);
+                if !self.state().is_busy() {
+                    self.correct_rested_turn(TurnEnd::Interrupted, out);
                 }
                 return true;
             }
@@ -90,41 +86,39 @@ impl Context {
             TypingOutcome::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
             _ => Failure::new(ErrorCode::NotDelivered, "the keys did not reach the terminal"),
         };
-        self.fail_interrupt(id, failure);
+        self.fail_interrupt(failure, out);
         true
     }
 
     /// Answers an interrupt whose turn is over.
-    pub(crate) fn finish_interrupt(&mut self, id: ProcessId) {
-        let Some(agent) = self.processes.agent_mut(id).filter(|agent| !agent.state().is_busy()) else {
+    pub(crate) fn finish_interrupt(&mut self, out: &mut Outbox) {
+        if self.state().is_busy() {
             return;
-        };
-        let is_typed = agent.live.interrupting.as_ref().is_some_and(|interrupting| interrupting.is_typed);
-        if let Some(interrupting) = agent.live.interrupting.take_if(|_| is_typed) {
-            self.out.reply(interrupting.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
+        }
+        if let Some(interrupting) = self.live.interrupting.take_if(|interrupting| interrupting.is_typed) {
+            out.reply(interrupting.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }
 
-    /// Types the keys again while the turn goes on; says so when they never help.
-    pub(crate) fn pass_interrupt_deadline(&mut self, id: ProcessId, now: u64) {
-        let interrupting = self.processes.agent(id).and_then(|agent| agent.live.interrupting.as_ref());
+    /// Types the keys again while the turn goes on; after the last try the interrupt fails.
+    pub(crate) fn pass_interrupt_deadline(&mut self, now: u64, out: &mut Outbox) {
+        let interrupting = self.live.interrupting.as_ref();
         let Some(due) = interrupting.filter(|interrupting| interrupting.until <= now) else { return };
         if due.is_typed && due.tries < TRIES {
-            return self.type_interrupt(id);
+            return self.type_interrupt(out);
         }
         let failure = Failure::new(ErrorCode::NotDelivered, "the turn goes on although it was interrupted");
-        self.fail_interrupt(id, failure.hint("qd read shows its screen; qd kill ends the agent"));
+        self.fail_interrupt(failure.hint("qd read shows its screen; qd kill ends the agent"), out);
     }
 
-    /// The run is over, or its entry goes.
-    pub(crate) fn abandon_interrupt(&mut self, id: ProcessId) {
-        self.fail_interrupt(id, Failure::new(ErrorCode::NotRunning, "the agent ended meanwhile"));
+    /// Answers an interrupt whose run is over.
+    pub(crate) fn abandon_interrupt(&mut self, out: &mut Outbox) {
+        self.fail_interrupt(Failure::new(ErrorCode::NotRunning, "the agent ended meanwhile"), out);
     }
 
-    pub(crate) fn fail_interrupt(&mut self, id: ProcessId, failure: Failure) {
-        let interrupting = self.processes.agent_mut(id).and_then(|agent| agent.live.interrupting.take());
-        if let Some(interrupting) = interrupting {
-            self.out.reply(interrupting.ticket, Err(failure));
+    pub(crate) fn fail_interrupt(&mut self, failure: Failure, out: &mut Outbox) {
+        if let Some(interrupting) = self.live.interrupting.take() {
+            out.reply(interrupting.ticket, Err(failure));
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The part of an entry that only agents have: its vendor session, its turns, what is known of its run.
+//! One agent: its vendor session, its turns, the evidence about its run and the state that follows from it.
 //!
-//! Owns the fields and what can be derived from them. Refuses deciding: `reevaluate`, `turns`, `delivery` and `inbox` do.
+//! `Agent` is a machine of its own: `facts` takes what becomes known, `turns` and `interrupt` follow from it, and every
+//! effect goes to the outbox. What other machines do about a change is in `reevaluate` and `exit`.
 
 pub(crate) mod drift;
 pub(crate) mod evidence;
 pub(crate) mod exit;
+pub(crate) mod facts;
 pub(crate) mod interrupt;
-pub(crate) mod notices;
 pub(crate) mod reevaluate;
 pub(crate) mod state;
 pub(crate) mod turns;
@@ -24,7 +25,7 @@ use crate::agent::interrupt::Interrupting;
 use crate::agent::state::{Belief, Judgement};
 use crate::effect::AgentStart;
 use crate::inbox::{Answering, Asked};
-use crate::input::{Launched, Moment, Ticket};
+use crate::input::{Launched, Moment, RunKey, Ticket};
 use crate::mail::delivery::Progress;
 
 /// What is made durable of an agent. New fields need a default, so that older documents still read.
@@ -36,7 +37,7 @@ pub struct AgentRecord {
     /// The one before it, in case the run never had its own.
     #[serde(default)]
     pub past_session: Option<String>,
-    /// The vendor session the run was told to continue.
+    /// The vendor session that the run continues.
     #[serde(default)]
     pub resumed: Option<String>,
     /// Who answers its requests for permission.
@@ -63,8 +64,10 @@ pub struct AgentRecord {
 }
 
 /// The agent's part of an entry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Agent {
+    /// The run it is about.
+    pub(crate) run: RunKey,
     pub(crate) record: AgentRecord,
     /// The vendor session the next run is to continue.
     pub(crate) resume_next: Option<String>,
@@ -174,15 +177,26 @@ pub(crate) struct DialogState {
 
 impl Agent {
     /// The entry's part an earlier daemon wrote down.
-    pub(crate) fn from_record(record: AgentRecord, is_live: bool) -> Self {
+    pub(crate) fn from_record(record: AgentRecord, run: RunKey, is_live: bool) -> Self {
         let state = if is_live { AgentState::Starting } else { AgentState::Exited };
         let evidence = EvidenceState { belief: Belief { state, pending: None }, ..EvidenceState::default() };
         let live = Live { evidence, ..Live::default() };
-        Self { record, live, ..Self::default() }
+        Self {
+            run,
+            record,
+            resume_next: None,
+            turns: BTreeMap::new(),
+            collecting: BTreeMap::new(),
+            result_tickets: Vec::new(),
+            mail: 0,
+            notified_at: None,
+            live,
+        }
     }
 
-    /// A new run: everything that was known belonged to the old one.
-    pub(crate) fn start(&mut self, nonce: String, now: Moment) {
+    /// Begins a new run: everything that was known belonged to the old one.
+    pub(crate) fn start(&mut self, run: RunKey, nonce: String, now: Moment) {
+        self.run = run;
         let resume = self.resume_next.take();
         if let Some(session) = self.record.session.take() {
             self.record.past_session = Some(session);
@@ -212,7 +226,7 @@ impl Agent {
         self.turns.get(&self.record.turn).filter(|turn| turn.end == TurnEnd::Running).map(|turn| turn.turn)
     }
 
-    /// The strongest sight of what blocks it: a dialog on the screen, else whatever says that it is blocked.
+    /// The strongest sight of what blocks it: a dialog on the screen, else any source that reports it as blocked.
     pub(crate) fn blocking(&self) -> Option<&Evidence> {
         let says_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
         let dialog = self.live.evidence.table.get(Source::Dialog).filter(says_blocked);
@@ -272,8 +286,8 @@ impl Agent {
         self.live.launched.as_ref().map_or(&[], |launched| launched.shortfalls.as_slice())
     }
 
-    /// What somebody who watches would notice if it changed.
-    pub(crate) fn face(&self) -> Visible {
+    /// The part of its state that is announced when it changes.
+    pub(crate) fn visible(&self) -> Visible {
         let judgement = self.live.evidence.judgement.as_ref();
         let winner = judgement.and_then(|judgement| judgement.winner);
         let words = winner.and_then(|source| self.live.evidence.table.get(source)).map(|slot| &slot.evidence);
@@ -318,7 +332,7 @@ impl Agent {
     }
 }
 
-/// What somebody who watches would notice.
+/// The part of an agent's state that is announced when it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Visible {
     state: AgentState,
@@ -328,3 +342,6 @@ pub(crate) struct Visible {
     background: u32,
     quota: Option<Quota>,
 }
+
+#[cfg(test)]
+mod tests;

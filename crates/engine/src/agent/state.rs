@@ -1,7 +1,7 @@
 //! From evidence to a state: who wins, who comes second, and whether the change waits.
 //!
-//! Owns the rules; `docs/design/0006-state.md` has them as a table with the reasons. Refuses memory and clocks: what
-//! was believed before and the moment are arguments, so any judgement can be repeated.
+//! `docs/design/0006-state.md` has the rules as a table with the reasons. The belief before and the moment are arguments, so
+//! any judgement can be repeated.
 
 use proto::AgentState;
 use proto::agent::Source;
@@ -40,7 +40,7 @@ impl Default for Belief {
 /// Why a judgement came out as it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Nobody says anything that counts.
+    /// No source has an opinion that counts.
     Nothing,
     /// The strongest source won.
     Strongest,
@@ -67,11 +67,11 @@ pub(crate) enum Reason {
 pub(crate) struct Judgement {
     pub(crate) belief: Belief,
     pub(crate) winner: Option<Source>,
-    /// The strongest that says something else.
+    /// The strongest source with another opinion.
     pub(crate) runner_up: Option<Source>,
     /// The screen shows something that cannot be judged.
     pub(crate) held: bool,
-    /// The most that any counting source says.
+    /// The highest number of any source that counts.
     pub(crate) background: u32,
     pub(crate) ruling: Reason,
     /// When it must be judged again although nothing happens.
@@ -126,7 +126,7 @@ fn rank(slot: &Slot) -> u8 {
     }
 }
 
-/// Sources that infer instead of being told.
+/// Sources that infer the state.
 pub(crate) fn is_weak(source: Source) -> bool {
     matches!(source, Source::Title | Source::Progress | Source::Screen | Source::Silence)
 }

@@ -30,7 +30,7 @@ impl Decide for verb::Close {
 }
 
 /// Ends the child alone, if it is not over yet. One that is not there yet has put nothing in the background, and a
-/// tree that is being ended for somebody else has none to keep. A second caller goes on to insist.
+/// tree that another caller is ending has none to keep. A second caller kills at once.
 fn end_child(engine: &mut Engine, id: ProcessId, stop: Stop, ticket: Ticket) {
     let now = engine.ctx.out.now.uptime_ms;
     let Some(process) = engine.ctx.processes.get_mut(&id) else { return };

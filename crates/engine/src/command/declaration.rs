@@ -93,12 +93,12 @@ pub(crate) trait Decide: VerbSpec {
     const AUDITED: Audited = Audited::Refusal;
     const RECORDED: Recorded = Recorded::Nothing;
 
-    /// What the audit log says about it beside its target: sizes and digests, no texts and no secrets.
+    /// What the audit log keeps of it beside its target: sizes and digests, no texts and no secrets.
     fn detail(_engine: &Engine, _order: &Self::Order) -> String {
         String::new()
     }
 
-    /// Whom the audit log names, where that is not the target in the arguments.
+    /// What the audit log names, where that is not the target in the arguments.
     fn about(_engine: &Engine, _order: &Self::Order) -> Option<String> {
         None
     }

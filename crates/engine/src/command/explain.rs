@@ -36,7 +36,7 @@ impl Decide for verb::Explain {
     }
 }
 
-/// In one sentence: who won over whom, and by which rule.
+/// The winner, the runner-up and the rule, in one sentence.
 fn why(agent: &Agent) -> String {
     let state = agent.state();
     let Some(judgement) = &agent.live.evidence.judgement else {
@@ -47,7 +47,7 @@ fn why(agent: &Agent) -> String {
         let word = slot.state().map_or("that it cannot be judged", |state| state.word());
         format!("{} ({}) says {word}", name(slot.evidence.source), slot.evidence.rule)
     };
-    let winner = slot(judgement.winner).map_or_else(|| "nobody says anything".to_owned(), says);
+    let winner = slot(judgement.winner).map_or_else(|| "no source has an opinion".to_owned(), says);
     let over = slot(judgement.runner_up).map(|slot| format!("; {}", says(slot))).unwrap_or_default();
     let rule = match judgement.ruling {
         Reason::Nothing => "what was believed before stands",

@@ -25,8 +25,9 @@ impl Decide for verb::Hook {
             HookMoment::PromptSubmitted { prompt } => {
                 if !engine.mail.prompt_confirms(id, &mut engine.ctx)
                     && !engine.mail.find_restored_prompt(id, prompt.as_deref(), &mut engine.ctx)
+                    && let Some(agent) = engine.ctx.processes.agent_mut(id)
                 {
-                    engine.ctx.prompt_seen(id);
+                    agent.prompt_seen(&mut engine.ctx.out);
                 }
             }
             HookMoment::TurnEnded => {
@@ -34,7 +35,7 @@ impl Decide for verb::Hook {
                 if let Some(text) = engine.mail.next_at_turn_end(id, &mut engine.ctx) {
                     // The turn goes on, whatever the event's name says.
                     let goes_on = Evidence::new(Source::Hook, "continued", Some(AgentState::Working));
-                    engine.heard(run, goes_on);
+                    engine.agent_evidence(run, goes_on);
                     return Ok(Some(CommandAnswer::Hook(HookDecision::Continue(text))));
                 }
             }
@@ -45,13 +46,13 @@ impl Decide for verb::Hook {
                 // Parked first: the request then stands for what its evidence says, and there is one item, not two.
                 let is_parked = engine.inbox.park(id, ticket, title, body, &mut engine.ctx);
                 if let Some(evidence) = evidence {
-                    engine.heard(run, evidence);
+                    engine.agent_evidence(run, evidence);
                 }
                 return Ok((!is_parked).then_some(CommandAnswer::Hook(HookDecision::Nothing)));
             }
         }
         if let Some(evidence) = evidence {
-            engine.heard(run, evidence);
+            engine.agent_evidence(run, evidence);
         }
         Ok(Some(CommandAnswer::Hook(HookDecision::Nothing)))
     }

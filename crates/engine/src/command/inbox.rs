@@ -25,7 +25,7 @@ const MAX_WORDS: usize = 4 << 10;
 /// Stands for the person's own words among the keys of an option.
 const TEXT: &str = "{text}";
 
-/// The option of a dialog that somebody chose.
+/// The option of a dialog that a caller chose.
 struct Chosen {
     item: u64,
     digest: String,
@@ -71,18 +71,19 @@ impl Decide for verb::Answer {
             && item.view.options.is_empty()
         {
             check_words(&answer.choice)?;
-            engine.answer_question(answer.item, asker, answer.choice.trim());
+            engine.inbox.answer_question(answer.item, asker, answer.choice.trim(), &mut engine.ctx);
             return done();
         }
         let option = choose(&item.view, &answer.choice)?;
         match about {
             About::Question(asker) => {
-                engine.answer_question(answer.item, asker, &option.label);
+                engine.inbox.answer_question(answer.item, asker, &option.label, &mut engine.ctx);
                 done()
             }
             About::Trust { .. } => {
                 let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
-                engine.answer_trust(answer.item, word.map_or("", String::as_str));
+                let word = word.map_or("", String::as_str);
+                engine.trust.answer(answer.item, word, &mut engine.inbox, &mut engine.ctx);
                 done()
             }
             About::Failure if option.names.iter().any(|name| name == "resume") => {

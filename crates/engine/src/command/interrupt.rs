@@ -46,7 +46,9 @@ impl Decide for verb::Interrupt {
         };
         // A person may interrupt whenever they like; a program waits for the person who types there.
         let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        engine.ctx.begin_interrupt(id, ticket, keys, human_quiet_ms);
+        if let Some(agent) = engine.ctx.processes.agent_mut(id) {
+            agent.begin_interrupt(ticket, keys, human_quiet_ms, &mut engine.ctx.out);
+        }
         Ok(None)
     }
 }

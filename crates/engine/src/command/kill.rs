@@ -26,7 +26,7 @@ impl Decide for verb::Kill {
         stop.check()?;
         // A signal alone is only sent; a grace makes it the signal that asks.
         let sent = kill.signal.filter(|_| kill.grace_ms.is_none());
-        // One that has failed and waits to be started again is as good as running to whoever wants it to stop.
+        // A process that has failed and waits for its restart counts as running.
         let is_waiting = process.run.restart_at.is_some() && sent.is_none();
         if !process.is_live() && !is_waiting {
             let message = format!("{} is not running", process.name);

@@ -38,7 +38,7 @@ fn list(caller: Caller, engine: &Engine) -> CommandResult {
     Ok(Some(CommandAnswer::Listed { revision: ctx.out.revision(), processes }))
 }
 
-/// Whether the caller may be told of something that happened: what it could ask for as well.
+/// Checks that the caller may get an event: it may get what it could ask for.
 pub(super) fn knows(caller: Caller, event: &Event, engine: &Engine) -> CommandResult {
     let may = |id: &ProcessId, verb| {
         engine
@@ -55,7 +55,9 @@ pub(super) fn knows(caller: Caller, event: &Event, engine: &Engine) -> CommandRe
             | Event::Done { id }
             | Event::TurnEnded { id, .. }
             | Event::Selected { id } => may(id, Verb::List),
-            Event::Mail(receipt) => engine.mail.may_follow(caller, receipt.mail, &engine.grants, &engine.ctx),
+            Event::Mail(receipt) => {
+                engine.mail.queue.may_follow(caller, receipt.mail, &engine.grants, &engine.ctx)
+            }
             Event::ItemOpened(view) => engine
                 .inbox
                 .items
@@ -69,9 +71,9 @@ pub(super) fn knows(caller: Caller, event: &Event, engine: &Engine) -> CommandRe
                 };
                 own.is_some_and(|own| own.spec.project.key == *project)
             }
-            // Which items a caller knows of, whoever told it of them knows.
+            // The subscription knows which items it has sent to this caller.
             Event::ItemClosed { .. } => false,
             Event::Resync {} => true,
         };
-    if is_known { done() } else { Err(Failure::new(ErrorCode::NotFound, "it is nothing to the caller")) }
+    if is_known { done() } else { Err(Failure::new(ErrorCode::NotFound, "the caller may not know of it")) }
 }

@@ -37,19 +37,21 @@ pub(crate) use declaration::{Asker, Audited, Decide, Needs, Recorded};
 pub use routes::Command;
 
 use crate::Engine;
+use crate::audit::entry;
+use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
 
-/// What a verb leaves to be said: an answer now, or nothing because a later fact will answer the ticket.
+/// The answer of a verb; none: a later fact answers the ticket.
 type CommandResult = Result<Option<CommandAnswer>, Failure>;
 
 impl Engine {
     /// Admits the caller, has the command decided, audits it and replies.
     pub(crate) fn command(&mut self, caller: Caller, ticket: Ticket, command: Command) {
-        let entry = self.entry(&command);
-        self.ctx.out.via = self.via_of(caller);
+        let entry = entry(self, &command);
+        self.ctx.out.via = via_of(caller, &self.ctx);
         let verdict = match self.grants.admit(caller, &self.ctx) {
-            // Once it is known where a person sits, a person is a person.
+            // From here on it does not matter in which process a person sits.
             Ok(()) if caller.is_person() => self.dispatch(Caller::Human, ticket, command),
             Ok(()) => self.dispatch(caller, ticket, command),
             Err(failure) => Err(failure),
@@ -63,22 +65,16 @@ impl Engine {
         }
     }
 
-    /// In which process a person sits who asks, by its name.
-    fn via_of(&self, caller: Caller) -> Option<Name> {
-        let Caller::Via(run) = caller else { return None };
-        self.ctx.processes.get(&run.process).map(|process| process.name.clone())
-    }
-
     /// Checks what the verb needs of its caller, then has it decided.
     fn dispatch(&mut self, caller: Caller, ticket: Ticket, command: Command) -> CommandResult {
         let over = self.check_needs(caller, &command)?;
         self.decide(Asker { caller, ticket, over }, command)
     }
 
-    /// The connection behind a ticket is gone: what it asked for happens all the same, but nobody is told.
+    /// Forgets a ticket whose connection is gone. What it asked for happens all the same, without an answer.
     pub(crate) fn forget_caller(&mut self, ticket: Ticket) {
         self.waits.forget_waits_of(ticket, &mut self.ctx);
-        self.mail.tickets.retain(|(waiting, _, _)| *waiting != ticket);
+        self.mail.queue.waiters.retain(|waiter| waiter.ticket != ticket);
         self.inbox.forget_parked(ticket, &mut self.ctx);
         for process in self.ctx.processes.values_mut() {
             process.launch.tickets.retain(|starter| *starter != ticket);
@@ -95,7 +91,13 @@ impl Engine {
     }
 }
 
-/// Success that says all.
+/// The name of the process in which the person who asks sits.
+fn via_of(caller: Caller, ctx: &Context) -> Option<Name> {
+    let Caller::Via(run) = caller else { return None };
+    ctx.processes.get(&run.process).map(|process| process.name.clone())
+}
+
+/// Success without a value.
 fn done() -> CommandResult {
     Ok(Some(CommandAnswer::Reply(Reply::Done(Done {}))))
 }

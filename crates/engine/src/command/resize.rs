@@ -1,4 +1,4 @@
-//! `resize`: a size somebody asked for by name; it holds until a viewer's policy asks for another.
+//! `resize`: a size that a caller asked for; it holds until a viewer's policy asks for another.
 
 use proto::request::Resize;
 use proto::verb;

@@ -45,8 +45,8 @@ impl Decide for verb::Restart {
     }
 }
 
-/// Whether an entry may be started again. A person's word begins its time anew; a process needs time that is left
-/// and the same permission as for a first start.
+/// Checks that a process may be started again. A person begins its time anew; a process needs time that is left and the
+/// same permission as for a first start.
 pub(super) fn check_again(engine: &mut Engine, caller: Caller, id: ProcessId) -> Result<(), Failure> {
     if let Caller::Process(run) = caller {
         engine.ctx.processes.check_time(run.process, &engine.ctx.config, &engine.ctx.out)?;
@@ -58,7 +58,7 @@ pub(super) fn check_again(engine: &mut Engine, caller: Caller, id: ProcessId) ->
     if caller == Caller::Human {
         process.usage.born_ms = now;
     }
-    // A person's word stands, whoever asks for the same before it is carried out.
+    // A person who asked first stays the starter when a process asks for the same before it is carried out.
     let is_restarting = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
     if !is_restarting || process.launch.starter != Some(Caller::Human) {
         process.launch.starter = Some(caller);

@@ -75,9 +75,9 @@ macro_rules! define_command {
             },
             /// Whether the caller may do something that only the daemon does and that has no target.
             Permit(Verb),
-            /// Whom the caller is taken for, for a verb that the daemon goes on with: a refusal is one of that verb.
+            /// Who the caller is, for a verb that the daemon goes on with: a refusal is one of that verb.
             Standing(&'static str),
-            /// Whether the caller may be told of this.
+            /// Whether the caller may get this event.
             Knows(Box<Event>),
         }
 
@@ -137,7 +137,7 @@ macro_rules! define_command {
         }
 
         impl Engine {
-            /// What the audit log says about a command beside its target, and whom it names in place of the target.
+            /// What the audit log keeps of a command beside its target, and what it names in place of the target.
             pub(crate) fn audited_words(&self, command: &Command) -> (String, Option<String>) {
                 match command {
                     $(Command::$verb $((sent!(sent $arguments)))? => {
@@ -157,7 +157,7 @@ macro_rules! define_command {
                 }
             }
 
-            /// Has a command decided by its verb.
+            /// Decides a command by its verb.
             pub(super) fn decide(&mut self, asker: Asker, command: Command) -> CommandResult {
                 match command {
                     $(Command::$verb $((sent!(sent $arguments)))? => {

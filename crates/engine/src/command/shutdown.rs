@@ -43,7 +43,7 @@ impl Engine {
     pub(crate) fn finish_shutdown(&mut self) {
         let Some(callers) = &self.ctx.shutdown else { return };
         let ends_all = self.ctx.ends_all;
-        // An end that nobody waits for goes on without a daemon, and the next one finishes it.
+        // An end without a waiting caller goes on without a daemon, and the next one finishes it.
         let is_awaited = |ending: &Ending| ends_all || !ending.tickets.is_empty();
         let is_busy = self.ctx.processes.values().any(|process| {
             process.run.ending.as_ref().is_some_and(is_awaited) || !process.launch.tickets.is_empty()
@@ -55,7 +55,7 @@ impl Engine {
             self.ctx.processes.values().filter(|p| !p.is_live()).map(crate::process::Process::key).collect();
         let ends_all = self.ctx.processes.values().all(|process| !process.is_live());
         for run in over.into_iter().filter(|_| ends_all) {
-            // What such a run left in the background ends only with those that are told to end.
+            // What such a run left in the background ends only when everything ends.
             self.ctx.processes.release(run, self.ctx.ends_all, "shutdown", &mut self.ctx.out);
             self.ctx.out.mark_durable(run.process);
         }

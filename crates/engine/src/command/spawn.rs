@@ -1,7 +1,7 @@
 //! `spawn`: a new entry and its first run.
 //!
-//! Owns what a spawn must pass, in this order: the key, room, its own words, the budgets above it, trust. Refuses asking
-//! a person about what could not be started anyway.
+//! A spawn must pass, in this order: the key, room, its own words, the budgets above it, trust. Trust comes last, so that a
+//! person is not asked about what could not be started anyway.
 
 use proto::verb;
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use crate::audit::spawn_words;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, SpawnOrder, Ticket};
+use crate::mail::NewMessage;
 use crate::outbox::Outbox;
 use crate::process::Processes;
 use crate::process::environment;
@@ -71,57 +72,57 @@ impl Decide for verb::Spawn {
         engine.ctx.out.mark_durable(id);
         if let Some(prompt) = order.spawn.agent.prompt {
             let from = parent_of(caller);
-            engine.post(from, id, prompt, None, None)?;
+            let message = NewMessage { from, to: id, text: prompt, key: None, expires_ms: None };
+            engine.mail.queue.post(message, &mut engine.ctx)?;
+            engine.route_signals();
         }
         Ok(None)
     }
 }
 
-impl Processes {
-    pub(crate) fn fresh_id(&self, out: &mut Outbox) -> ProcessId {
-        loop {
-            let id = ProcessId::from_entropy(out.random());
-            if !self.contains_key(&id) {
-                return id;
-            }
+fn fresh_id(processes: &Processes, out: &mut Outbox) -> ProcessId {
+    loop {
+        let id = ProcessId::from_entropy(out.random());
+        if !processes.contains_key(&id) {
+            return id;
         }
     }
+}
 
-    /// What a new process starts from, and what of it is not text. A person brings an environment along; a process
-    /// passes on the allow-listed part of its own.
-    pub(crate) fn base_env(
-        &self,
-        caller: Caller,
-        spawn: &Spawn,
-        config: &Config,
-    ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
-        match (parent_of(caller), &spawn.base_env) {
-            (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
-            (parent, _) => {
-                let parent = parent.and_then(|parent| self.get(&parent));
-                let own = parent.map(|parent| &parent.spec.environment.env).filter(|env| !env.is_empty());
-                (environment::allowed(own.unwrap_or(&config.base_env)), BTreeMap::new())
-            }
+/// What a new process starts from, and what of it is not text. A person brings an environment along; a process
+/// passes on the allow-listed part of its own.
+fn base_env(
+    processes: &Processes,
+    caller: Caller,
+    spawn: &Spawn,
+    config: &Config,
+) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    match (parent_of(caller), &spawn.base_env) {
+        (None, Some(offered)) => (environment::persons(offered), spawn.base_env_hex.clone()),
+        (parent, _) => {
+            let parent = parent.and_then(|parent| processes.get(&parent));
+            let own = parent.map(|parent| &parent.spec.environment.env).filter(|env| !env.is_empty());
+            (environment::allowed(own.unwrap_or(&config.base_env)), BTreeMap::new())
         }
     }
+}
 
-    /// The shell of whoever asks.
-    pub(crate) fn shell_of(&self, caller: Caller, spawn: &Spawn, config: &Config) -> String {
-        let (base, _) = self.base_env(caller, spawn, config);
-        base.get("SHELL").filter(|shell| shell.starts_with('/')).unwrap_or(&config.shell).clone()
-    }
+/// The shell of the caller.
+fn shell_of(processes: &Processes, caller: Caller, spawn: &Spawn, config: &Config) -> String {
+    let (base, _) = base_env(processes, caller, spawn, config);
+    base.get("SHELL").filter(|shell| shell.starts_with('/')).unwrap_or(&config.shell).clone()
+}
 
-    /// A process gives its children no more freedom than it was started with: `ask` is everybody's.
-    pub(crate) fn check_mode(&self, caller: Caller, mode: Option<PermissionMode>) -> Result<(), Failure> {
-        let (Caller::Process(run), Some(mode)) = (caller, mode) else { return Ok(()) };
-        let own = self.agent(run.process).and_then(|agent| agent.record.mode);
-        let most = own.unwrap_or(PermissionMode::Ask).max(PermissionMode::Ask);
-        if mode <= most {
-            return Ok(());
-        }
-        let message = format!("mode: only people start agents that ask less than {}", most.word());
-        Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
+/// A process gives its children no more freedom than it was started with: every process may use `ask`.
+fn check_mode(processes: &Processes, caller: Caller, mode: Option<PermissionMode>) -> Result<(), Failure> {
+    let (Caller::Process(run), Some(mode)) = (caller, mode) else { return Ok(()) };
+    let own = processes.agent(run.process).and_then(|agent| agent.record.mode);
+    let most = own.unwrap_or(PermissionMode::Ask).max(PermissionMode::Ask);
+    if mode <= most {
+        return Ok(());
     }
+    let message = format!("mode: only people start agents that ask less than {}", most.word());
+    Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
 }
 
 /// The entry that the same caller made with the same key, as long as there is one.
@@ -142,7 +143,7 @@ fn check_key(ctx: &Context, caller: Caller, key: Option<&str>) -> Result<Option<
     Ok(Some(known.id))
 }
 
-/// Says what a key stands for, once it has started.
+/// Answers with the process that was made with the same key, once it has started.
 fn answer_known(ctx: &mut Context, id: ProcessId, ticket: Ticket) -> Option<CommandAnswer> {
     let process = ctx.processes.get_mut(&id)?;
     if process.run.status == Status::Starting {
@@ -206,7 +207,7 @@ fn check_argv(ctx: &Context, caller: Caller, spawn: &Spawn) -> Result<Vec<String
     let program = spawn.argv.first().map(String::as_str);
     match (program, spawn.kind) {
         (None, Kind::Terminal) => {
-            return Ok(vec![ctx.processes.shell_of(caller, spawn, &ctx.config)]);
+            return Ok(vec![shell_of(&ctx.processes, caller, spawn, &ctx.config)]);
         }
         (None | Some(""), _) => {
             return Err(Failure::invalid("argv", "it names no program").hint("qd spawn -- PROGRAM ARGS"));
@@ -239,12 +240,12 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     environment::check_declared(&spawn.env)?;
     environment::check_offered(&spawn)?;
     let agent = check_agent(caller, &spawn)?;
-    engine.ctx.processes.check_mode(caller, spawn.agent.mode)?;
+    check_mode(&engine.ctx.processes, caller, spawn.agent.mode)?;
     check_ready(spawn.ready.as_ref())?;
     check_wishes(caller, &spawn)?;
     let cwd = check_cwd(&engine.ctx, spawn.cwd.as_deref(), task.as_ref())?;
     let workspace = check_workspace(&engine.ctx, caller, &spawn, task.as_ref())?;
-    let (base, env_hex) = engine.ctx.processes.base_env(caller, &spawn, &engine.ctx.config);
+    let (base, env_hex) = base_env(&engine.ctx.processes, caller, &spawn, &engine.ctx.config);
     let declared = spawn.env.keys().cloned().collect();
     let env = environment::with_declared(base, spawn.env);
     let environment = Environment {
@@ -268,7 +269,7 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
         project: order.project.clone(),
         preset: spawn.preset,
         key: spawn.key,
-        // A preset may ask for it, whoever starts it; only what a person started is brought back.
+        // A preset may ask for it; only what a person started is brought back.
         restore: spawn.restore && caller == Caller::Human,
         acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
         ready: spawn.ready,
@@ -276,10 +277,11 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
         stop: spawn.stop,
     };
     let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
-    let mut process = Process::new(engine.ctx.processes.fresh_id(&mut engine.ctx.out), name, owner, spec);
+    let mut process = Process::new(fresh_id(&engine.ctx.processes, &mut engine.ctx.out), name, owner, spec);
     process.size = spawn.size.or(Size::DEFAULT).clamped();
     process.usage.born_ms = engine.ctx.out.now.uptime_ms;
-    process.agent = agent.map(|record| Box::new(Agent::from_record(record, true)));
+    let run = process.key();
+    process.agent = agent.map(|record| Box::new(Agent::from_record(record, run, true)));
     if let Some(agent) = process.agent.as_deref_mut() {
         agent.resume_next = spawn.agent.session;
     }
@@ -326,7 +328,7 @@ fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an agent is started with; nobody else may ask for it.
+/// What an agent is started with; only agents may have it.
 fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Failure> {
     let request = &spawn.agent;
     if spawn.kind != Kind::Agent {

@@ -12,8 +12,7 @@ use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
-use crate::mail::Mailbox;
-use crate::mail::{MailRecord, MailStage, Sender, SenderRelation};
+use crate::mail::{MailQueue, MailRecord, MailStage, NewMessage, ReceiptWaiter, SenderRelation};
 use crate::process::Processes;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
@@ -25,10 +24,6 @@ const MAX_OF_PROCESS: usize = 16 << 10;
 const MAX_OF_PERSON: usize = 1 << 20;
 /// Longest key, in bytes.
 const MAX_KEY: usize = 200;
-/// Most messages that may wait for one agent.
-const MAX_WAITING: usize = 100;
-/// How long a message waits when nobody says: a day.
-const EXPIRES_MS: u64 = 24 * 3600 * 1000;
 /// Longest time a message or a caller may wait: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
@@ -47,15 +42,24 @@ impl Decide for verb::Tell {
         let to = asker.target()?;
         check_tell(caller, &tell)?;
         let from = sender(caller);
-        let known = tell.key.as_deref().and_then(|key| engine.mail.keyed(from, to, key));
+        let known = tell.key.as_deref().and_then(|key| engine.mail.queue.keyed(from, to, key));
         let id = match known {
             Some(id) => id,
-            None => engine.post(from, to, tell.text, tell.key, tell.expires_ms)?,
+            None => {
+                let message =
+                    NewMessage { from, to, text: tell.text, key: tell.key, expires_ms: tell.expires_ms };
+                let id = engine.mail.queue.post(message, &mut engine.ctx)?;
+                engine.route_signals();
+                id
+            }
         };
-        let Some(receipt) = engine.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        let Some(receipt) = engine.mail.queue.get(id).map(MailRecord::receipt) else {
+            return Err(no_mail(id));
+        };
         let wait = tell.wait_ms.filter(|wait| *wait > 0 && !receipt.delivery.is_final());
         let Some(wait) = wait else { return Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt)))) };
-        engine.mail.tickets.push((ticket, id, engine.ctx.out.now.uptime_ms.saturating_add(wait)));
+        let until = engine.ctx.out.now.uptime_ms.saturating_add(wait);
+        engine.mail.queue.waiters.push(ReceiptWaiter { ticket, mail: id, until });
         Ok(None)
     }
 }
@@ -65,7 +69,7 @@ impl Decide for verb::Receipt {
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, request: AskReceipt) -> CommandResult {
-        engine.mail.receipt(asker.caller, request.mail, &engine.grants, &engine.ctx)
+        engine.mail.queue.receipt(asker.caller, request.mail, &engine.grants, &engine.ctx)
     }
 }
 
@@ -80,13 +84,13 @@ impl Decide for verb::CancelMessage {
     }
 
     fn about(engine: &Engine, request: &CancelMessage) -> Option<String> {
-        engine.mail.get(request.mail).map(|mail| mail.to.to_string())
+        engine.mail.queue.get(request.mail).map(|mail| mail.to.to_string())
     }
 
     fn decide(engine: &mut Engine, asker: Asker, request: CancelMessage) -> CommandResult {
         let id = request.mail;
         let Asker { caller, .. } = asker;
-        let Some(mail) = engine.mail.get(id) else { return Err(no_mail(id)) };
+        let Some(mail) = engine.mail.queue.get(id) else { return Err(no_mail(id)) };
         if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
             return Err(not_related(caller, "the message is not yours"));
         }
@@ -98,9 +102,11 @@ impl Decide for verb::CancelMessage {
         }
         let to = mail.to;
         let reason = "it was taken back before it was delivered".to_owned();
-        engine.mail.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued, &mut engine.ctx);
+        engine.mail.queue.set_delivery(id, Delivery::Refused { reason }, MailStage::Queued, &mut engine.ctx);
         engine.reevaluate(to);
-        let Some(receipt) = engine.mail.get(id).map(MailRecord::receipt) else { return Err(no_mail(id)) };
+        let Some(receipt) = engine.mail.queue.get(id).map(MailRecord::receipt) else {
+            return Err(no_mail(id));
+        };
         Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
     }
 }
@@ -111,7 +117,7 @@ impl Processes {
     }
 
     /// What a sender is to a receiver.
-    pub(crate) fn kin(&self, from: ProcessId, to: ProcessId) -> SenderRelation {
+    pub(crate) fn sender_relation(&self, from: ProcessId, to: ProcessId) -> SenderRelation {
         if self.descendants(from).contains(&to) {
             SenderRelation::Orchestrator
         } else if self.descendants(to).contains(&from) {
@@ -122,8 +128,8 @@ impl Processes {
     }
 }
 
-impl Mailbox {
-    /// Whether a caller may know what becomes of a message: whoever sent it, and whoever drives the one it is for.
+impl MailQueue {
+    /// Returns true if a caller may get the receipt of a message: its sender, and a caller that may drive its recipient.
     pub(crate) fn may_follow(&self, caller: Caller, id: MailId, grants: &Grants, ctx: &Context) -> bool {
         let Some(mail) = self.get(id) else { return false };
         let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
@@ -144,45 +150,6 @@ impl Mailbox {
             return Err(not_related(caller, "the message is not yours"));
         }
         Ok(Some(CommandAnswer::Reply(Reply::Receipt(receipt))))
-    }
-}
-
-impl Engine {
-    /// Puts a message into the queue and delivers it if the moment is right.
-    pub(crate) fn post(
-        &mut self,
-        from: Option<ProcessId>,
-        to: ProcessId,
-        text: String,
-        key: Option<String>,
-        expires_ms: Option<u64>,
-    ) -> Result<MailId, Failure> {
-        if self.mail.waiting_for(to) >= MAX_WAITING {
-            let message = format!("{MAX_WAITING} messages wait for it already, the most that may");
-            return Err(Failure::new(ErrorCode::Limit, message));
-        }
-        let id = self.ctx.out.next_mail();
-        let (expires_at, due) = self.mail.expiry(expires_ms.unwrap_or(EXPIRES_MS), &self.ctx);
-        let id = self.mail.enqueue(
-            MailRecord {
-                id,
-                to,
-                from,
-                from_name: from.and_then(|from| self.ctx.processes.name_of(from)),
-                voice: from.map_or(Sender::Human, |from| Sender::Process(self.ctx.processes.kin(from, to))),
-                run: None,
-                text,
-                key,
-                at: self.ctx.out.now.wall_ms,
-                expires_at,
-                due,
-                delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
-                stage: MailStage::Queued,
-            },
-            &mut self.ctx,
-        );
-        self.route_signals();
-        Ok(id)
     }
 }
 
@@ -211,7 +178,7 @@ pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), 
     Ok(())
 }
 
-/// The process that sends; a person sends as nobody.
+/// The process that sends; none: a person.
 fn sender(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),

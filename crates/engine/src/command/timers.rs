@@ -11,7 +11,7 @@ use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, RunKey};
-use crate::mail::Mailbox;
+use crate::mail::MailQueue;
 use crate::mail::format as mail_format;
 use crate::outbox::Outbox;
 use crate::record::Record;
@@ -37,7 +37,7 @@ const MAX_LABEL: usize = 64;
 const MAX_BODY: usize = 16 << 10;
 /// Longest key, in bytes.
 const MAX_KEY: usize = 200;
-/// Most messages that may wait for an owner: whoever does not listen is not woken more.
+/// Most messages that may wait for an owner of timers.
 const MAX_WAITING: usize = 200;
 
 impl Decide for verb::SetTimer {
@@ -53,7 +53,7 @@ impl Decide for verb::SetTimer {
         if let Some(known) = request.key.as_deref().and_then(|key| engine.timers.keyed_timer(owner, key)) {
             return engine.timers.timer_reply(known, &engine.ctx);
         }
-        engine.timers.check_timer_room(owner, &engine.mail)?;
+        engine.timers.check_timer_room(owner, &engine.mail.queue)?;
         let (kind, lasts_ms, watches) =
             engine.timers.check_when(caller, &request.when, &engine.grants, &engine.ctx)?;
         let ids: Vec<ProcessId> = watches.iter().map(|watched| watched.id).collect();
@@ -79,7 +79,7 @@ impl Decide for verb::SetTimer {
         engine.timers.record_timer(&timer, &mut engine.ctx);
         engine.timers.open.insert(number, timer);
         // Those it waits for may all be at rest already.
-        engine.timers.look_at_timer(number, &mut engine.mail, &engine.waits, &mut engine.ctx);
+        engine.timers.look_at_timer(number, &mut engine.mail.queue, &engine.waits, &mut engine.ctx);
         engine.timers.timer_reply(number, &engine.ctx)
     }
 }
@@ -143,7 +143,7 @@ impl Timers {
         all.filter(is_same).map(|timer| timer.timer).max()
     }
 
-    pub(crate) fn check_timer_room(&self, owner: RunKey, mail: &Mailbox) -> Result<(), Failure> {
+    pub(crate) fn check_timer_room(&self, owner: RunKey, mail: &MailQueue) -> Result<(), Failure> {
         let owned = self.open.values().filter(|timer| timer.owner == owner.process).count();
         let message = match () {
             () if owned >= MAX_OWNED => format!("it has {MAX_OWNED} timers already, the most it may have"),
@@ -216,7 +216,7 @@ impl Timers {
         Ok(Some(CommandAnswer::Reply(Reply::Timers(views))))
     }
 
-    /// What a timer waits for, how long, and whom it watches.
+    /// Checks what a timer waits for; returns its kind, its time and the processes that it watches.
     pub(crate) fn check_when(
         &self,
         caller: Caller,
@@ -263,7 +263,7 @@ fn resume_timer(engine: &mut Engine, number: u64) -> Result<(), Failure> {
     timer.due_ms = now.saturating_add(timer.due_ms);
     let record = timer.clone();
     engine.timers.record_timer(&record, &mut engine.ctx);
-    engine.timers.look_at_timer(number, &mut engine.mail, &engine.waits, &mut engine.ctx);
+    engine.timers.look_at_timer(number, &mut engine.mail.queue, &engine.waits, &mut engine.ctx);
     Ok(())
 }
 

@@ -34,7 +34,7 @@ impl Decide for verb::Trust {
             let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
             return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
         }
-        let trust = engine.put_trust(subject);
+        let trust = engine.trust.put(subject, &mut engine.inbox, &mut engine.ctx);
         Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
     }
 }

@@ -22,13 +22,13 @@ const MAX_TARGETS: usize = 256;
 /// Most unanswered waits; each pattern is matched against all output of its processes.
 const MAX_WAITS: usize = 1024;
 /// Most unanswered waits of one process. A person has no bound but the one for all: every wait of theirs is a program they
-/// started themselves, none of which can be told from another, and a script may well wait for each of a hundred runs.
+/// started themselves, and a script may well wait for each of a hundred runs.
 const MAX_WAITS_EACH: usize = 32;
 /// Most unanswered waits of all processes together; the others are kept for people.
 const MAX_WAITS_OF_PROCESSES: usize = 768;
 /// Longest pattern; the daemon also bounds what it compiles to.
 const MAX_PATTERN: usize = 1024;
-/// Longest time anybody may wait or be silent: a week.
+/// Longest timeout and longest silence: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// Most processes of one wait that the audit log names.
@@ -71,14 +71,16 @@ impl Decide for verb::Wait {
             quantifier: request.quantifier,
             deadline: request.timeout_ms.map(|timeout| now.saturating_add(timeout)),
             since: now,
+            log_since: request.since,
         };
-        engine.begin_wait(wait, request.since);
+        let Engine { waits, inbox, mail, timers, ctx, .. } = engine;
+        waits.begin(wait, inbox, &mut mail.queue, timers, ctx);
         Ok(None)
     }
 }
 
 impl Inbox {
-    /// Whether these are the one run that asked this, as far as anybody remembers.
+    /// Returns true if the only target is the run that asked this item, or if the item is closed.
     pub(crate) fn is_asked_by(&self, item: u64, targets: &[RunKey], ctx: &Context) -> bool {
         let [run] = targets else { return false };
         let open = self.items.get(&item).map(|item| item.asker() == Some(*run));
@@ -87,7 +89,7 @@ impl Inbox {
 }
 
 impl Waits {
-    /// Whether a process may begin one more wait: one that asks without end must not take what others may wait with.
+    /// Checks that a process may begin one more wait: it must not use up the waits of others.
     pub(crate) fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
         if self.open.values().filter(|wait| wait.waiter.is_some()).count() >= MAX_WAITS_OF_PROCESSES {
             let message =
@@ -103,8 +105,7 @@ impl Waits {
             .hint("name several processes in one wait, or end one of these first"))
     }
 
-    /// Whether a process may wait for these without closing a circle. For itself it may wait as long as what it waits
-    /// for can come while it does.
+    /// Checks that a process may wait for these without closing a circle. It may wait for its own output.
     pub(crate) fn check_waiter(
         &self,
         waiter: ProcessId,

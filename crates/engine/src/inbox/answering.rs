@@ -1,7 +1,6 @@
 //! An answer on its way from a choice to the keys that make it.
 //!
-//! Owns the typing of an answer, again where a dialog did not hear it, and what its caller is told. Refuses claiming that
-//! it worked before its dialog is gone.
+//! The keys are typed again where a dialog did not react. The caller gets its answer only when the dialog is gone.
 
 use proto::agent::{DialogOption, Source};
 use proto::reply::Done;
@@ -19,7 +18,7 @@ const ANSWERED_MS: u64 = 1_500;
 const TRIES: u8 = 3;
 /// How long the keys of an answer may take to be typed.
 pub(crate) const TYPED_MS: u64 = 10_000;
-/// A report that still says blocked this soon after the answer speaks of the answered dialog.
+/// A report of `blocked` this soon after the answer is about the answered dialog.
 const HUSH_MS: u64 = 1_000;
 
 /// An answer on its way to the screen.
@@ -40,7 +39,7 @@ pub(crate) struct Answering {
 }
 
 impl Inbox {
-    /// What became of the keys of an answer; whether they were one's.
+    /// Takes the outcome of the keys of an answer; returns false if the job belongs to no answer.
     pub(crate) fn answer_typed(
         &mut self,
         id: ProcessId,
@@ -81,7 +80,7 @@ impl Inbox {
         true
     }
 
-    /// An answer has worked when its dialog is gone.
+    /// Finishes an answer whose dialog is gone.
     pub(crate) fn finish_answering(&mut self, id: ProcessId, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
@@ -106,7 +105,7 @@ impl Inbox {
         }
     }
 
-    /// An answer that did not work in time: its keys once more while the same dialog is open, then the truth.
+    /// Handles an answer that did not work in time: its keys once more while the same dialog is open, then a failure.
     pub(crate) fn give_up_answering(&self, id: ProcessId, now: u64, ctx: &mut Context) {
         if self.answer_again(id, now, ctx) {
             return;
@@ -121,7 +120,7 @@ impl Inbox {
         }
     }
 
-    /// Types the keys of an answer anew, as the dialog stands now; whether there is something to try.
+    /// Types the keys of an answer again, as the dialog is now; returns false if there is nothing to try.
     pub(crate) fn answer_again(&self, id: ProcessId, now: u64, ctx: &mut Context) -> bool {
         let Some(agent) = ctx.processes.agent(id) else { return false };
         let is_due =
@@ -146,7 +145,7 @@ impl Inbox {
         true
     }
 
-    /// The run of an answer is over.
+    /// Fails an answer whose run is over.
     pub(crate) fn abandon_answering(&self, id: ProcessId, ctx: &mut Context) {
         let answering = ctx.processes.agent_mut(id).and_then(|agent| agent.live.dialogs.answering.take());
         if let Some(answering) = answering {

@@ -69,7 +69,7 @@ impl Agent {
         evidence
     }
 
-    /// Returns a question with the answers that its hook told, where the screen's form is about the same question.
+    /// Returns a question with the answers that its hook reported, where the screen's form is about the same question.
     fn with_choices(&self, mut evidence: Evidence) -> Evidence {
         let hook = self.live.evidence.table.get(Source::Hook).and_then(|slot| slot.evidence.dialog.as_ref());
         let Some((dialog, known)) = evidence.dialog.as_mut().zip(hook) else { return evidence };

@@ -41,7 +41,7 @@ pub(crate) enum About {
     Shortfalls,
     /// This run asks the person something, or wants them to look.
     Question(RunKey),
-    /// This run wants to start something that nobody allowed yet.
+    /// This run wants to start something that no person has allowed yet.
     Trust { asker: RunKey, digest: String },
 }
 
@@ -103,7 +103,7 @@ impl Item {
 }
 
 impl Processes {
-    /// Tells a person who is not looking.
+    /// Notifies a person who has no viewer attached.
     pub(crate) fn notify(&mut self, id: ProcessId, view: &InboxItem, out: &mut Outbox) {
         let now = out.now.uptime_ms;
         let Some(process) = self.get_mut(&id).filter(|process| process.run.viewers.attached.is_empty())
@@ -144,7 +144,7 @@ impl Inbox {
         self.follow_parked(id, ctx);
     }
 
-    /// A request that waits in the inbox ends when somebody answers the vendor's own dialog about it.
+    /// Ends a request that waits in the inbox when the vendor's own dialog about it was answered.
     pub(crate) fn follow_parked(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
         if agent.live.dialogs.parked == 0 {
@@ -219,7 +219,7 @@ impl Inbox {
         }
     }
 
-    /// A request for permission waits for an answer.
+    /// Puts a request for permission into the inbox; returns false if the agent has no desk for them.
     pub(crate) fn park(
         &mut self,
         id: ProcessId,
@@ -250,7 +250,7 @@ impl Inbox {
         true
     }
 
-    /// A request for permission is decided, by somebody or by time.
+    /// Decides a request for permission.
     pub(crate) fn unpark(&mut self, number: u64, decision: HookDecision, ctx: &mut Context) {
         let Some(item) = self.items.get(&number) else { return };
         let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
@@ -271,7 +271,7 @@ impl Inbox {
         ctx.out.signal(Signal::Reevaluate(id));
     }
 
-    /// The hook that waited is gone; nobody reads the answer.
+    /// Forgets a request whose hook is gone.
     pub(crate) fn forget_parked(&mut self, gone: Ticket, ctx: &mut Context) {
         let of = |item: &Item| matches!(item.about, About::Permission { ticket, .. } if ticket == gone);
         let numbers: Vec<u64> =
@@ -281,7 +281,7 @@ impl Inbox {
         }
     }
 
-    /// Requests that nobody answered in time.
+    /// Decides the requests that were not answered in time.
     pub(crate) fn pass_inbox_deadlines(&mut self, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
         let due = |item: &Item| match item.about {
@@ -296,7 +296,7 @@ impl Inbox {
         let over: Vec<(u64, OnTimeout)> = self.items.values().filter_map(due).collect();
         for (number, on_timeout) in over {
             let decision = match on_timeout {
-                OnTimeout::Deny => HookDecision::Deny("nobody answered in time".to_owned()),
+                OnTimeout::Deny => HookDecision::Deny("no person answered in time".to_owned()),
                 OnTimeout::Allow => HookDecision::Allow,
                 OnTimeout::Ask => HookDecision::Nothing,
             };
@@ -317,7 +317,7 @@ impl Inbox {
         self.items.values().filter_map(until).min()
     }
 
-    /// Something failed that a person should know; it replaces an older failure of the same agent.
+    /// Opens a failure for a person; it replaces an older failure of the same agent.
     pub(crate) fn fail_agent(&mut self, id: ProcessId, title: &str, body: &str, ctx: &mut Context) {
         self.open_failure(id, title, body, vec![option(1, "dismiss", "Dismiss")], ctx);
     }
@@ -342,7 +342,7 @@ impl Inbox {
         }
     }
 
-    /// Adds what the program itself said to the failure that a person reads.
+    /// Adds the last lines of the program to the failure that a person reads.
     pub(crate) fn add_to_failure(&mut self, id: ProcessId, lines: &str, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
         let Some(failure) = agent.record.failure.as_mut().filter(|_| !lines.trim().is_empty()) else {
@@ -357,7 +357,7 @@ impl Inbox {
         ctx.out.announce(Event::ItemOpened(Box::new(view)));
     }
 
-    /// The failure no longer matters.
+    /// Closes the failure of an agent.
     pub(crate) fn clear_failure(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some(failure) = ctx.processes.agent_mut(id).and_then(|agent| agent.record.failure.take()) else {
             return;
@@ -366,7 +366,7 @@ impl Inbox {
         ctx.out.mark_durable(id);
     }
 
-    /// Opens an item; its number.
+    /// Opens an item and returns its number.
     pub(crate) fn open_item(&mut self, id: ProcessId, item: NewItem, ctx: &mut Context) -> u64 {
         let number = ctx.out.next_item();
         let Some(name) = ctx.processes.get(&id).map(|process| process.name.clone()) else {
@@ -391,7 +391,7 @@ impl Inbox {
         ctx.out.signal(Signal::ItemClosed(Box::new(item.view)));
     }
 
-    /// Nothing of a run that is over can be answered; failures stay.
+    /// Closes the items of a run that is over; failures stay.
     pub(crate) fn close_items_of(&mut self, id: ProcessId, ctx: &mut Context) {
         let of = |item: &&Item| item.view.id == id && item.about != About::Failure;
         let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
@@ -440,3 +440,6 @@ pub(crate) fn option(number: u32, name: &str, label: &str) -> DialogOption {
 pub(crate) fn no_longer_open() -> Failure {
     Failure::new(ErrorCode::Conflict, "that dialog is no longer open").hint("qd inbox shows what is")
 }
+
+#[cfg(test)]
+mod tests;

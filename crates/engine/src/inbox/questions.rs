@@ -1,17 +1,17 @@
 //! Questions that agents ask the person.
 //!
-//! Owns a question from its asking to its answer, and the keys against asking it twice. Refuses answering for the person, and outliving the run that asked.
+//! A question lives from its asking to its answer and ends with the run that asked. Keys keep it from being asked twice.
 
 use proto::agent::{InboxItem, ItemKind};
 use proto::{ErrorCode, Failure, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::Engine;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::inbox::Inbox;
 use crate::inbox::{About, Item};
 use crate::input::{Caller, RunKey};
+use crate::outbox::{Answered, Signal};
 use crate::record::Record;
 use crate::waits::answer_key;
 
@@ -108,19 +108,15 @@ impl Inbox {
             }
         }
     }
-}
 
-impl Engine {
-    /// The person has answered: whoever waits for it hears it, otherwise it is a message. That somebody has looked is
-    /// told to those who wait for it only: a message would begin a turn.
-    pub(crate) fn answer_question(&mut self, item: u64, asker: RunKey, answer: &str) {
-        let kind = self.inbox.items.get(&item).map(|item| item.view.kind);
-        let is_awaited = self.waits.see_answer(item, answer, &self.inbox, &mut self.ctx);
-        if !is_awaited && kind != Some(ItemKind::Attention) {
-            let text = format!("{}{answer}", before_answer(item));
-            self.mail.say_once(asker, "system", text, answer_key(item), &mut self.ctx);
-        }
-        self.inbox.close_item(item, &mut self.ctx);
+    /// Takes the answer of a person and closes the item. A call for attention gets no message: it would begin a turn.
+    pub(crate) fn answer_question(&mut self, item: u64, asker: RunKey, answer: &str, ctx: &mut Context) {
+        let kind = self.items.get(&item).map(|item| item.view.kind);
+        let message = (kind != Some(ItemKind::Attention))
+            .then(|| (format!("{}{answer}", before_answer(item)), answer_key(item)));
+        let answered = Answered { item, asker, answer: answer.to_owned(), message };
+        ctx.out.signal(Signal::Answered(Box::new(answered)));
+        self.close_item(item, ctx);
     }
 }
 

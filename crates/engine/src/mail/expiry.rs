@@ -1,13 +1,14 @@
 //! When a message is given up.
 //!
-//! Owns the moment, on the clock that nobody sets: people and time servers move the wall clock by hours, and a lid that
-//! is closed stops none of them. Refuses the wall clock but once: in a new boot it is all that is left to go by.
+//! Expiry uses the boot clock: people and time servers move the wall clock by hours. The wall clock counts only for
+//! messages of an earlier boot.
 
 use proto::ProcessId;
 use proto::agent::{Delivery, MailId};
 use serde::{Deserialize, Serialize};
 
-use super::{MailRecord, MailStage, Mailbox};
+use super::queue::forget_delivery;
+use super::{MailQueue, MailRecord, MailStage};
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::record::Record;
@@ -21,7 +22,7 @@ pub struct Due {
     pub boot: String,
 }
 
-impl Mailbox {
+impl MailQueue {
     /// When a message is next given up, on the uptime clock; at once, when that is yet to be found out.
     pub(super) fn next_expiry(&self) -> Option<u64> {
         let waiting = self.open.values().filter(|mail| mail.may_expire());
@@ -36,7 +37,7 @@ impl MailRecord {
     }
 }
 
-impl Mailbox {
+impl MailQueue {
     /// When something that is sent now and may wait this long is given up: on the wall clock, and on the one that counts.
     pub(crate) fn expiry(&self, lifetime_ms: u64, ctx: &Context) -> (u64, Option<Due>) {
         let due = self.due_in(lifetime_ms, ctx);
@@ -48,21 +49,21 @@ impl Mailbox {
     }
 
     /// Gives up what has waited too long.
-    pub(crate) fn expire_mail(&mut self, ctx: &mut Context) {
-        self.find_dues(ctx);
+    pub(crate) fn expire(&mut self, ctx: &mut Context) {
+        self.set_missing_dues(ctx);
         let now = ctx.out.now.uptime_ms;
         let is_over =
             |mail: &&MailRecord| mail.may_expire() && mail.due.as_ref().is_none_or(|due| due.at_ms <= now);
         let over: Vec<(MailId, ProcessId)> =
             self.open.values().filter(is_over).map(|mail| (mail.id, mail.to)).collect();
         for (id, to) in over {
-            self.forget_progress_of(to, id, ctx);
+            forget_delivery(to, id, ctx);
             self.set_delivery(id, Delivery::Expired, MailStage::Queued, ctx);
         }
     }
 
     /// Messages of an earlier boot have what the wall clock leaves them, and never more than they had at first.
-    pub(crate) fn find_dues(&mut self, ctx: &mut Context) {
+    pub(crate) fn set_missing_dues(&mut self, ctx: &mut Context) {
         let unknown = self.open.values().filter(|mail| mail.due.is_none());
         let unknown: Vec<MailId> = unknown.map(|mail| mail.id).collect();
         for id in unknown {

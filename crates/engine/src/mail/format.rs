@@ -1,7 +1,5 @@
-//! How a message reads where it arrives.
-//!
-//! Owns the head that names the sender and the mark before each line of the body, so that no body, no label and no name
-//! can pass for another sender's head. Refuses touching what a person wrote: that is typed as it is.
+//! The text of a message as its agent reads it: a head that names the sender and a mark before each line of the body, so
+//! that no body, label or name can pass for another sender's head. A person's text stays as it is.
 
 use crate::mail::{MailRecord, Sender, SenderRelation};
 
@@ -11,24 +9,24 @@ pub(crate) const MARK: &str = "│ ";
 /// The text that is typed or handed over. `nonce` is known to the receiving run and to Quarterdeck only.
 pub(crate) fn write(mail: &MailRecord, nonce: &str) -> String {
     let Some(tag) = tag(mail) else { return mail.text.clone() };
-    let mut mail_format = format!("[{tag} {nonce}]");
+    let mut text = format!("[{tag} {nonce}]");
     for line in body_lines(&mail.text) {
-        mail_format.push('\n');
-        mail_format.push_str(MARK);
-        mail_format.push_str(&line);
+        text.push('\n');
+        text.push_str(MARK);
+        text.push_str(&line);
     }
-    mail_format
+    text
 }
 
 /// Whose head it is; none: a person's words need none.
 fn tag(mail: &MailRecord) -> Option<String> {
     let name = mail.from_name.as_ref().map_or("unknown", |name| name.as_str());
-    match &mail.voice {
+    match &mail.sender {
         Sender::System { tag } => Some(plain(tag)),
         Sender::Process(SenderRelation::Orchestrator) => Some(format!("orchestrator {name}")),
         Sender::Process(SenderRelation::SubAgent) => Some(format!("sub-agent:{name}")),
         Sender::Process(SenderRelation::Peer) => Some(format!("peer:{name}")),
-        // A document older than voices: whoever is named in it was no person.
+        // A record of an older daemon: the process that it names was no person.
         Sender::Human if mail.from.is_some() => Some(format!("peer:{name}")),
         Sender::Human => None,
     }

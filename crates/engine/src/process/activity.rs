@@ -1,6 +1,6 @@
-//! What a run does that changes no status: it prints, is typed into, names itself.
+//! What a run does that changes no status: it prints, is pasted into, names itself.
 //!
-//! Owns the moments of last activity. Refuses ending anything for the lack of it: `deadlines` does.
+//! The moments of the last activity are kept here; `deadlines` ends a process that had none for too long.
 
 use proto::Owner;
 
@@ -37,7 +37,7 @@ impl Mailbox {
         let Some(agent) = ctx.processes.agent_mut(run.process) else { return };
         agent.live.screen.human_at = Some(now);
         if agent.live.progress.is_taken_over(now) {
-            self.take_over(run.process, ctx);
+            self.finish_taken_over(run.process, ctx);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Taking over runs that an earlier daemon started.
 //!
-//! Owns matching a holder with an entry, bringing back what lost its holder, and what becomes of a start that was not
-//! carried out. Refuses ending one on doubt: only a run that a finished restart left behind is let go.
+//! A holder that answers is matched with an entry or becomes one. A run whose holder is gone is lost or brought back, and a
+//! start that was not carried out fails. Nothing is ended on doubt: only a run that a finished restart left behind is let
+//! go.
 
 use proto::error::Cause;
 use proto::{ErrorCode, ExitReason, Failure, Kind, Status};
@@ -32,7 +33,7 @@ impl Processes {
 
 impl Context {
     /// The holder that an entry awaited is gone, as after a restart of the machine: whether the entry is one of those
-    /// that people want back. What somebody was ending stays ended.
+    /// that people want back. What was being ended stays ended.
     pub(crate) fn is_restored(&mut self, run: RunKey) -> bool {
         let (now, ends_all) = (self.out.now.uptime_ms, self.ends_all);
         let Some(process) = self.processes.get_mut(&run.process) else { return false };
@@ -54,7 +55,7 @@ impl Context {
         is_restored
     }
 
-    /// Registers what a holder says it is, under a name that is free.
+    /// Registers the process that a holder describes, under a name that is free.
     pub(crate) fn take_in(&mut self, record: ProcessRecord) {
         let mut process = Process::from_record(record);
         process.run.status = Status::Starting;
@@ -68,7 +69,7 @@ impl Context {
 }
 
 impl Engine {
-    /// A holder of an earlier daemon: it belongs to a known run, or it is taken in as what it says it is.
+    /// A holder of an earlier daemon: it belongs to a known run, or it becomes an entry as it describes itself.
     pub(crate) fn adopt(&mut self, record: Box<ProcessRecord>, pid: i32, exit: Option<(ChildExit, u64)>) {
         let run = RunKey::new(record.id, record.run.number);
         match self.ctx.processes.get(&run.process).map(|known| known.run.number) {
@@ -93,11 +94,11 @@ impl Engine {
         process.run.times.active_at = now.wall_ms;
         if exit.is_none() || process.run.exit.is_none() {
             process.run.status = Status::Running;
-            // A terminal whose start nobody saw to its end runs after all.
+            // A terminal whose start was not seen to its end runs after all.
             process.run.departs_at = None;
         }
         if let Some(ending) = &mut process.run.ending {
-            // Somebody asked for its end while it could not be reached.
+            // Its end was requested while it could not be reached.
             ending.is_swept = false;
             if process.run.status == Status::Running {
                 process.run.status = Status::Stopping;
@@ -105,7 +106,7 @@ impl Engine {
         }
         let is_ending = process.run.ending.is_some();
         if let (Some((_, final_offset)), Some(exit)) = (exit, process.run.exit) {
-            // Its viewers were told by the last daemon; the next ones are told by this one.
+            // The last daemon reported it to its own viewers; the next viewers get it from this one.
             let restarts_in_ms = process.run.restart_at.map(|at| at.saturating_sub(now.uptime_ms));
             let restarts = restarts_in_ms.is_some();
             self.ctx.out.push(Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms });
@@ -159,8 +160,8 @@ impl Engine {
         self.tree_gone(run);
     }
 
-    /// The daemon that was to start the run ended before it did. Nobody was told that it runs, so it is no run that was
-    /// lost: what starts by itself is started now, and otherwise it is a start that failed. A first one leaves nothing
+    /// The daemon that was to start the run ended before it did. No caller was told that it runs, so it is no lost
+    /// run: what starts by itself is started now, and otherwise it is a start that failed. A first one leaves nothing
     /// behind, so that the same order under the same key is carried out when it comes again.
     fn never_started(&mut self, run: RunKey) {
         let (now, is_restored) = (self.ctx.out.now.uptime_ms, self.ctx.is_restored(run));

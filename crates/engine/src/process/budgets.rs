@@ -1,6 +1,6 @@
 //! What a tree of processes may use up.
 //!
-//! Owns the limits and what was spent. Refuses exceptions: a descendant spends from every budget above it.
+//! A process spends from its own budget and from every budget above it.
 
 use proto::crew::{Budget, BudgetUse};
 use proto::{ErrorCode, Failure, Name, ProcessId};
@@ -67,17 +67,22 @@ impl Processes {
     }
 
     /// Every budget that a process spends from: its own, and that of everything above it.
-    pub(crate) fn purses(&self, spender: ProcessId, config: &Config, out: &Outbox) -> Vec<ActiveBudget> {
+    pub(crate) fn active_budgets(
+        &self,
+        spender: ProcessId,
+        config: &Config,
+        out: &Outbox,
+    ) -> Vec<ActiveBudget> {
         let line = self.line(spender).zip(1u32..);
-        line.filter_map(|(holder, depth)| Some((holder, depth, self.limits_of(holder, config)?)))
+        line.filter_map(|(holder, depth)| Some((holder, depth, limits_of(holder, config)?)))
             .map(|(holder, depth, limits)| ActiveBudget {
                 name: holder.name.clone(),
                 usage: BudgetUse {
                     limits,
                     spawns: holder.usage.spawns,
-                    live: self.live_below(holder.id),
+                    live: live_below(self, holder.id),
                     depth,
-                    wall_ms: self.age(holder, out),
+                    wall_ms: age(holder, out),
                 },
             })
             .collect()
@@ -86,46 +91,46 @@ impl Processes {
     /// The budget that gives out first.
     pub(crate) fn tightest(&self, spender: ProcessId, config: &Config, out: &Outbox) -> Option<BudgetUse> {
         let depth = u32::try_from(self.depth(spender)).unwrap_or(u32::MAX);
-        let purse = self.purses(spender, config, out).into_iter().min_by_key(ActiveBudget::slack)?;
-        Some(BudgetUse { depth, ..purse.usage })
+        let budget = self.active_budgets(spender, config, out).into_iter().min_by_key(ActiveBudget::slack)?;
+        Some(BudgetUse { depth, ..budget.usage })
     }
 
-    pub(crate) fn live_below(&self, root: ProcessId) -> u32 {
-        let below = self.descendants(root);
-        let live = below.iter().filter_map(|id| self.get(id)).filter(|process| process.is_live());
-        u32::try_from(live.count()).unwrap_or(u32::MAX)
-    }
-
-    /// The limits an entry sets: what a person gave it, else the default for what nobody is above.
-    pub(crate) fn limits_of(&self, process: &Process, config: &Config) -> Option<Budget> {
-        let default = config.budget;
-        let given = process.spec.budget.or_else(|| process.spec.parent.is_none().then_some(default))?;
-        Some(Budget {
-            spawns: given.spawns.or(default.spawns),
-            live: given.live.or(default.live),
-            depth: given.depth.or(default.depth),
-            wall_ms: given.wall_ms.or(default.wall_ms),
-        })
-    }
-
-    /// For how long an entry has been there. The clock begins anew with the machine: then at least that much has passed.
-    pub(crate) fn age(&self, process: &Process, out: &Outbox) -> u64 {
-        let now = out.now.uptime_ms;
-        now.checked_sub(process.usage.born_ms).unwrap_or(now)
-    }
-
-    /// Whether one more process may be spawned by this one.
+    /// Checks that this process may spawn one more.
     pub(crate) fn check_budget(
         &self,
         spawner: ProcessId,
         config: &Config,
         out: &Outbox,
     ) -> Result<(), Failure> {
-        self.purses(spawner, config, out).iter().try_for_each(ActiveBudget::check_spawn)
+        self.active_budgets(spawner, config, out).iter().try_for_each(ActiveBudget::check_spawn)
     }
 
-    /// Whether the time of everything this process spends from lasts.
+    /// Checks that the time of every budget of this process lasts.
     pub(crate) fn check_time(&self, id: ProcessId, config: &Config, out: &Outbox) -> Result<(), Failure> {
-        self.purses(id, config, out).iter().try_for_each(ActiveBudget::check_wall)
+        self.active_budgets(id, config, out).iter().try_for_each(ActiveBudget::check_wall)
     }
+}
+
+fn live_below(processes: &Processes, root: ProcessId) -> u32 {
+    let below = processes.descendants(root);
+    let live = below.iter().filter_map(|id| processes.get(id)).filter(|process| process.is_live());
+    u32::try_from(live.count()).unwrap_or(u32::MAX)
+}
+
+/// The limits an entry sets: what a person gave it, else the default for a process without a parent.
+fn limits_of(process: &Process, config: &Config) -> Option<Budget> {
+    let default = config.budget;
+    let given = process.spec.budget.or_else(|| process.spec.parent.is_none().then_some(default))?;
+    Some(Budget {
+        spawns: given.spawns.or(default.spawns),
+        live: given.live.or(default.live),
+        depth: given.depth.or(default.depth),
+        wall_ms: given.wall_ms.or(default.wall_ms),
+    })
+}
+
+/// For how long an entry has been there. The clock begins anew with the machine: then at least that much has passed.
+fn age(process: &Process, out: &Outbox) -> u64 {
+    let now = out.now.uptime_ms;
+    now.checked_sub(process.usage.born_ms).unwrap_or(now)
 }

@@ -29,20 +29,20 @@ pub(crate) struct StopSignal {
     pub(crate) grace_ms: u32,
 }
 
-/// A run that is being ended, from the moment somebody asked until its tree is gone.
+/// A run that is being ended, from the request until its tree is gone.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    /// Why; becomes the exit's reason. None: whatever the child's own status says.
+    /// Why; becomes the exit's reason. None: the child's own status decides.
     pub(crate) reason: Option<ExitReason>,
     /// What follows.
     pub(crate) then: Then,
-    /// Who is told when it is over.
+    /// The callers that are answered when it is over.
     pub(crate) tickets: Vec<Ticket>,
     /// The signal that asks.
     pub(crate) signal: i32,
     /// How long the tree may take after that signal.
     pub(crate) grace_ms: u32,
-    /// The grace that somebody asked for: it counts for everything below as well.
+    /// The grace that a caller asked for: it counts for everything below as well.
     pub(crate) asked_grace_ms: Option<u32>,
     /// When the tree is killed, on the uptime clock; none before it has been asked.
     pub(crate) insist_at: Option<u64>,
@@ -52,9 +52,9 @@ pub(crate) struct Ending {
     pub(crate) is_swept: bool,
     /// The tree was reported gone before the exit was logged.
     pub(crate) is_gone: bool,
-    /// Only the child is ended; what it put in the background is nobody's to end.
+    /// Only the child is ended; what it put in the background stays.
     pub(crate) keeps_background: bool,
-    /// An earlier daemon began it, and nobody has asked this one yet: a caller who asks again is that daemon's caller.
+    /// An earlier daemon began it, and no caller has asked this one yet: a caller that asks again is that daemon's caller.
     pub(crate) is_restored: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct EndingRecord {
 }
 
 impl Ending {
-    /// An end that begins now; nobody has been asked yet.
+    /// An end that begins now; the tree has not been asked yet.
     pub(crate) fn new(reason: Option<ExitReason>, then: Then, stop: StopSignal) -> Self {
         Self {
             reason,

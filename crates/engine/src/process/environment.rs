@@ -28,7 +28,7 @@ pub(crate) fn persons(offered: &BTreeMap<String, String>) -> BTreeMap<String, St
         .collect()
 }
 
-/// What a process starts from that another process or nobody in particular has started.
+/// The variables that every process may have from its starter's environment.
 pub(crate) fn allowed(from: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     from.iter()
         .filter(|(name, _)| is_allowed(name))

@@ -1,6 +1,6 @@
 //! What facts and deadlines do to an entry: started, exited, gone, lost, adopted.
 //!
-//! Owns every change of status after a spawn was accepted. Refuses commands: they live in `command`.
+//! Every change of status after a spawn was accepted is here; commands are in `command`.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::trust::{content_needed, needs_built_in};
 use crate::waits::PatternMatch;
 
 impl Processes {
-    /// The holder of a run that is over stays until the next run has one: until then nobody else has the environment, and
+    /// The holder of a run that is over stays until the next run has one: until then only it has the environment, and
     /// a daemon that dies in between would lose it.
     pub(crate) fn keep_until_started(&mut self, run: RunKey, out: &mut Outbox) {
         let Some(process) = self.get_mut(&run.process) else { return };
@@ -41,16 +41,16 @@ impl Processes {
         out.effects.extend(former.map(Effect::Retire));
     }
 
-    /// Tells the viewers of a run that waited to be started again how it ended: no other run follows.
+    /// Reports to the viewers of a run that waited for a restart how it ended: no other run follows.
     pub(crate) fn report_no_restart(&self, run: RunKey, out: &mut Outbox) {
         let Some(process) = self.get(&run.process) else { return };
         let Some(exit) = process.run.exit.filter(|_| process.run.has_holder) else { return };
         let final_offset = process.run.log_end;
-        let told = Effect::ReportExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
-        out.push(told);
+        let report = Effect::ReportExit { run, exit, final_offset, restarts: false, restarts_in_ms: None };
+        out.push(report);
     }
 
-    /// Tells whoever waits for a run to be there what there is.
+    /// Answers the callers that wait for the start of a run.
     pub(crate) fn answer_starters(&mut self, id: ProcessId, out: &mut Outbox) {
         let Some(process) = self.get_mut(&id) else { return };
         let tickets = std::mem::take(&mut process.launch.tickets);
@@ -108,9 +108,12 @@ impl Processes {
 impl Engine {
     /// Takes a fact about a current run; a fact about an older one is stale and ignored.
     pub(crate) fn fact(&mut self, run: RunKey, fact: RunFact) {
-        // What was said at the end of a turn may be found after the next run began.
+        // The text of a turn may be found after the next run began.
         if let RunFact::Result { turn, text, from, end } = fact {
-            return self.ctx.result_found(run.process, turn, end, &text, from);
+            if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
+                agent.result_found(turn, end, &text, from, &mut self.ctx.out);
+            }
+            return;
         }
         if self.ctx.processes.get(&run.process).is_none_or(|process| process.run.number != run.run) {
             return;
@@ -151,17 +154,30 @@ impl Engine {
                     self.waits.outrun(wait, run, &mut self.ctx);
                 }
             }
-            RunFact::Launched(launched) => self.launched(run, launched),
-            RunFact::Evidence(evidence) => self.heard(run, *evidence),
-            RunFact::Withdrawn(source) => self.withdrawn(run, source),
-            RunFact::Looked(look) => self.looked(run, *look),
-            RunFact::Session(session) => self.ctx.session_known(run, session),
+            RunFact::Launched(launched) => self.agent_launched(run, launched),
+            RunFact::Evidence(evidence) => self.agent_evidence(run, *evidence),
+            RunFact::Withdrawn(source) => {
+                if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
+                    agent.withdraw_evidence(source);
+                }
+                self.reevaluate(run.process);
+            }
+            RunFact::Looked(look) => self.agent_screen(run, *look),
+            RunFact::Session(session) => {
+                if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
+                    agent.set_session(session, &mut self.ctx.out);
+                }
+            }
             RunFact::PromptWritten => self.mail.prompt_written(run.process, &mut self.ctx),
             RunFact::PromptSought { mail, found } => {
                 self.mail.prompt_sought(run.process, mail, found, &mut self.ctx)
             }
             RunFact::LastLines(lines) => self.inbox.add_to_failure(run.process, &lines, &mut self.ctx),
-            RunFact::Context(context) => self.ctx.context_known(run, context),
+            RunFact::Context(context) => {
+                if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
+                    agent.set_context(context, &mut self.ctx.out);
+                }
+            }
             RunFact::TypingDone { job, outcome } => self.typing_done(run, job, outcome),
             RunFact::HandedOver { mail, outcome } => {
                 self.mail.handed_over(run.process, mail, outcome, &mut self.ctx)
@@ -178,10 +194,10 @@ impl Engine {
         let now = self.ctx.out.now;
         // Whatever an earlier run or daemon left in the middle belongs to that run.
         self.inbox.clear_failure(id, &mut self.ctx);
-        self.mail.delivery_over(id, &mut self.ctx);
+        self.mail.run_over(id, &mut self.ctx);
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
         if process.spec.environment.env.is_empty() {
-            // Holder and daemon are gone, and nobody wrote it down: what every process may have is left.
+            // Holder and daemon are gone, and it was not recorded: what every process may have is left.
             let allowed = environment::allowed(&self.ctx.config.base_env);
             process.spec.environment.env = environment::with_declared(allowed, BTreeMap::new());
             process.spec.environment.is_daemons = true;
@@ -192,7 +208,7 @@ impl Engine {
             process.backoff.started(now.uptime_ms);
         }
         if let Some(agent) = process.agent.as_deref_mut() {
-            agent.start(nonce, now);
+            agent.start(RunKey::new(id, number), nonce, now);
         }
         self.ctx.processes.order_start(id, &self.ctx.config, &mut self.ctx.out);
     }
@@ -264,7 +280,7 @@ impl Engine {
         process.run.exit = Some(exit);
         process.run.log_end = final_offset;
         let is_ending = process.run.ending.is_some();
-        // Whoever keeps the background waits for the child alone.
+        // A close that keeps the background waits for the child alone.
         let is_gone =
             process.run.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
         let restarts = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
@@ -277,7 +293,7 @@ impl Engine {
         self.ctx.out.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.ctx.out.mark_durable(run.process);
         self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);
-        self.notice_exit(run);
+        self.mail.queue.notice_exit(run, &self.waits, &self.timers, &mut self.ctx);
         self.agent_over(run);
         self.trust.see_end(run, &mut self.inbox, &mut self.ctx);
         self.waits.ready_over(run, &mut self.ctx);
@@ -289,14 +305,14 @@ impl Engine {
             && was_starting
             && self.ctx.processes.get(&run.process).is_some_and(|p| p.run.has_holder)
         {
-            // Told to end before it was known to run: its tree has not been ended yet.
+            // Its end was requested before it was known to run: its tree has not been ended yet.
             self.ctx.processes.kill_tree(run, &self.ctx.config, &mut self.ctx.out);
         } else if !is_ending {
             self.after_natural_exit(run, exit);
         }
     }
 
-    /// What a kind does when nobody asked for the end.
+    /// Does what follows an end that no caller asked for, by the kind of the process.
     fn after_natural_exit(&mut self, run: RunKey, exit: Exit) {
         let (now, linger) = (self.ctx.out.now.uptime_ms, self.ctx.config.linger_ms);
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
@@ -310,7 +326,7 @@ impl Engine {
                     RestartDecision::StartAt(at) => process.run.restart_at = Some(at),
                     RestartDecision::Park => {
                         process.run.status = Status::Parked;
-                        self.notice_parked(run.process);
+                        self.mail.queue.notice_parked(run.process, &self.timers, &mut self.ctx);
                     }
                 }
             }
@@ -326,13 +342,13 @@ impl Engine {
         }
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
         let number = process.run.number.next();
-        // Whoever asked in the silence after an earlier daemon's end waits for this one.
+        // A caller that asked before its holder was found waits for this run.
         process.launch.tickets.extend(starters);
         self.start_run(id, number);
         self.ctx.out.mark_durable(id);
     }
 
-    /// Takes the entry off the books.
+    /// Removes an entry.
     pub(crate) fn remove(&mut self, id: ProcessId) {
         let former = self.ctx.processes.get_mut(&id).and_then(|process| process.launch.former_holder.take());
         if let Some(FormerRun { run, .. }) = former {
@@ -351,7 +367,7 @@ impl Engine {
         if !process.is_departed() {
             self.ctx.out.announce(Event::Removed { id });
         }
-        // What it had spawned stays reachable for people, below nobody.
+        // What it had spawned moves up to its parent.
         let orphans: Vec<ProcessId> = self
             .ctx
             .processes
@@ -368,7 +384,7 @@ impl Engine {
     }
 }
 
-/// The exit of a run: the child's own status, under the reason somebody gave.
+/// The exit of a run: the child's own status, with the reason of the caller that ended it.
 pub(crate) fn exit_of(exit: Option<ChildExit>, asked: Option<ExitReason>) -> Exit {
     let (code, signal, own) = match exit {
         Some(ChildExit::Code(code)) => (Some(code), None, ExitReason::Exited),

@@ -34,8 +34,8 @@ use crate::process::seen::Seen;
 use crate::process::stopping::sweep_due;
 use crate::record::{Approval, ProcessRecord};
 
-/// What whoever starts a process is told that has no environment of a person or a parent.
-const DAEMONS_ENV: &str = "nobody has the environment it was first started with any more, so it got only the harmless part \
+/// The warning about a process that has no environment of a person or a parent.
+const DAEMONS_ENV: &str = "the environment it was first started with is lost, so it got only the harmless part \
 of the daemon's (paths, locale, editor and the like); close it and spawn it again to give it yours";
 
 /// One process.
@@ -111,7 +111,8 @@ impl Process {
         // A terminal whose child was over has only its last output left; it was readable long enough.
         let is_over = record.spec.kind == Kind::Terminal && !(run_state.awaits.is_some() && is_starting);
         run_state.departs_at = is_over.then_some(0);
-        let agent = || Box::new(Agent::from_record(record.agent.unwrap_or_default(), is_starting));
+        let key = RunKey::new(record.id, run_state.number);
+        let agent = || Box::new(Agent::from_record(record.agent.unwrap_or_default(), key, is_starting));
         Self {
             id: record.id,
             name: record.name,
@@ -182,7 +183,7 @@ impl Process {
         }
     }
 
-    /// What whoever spawned it is told.
+    /// The reply to the caller that spawned it.
     pub(crate) fn spawned(&self) -> Spawned {
         Spawned {
             id: self.id,
@@ -206,23 +207,23 @@ impl Process {
         RunKey::new(self.id, self.run.number)
     }
 
-    /// Whether a child runs or is about to.
+    /// Returns true if a child runs or is about to.
     pub(crate) fn is_live(&self) -> bool {
         self.run.is_live()
     }
 
-    /// Whether an earlier daemon had its run started and nobody ever heard that it was.
+    /// Returns true if an earlier daemon ordered its run and never learned that it started.
     pub(crate) fn was_launching(&self) -> bool {
         self.run.status == Status::Starting
             && self.run.awaits.is_some_and(|awaits| awaits.status == Status::Starting)
     }
 
-    /// Whether its holder is being started by this daemon.
+    /// Returns true if this daemon is starting its holder.
     pub(crate) fn is_launching(&self) -> bool {
         self.run.status == Status::Starting && self.run.awaits.is_none()
     }
 
-    /// Whether its holder has been heard by this daemon; until then nothing can be done with its terminal.
+    /// Checks that its holder has answered this daemon; before that nothing can be done with its terminal.
     pub(crate) fn check_heard(&self) -> Result<(), Failure> {
         match self.run.awaits {
             None => Ok(()),
@@ -234,7 +235,7 @@ impl Process {
         }
     }
 
-    /// Whether it is no longer listed.
+    /// Returns true if it is no longer listed.
     pub(crate) fn is_departed(&self) -> bool {
         self.run.departs_at.is_some()
     }
@@ -264,3 +265,6 @@ impl Process {
         has_failed.then(|| self.backoff.delay_after_failure(now)).flatten()
     }
 }
+
+#[cfg(test)]
+mod tests;

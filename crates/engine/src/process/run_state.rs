@@ -167,7 +167,7 @@ impl RunState {
         let has_holder = record.has_holder;
         let is_awaited =
             has_holder && matches!(record.status, Status::Starting | Status::Running | Status::Stopping);
-        // What was stopping was being ended by somebody: it is not brought back.
+        // What was stopping was ended on request: it is not brought back.
         let restores = restores && record.status != Status::Stopping;
         let times =
             RunTimes { started_at: record.started_at, active_at: record.started_at, ..RunTimes::default() };
@@ -222,7 +222,7 @@ impl RunState {
         self.restart_at.filter(|_| self.awaits.is_none())
     }
 
-    /// When its process goes by itself, once it is known what became of its holder; an end that somebody asked for
+    /// When its process goes by itself, once it is known what became of its holder; an end that a caller asked for
     /// removes the process instead, and answers them.
     pub(crate) fn departure(&self) -> Option<u64> {
         self.departs_at.filter(|_| self.ending.is_none() && self.awaits.is_none())

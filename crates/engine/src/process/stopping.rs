@@ -17,7 +17,7 @@ use crate::outbox::Outbox;
 use crate::process::Processes;
 use crate::process::{Ending, NOT_YET, Process, StopSignal, Then};
 
-/// Numbers of the signals that ask when nobody says another.
+/// The signals that ask a run to end by default.
 const HUP: i32 = 1;
 pub(crate) const TERM: i32 = 15;
 
@@ -52,7 +52,7 @@ impl EndRequest {
 }
 
 impl Processes {
-    /// Asks the tree of a run that is being ended, or tells its holder how much of the grace is left.
+    /// Asks the tree of a run that is being ended, or gives its holder what is left of the grace.
     pub(crate) fn kill_tree(&mut self, run: RunKey, config: &Config, out: &mut Outbox) {
         let (now, sweep_after) = (out.now.uptime_ms, config.sweep_after_ms);
         let Some(process) = self.get_mut(&run.process) else { return };
@@ -120,7 +120,7 @@ impl Engine {
         ending.tickets.extend(request.ticket);
         ending.asked_grace_ms = grace_ms;
         if process.run.awaits.is_some() {
-            // Its holder is silent: nobody can be asked, so it is swept unless the holder answers in time.
+            // Its holder does not answer: the tree is swept unless the holder answers in time.
             ending.sweep_at =
                 self.ctx.out.now.uptime_ms + u64::from(stop_signal.grace_ms) + self.ctx.config.sweep_after_ms;
         }
@@ -160,7 +160,7 @@ impl Engine {
         ending.tickets.extend(request.ticket);
         let grace_ms = if is_second_call { Some(0) } else { request.stop.grace_ms };
         if std::mem::take(&mut ending.keeps_background) && has_holder {
-            // Somebody wants all of it gone: the tree is asked now.
+            // This caller wants the whole tree gone: it is asked now.
             (ending.insist_at, ending.is_gone, ending.is_swept) = (None, false, false);
         }
         let is_sooner = match (ending.insist_at, grace_ms) {
@@ -201,7 +201,7 @@ impl Engine {
         self.ctx.out.push(Effect::EndChild { run, signal: ending.signal });
     }
 
-    /// Asks the child alone to end; what it put in the background stays. It is not hung up unless somebody says so: a
+    /// Asks the child alone to end; what it put in the background stays. It gets no HUP unless the caller names it: a
     /// shell hands that on to its jobs.
     pub(crate) fn end_child_alone(&mut self, id: ProcessId, stop: Stop, ticket: Ticket) {
         let StopSignal { grace_ms, .. } = self.ctx.processes.stop_signal(id, stop, &self.ctx.config);
@@ -271,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// The end is over and something lives on: the entry stays, and whoever waits is told what survived.
+    /// Gives an end up that something survived: the entry stays, and the callers get a failure that names the survivors.
     pub(crate) fn end_failed(&mut self, run: RunKey, survivors: Vec<Survivor>) {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         let Some(ending) = process.run.ending.take() else { return };
@@ -310,7 +310,7 @@ pub(crate) fn sweep_due(ending: &Ending) -> Option<u64> {
     (!ending.is_swept && ending.sweep_at < NOT_YET).then_some(ending.sweep_at)
 }
 
-/// Whether a process stays although it was ended with the one above it: something of it survived.
+/// Returns true if a process stays although it was ended with the one above it: something of it survived.
 pub(crate) fn is_left_over(process: &Process) -> bool {
     process.run.ending.is_none() && !process.run.survivors.is_empty()
 }

@@ -1,7 +1,7 @@
 //! Entries that end together: a process and everything it spawned, at any depth.
 //!
-//! Owns taking descendants along and calling an end over only when theirs is. Refuses ending one after the other: each
-//! level would add its own grace.
+//! All of them are asked at once: one after the other, each level would add its own grace. An end is over when the ends of
+//! all descendants are.
 
 use proto::{ExitReason, ProcessId, Stop};
 
@@ -11,7 +11,7 @@ use crate::process::Then;
 use crate::process::stopping::{EndRequest, is_left_over};
 
 impl Engine {
-    /// Parent death takes its descendants with it.
+    /// Ends everything below a process.
     pub(crate) fn end_children(
         &mut self,
         parent: ProcessId,
@@ -28,8 +28,8 @@ impl Engine {
         }
     }
 
-    /// Whether an end must wait although the run's own tree is gone, because something below it is still there. The last
-    /// of them goes on with it: [`Engine::child_gone`].
+    /// Returns true if an end must wait for children although the run's own tree is gone. The last child that goes
+    /// continues it: [`Engine::child_gone`].
     pub(crate) fn awaits_family(&mut self, run: RunKey) -> bool {
         let Some(ending) =
             self.ctx.processes.get(&run.process).and_then(|process| process.run.ending.as_ref())
@@ -37,7 +37,7 @@ impl Engine {
             return false;
         };
         let (grace_ms, reason) = (ending.asked_grace_ms, ending.reason);
-        // One that was spawned at the last moment is told now.
+        // A child that was spawned at the last moment is asked now.
         self.end_children(run.process, grace_ms, reason);
         let is_left = |child: &ProcessId| self.ctx.processes.get(child).is_none_or(is_left_over);
         if self.ctx.processes.children(run.process).iter().all(is_left) {
@@ -51,7 +51,7 @@ impl Engine {
         true
     }
 
-    /// An entry that was ended is off the books: the end of the one above it may have waited for that.
+    /// Continues the end of a parent that waited for a child that is gone now.
     pub(crate) fn child_gone(&mut self, parent: Option<ProcessId>) {
         let Some(process) = parent.and_then(|parent| self.ctx.processes.get(&parent)) else { return };
         let run = process.key();
@@ -60,8 +60,7 @@ impl Engine {
         }
     }
 
-    /// Ends a run that was found again although the one above it is over or ending: an earlier daemon did not live to
-    /// take it along.
+    /// Ends a run that was found again although its parent is over or ending: an earlier daemon died before it could.
     pub(crate) fn follow_parent(&mut self, id: ProcessId) {
         let Some(process) = self.ctx.processes.get(&id) else { return };
         let Some(parent) = process.spec.parent.and_then(|parent| self.ctx.processes.get(&parent)) else {

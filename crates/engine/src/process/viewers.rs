@@ -1,7 +1,7 @@
 //! Who watches, and whose size the terminal has.
 //!
-//! Owns the size policy: the last typer, nobody, or the smallest. A viewer that attaches to what nobody else watches counts
-//! as the last typer. Refuses resizing for those who only watch.
+//! The policy is the viewer that typed last, a fixed size, or the smallest viewer. The first viewer counts as the one that
+//! typed last. A viewer that only watches never changes the size.
 
 use proto::Size;
 use proto::request::SizePolicy;

@@ -1,6 +1,6 @@
 //! Rights beyond the tree, given by people.
 //!
-//! Owns the grants. Refuses outliving either of the two processes a grant is about.
+//! A grant ends with either of the two processes that it is about.
 
 use proto::ProcessId;
 use proto::crew::{GrantView, Right};

@@ -1,6 +1,6 @@
 //! Who may do what to whom: one pure function, one table.
 //!
-//! Owns the policy. Refuses exceptions: no identity, no power; rights follow the tree, and a person may add to them.
+//! A caller without an identity has no rights. Rights follow the tree, and a person may add to them.
 
 pub(crate) mod grants;
 pub(crate) mod registry;
@@ -127,7 +127,10 @@ fn follows_tree(verb: Verb, relation: Relation) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod table_tests {
     use super::*;
     use crate::input::RunKey;
     use proto::{ProcessId, RunNumber};

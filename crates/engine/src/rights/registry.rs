@@ -1,6 +1,6 @@
 //! Finding entries: by what a caller typed, by relation, by tree.
 //!
-//! Owns look-ups and the checks that precede every verb. Refuses changing anything.
+//! The checks before every verb are here; nothing is changed.
 
 use proto::crew::Right;
 use proto::request::Target;
@@ -13,8 +13,8 @@ use crate::rights::grants::Grants;
 use crate::rights::{Granted, Relation, Verb, may};
 
 impl Grants {
-    /// Whether whoever calls from a process has the rights of the person who opened it. Agents never do, nor what is below
-    /// one. Nor does what somebody else may drive: who types in a person's name has that person's rights.
+    /// Returns true if a caller inside a process has the rights of the person who opened it. An agent and what is below one
+    /// never have them, nor a process that a grant lets another one drive: it could type in the person's name.
     pub(crate) fn acts_for_person(&self, id: ProcessId, ctx: &Context) -> bool {
         let is_driven = |process: &Process| {
             self.all().any(|grant| grant.over == process.id && grant.right == Right::Drive)
@@ -25,8 +25,8 @@ impl Grants {
             })
     }
 
-    /// Whether the caller is somebody at all: a person, or something inside a run that goes on at this moment. What
-    /// comes from an older run, from one that is over or from a process that is gone comes from nobody.
+    /// Admits a person and a caller inside a run that goes on. A caller from an older run, from one that is over or from a
+    /// process that is gone is refused.
     pub(crate) fn admit(&self, caller: Caller, ctx: &Context) -> Result<(), Failure> {
         let run = match caller {
             Caller::Human => return Ok(()),
@@ -44,7 +44,7 @@ impl Grants {
             .hint("only a run that goes on may ask for anything"))
     }
 
-    /// Whether the caller may do that to this entry.
+    /// Returns true if the caller may do that to this process.
     pub(crate) fn may_do(&self, caller: Caller, verb: Verb, process: &Process, ctx: &Context) -> bool {
         may(caller, verb, ctx.processes.relation(caller, process), self.granted(caller, process.id))
     }
@@ -90,7 +90,7 @@ impl Grants {
         Err(wrong_kind(process))
     }
 
-    /// Whether the caller may do something that has no target.
+    /// Returns true if the caller may do something that has no target.
     pub(crate) fn may_at_all(&self, caller: Caller, verb: Verb) -> bool {
         may(caller, verb, Relation::None, Granted::default())
     }
@@ -108,7 +108,7 @@ pub(crate) fn wrong_kind(process: &Process) -> Failure {
         .hint("`qd ps` shows which process is an agent; `qd send` types into any process")
 }
 
-/// A person or a rule says no.
+/// The failure of a caller that lacks a right.
 pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
     match caller {
         Caller::Nobody => unauthorized(),
@@ -132,7 +132,7 @@ pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
 fn no_longer_acts() -> Failure {
     Failure::new(
         ErrorCode::Unauthorized,
-        "this terminal acts for you no longer: somebody else may type in it",
+        "this terminal no longer acts for you: a grant lets another process type in it",
     )
     .hint("call again with the terminal's own rights, or from a terminal of your own")
 }

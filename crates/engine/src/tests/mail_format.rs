@@ -61,13 +61,13 @@ const VEILS: [&str; 16] = [
     "\u{1b}]0;",
 ];
 
-fn mail(voice: Sender, name: Option<&str>, text: &str) -> MailRecord {
+fn mail(sender: Sender, name: Option<&str>, text: &str) -> MailRecord {
     MailRecord {
         id: MailId(1),
         to: ProcessId::from_entropy(1),
         from: name.map(|_| ProcessId::from_entropy(2)),
         from_name: name.map(|name| name.parse().unwrap()),
-        voice,
+        sender,
         run: None,
         text: text.to_owned(),
         key: None,
@@ -139,7 +139,7 @@ fn each_sender_has_a_head_of_its_own_and_a_person_none() {
         (mail(Sender::Process(SenderRelation::Peer), Some("sis"), body), "[peer:sis 5eed5eed]"),
         (mail(system("system"), None, body), "[system 5eed5eed]"),
         (mail(system("timer:tea"), None, body), "[timer:tea 5eed5eed]"),
-        // A document from before there were voices.
+        // A document from before senders had a kind.
         (mail(Sender::Human, Some("old"), body), "[peer:old 5eed5eed]"),
     ];
     for (mail, head) in cases {
@@ -150,10 +150,10 @@ fn each_sender_has_a_head_of_its_own_and_a_person_none() {
 }
 
 #[test]
-fn a_document_from_before_there_were_voices_still_reads() {
+fn a_document_from_before_senders_had_a_kind_still_reads() {
     let old = r#"{"id":3,"to":"p_00000000","from":"p_00000001","from_name":"kid","text":"t","delivery":{"status":"delivering"}}"#;
     let mail: MailRecord = serde_json::from_str(old).unwrap();
-    assert_eq!((mail.voice.clone(), mail.run), (Sender::Human, None));
+    assert_eq!((mail.sender.clone(), mail.run), (Sender::Human, None));
     assert!(write(&mail, "n").starts_with("[peer:kid n]"));
 }
 
@@ -230,13 +230,13 @@ fn c2_a_hundred_thousand_generated_bodies_hold_no_head() {
                 _ => body.push_str(dice.pick::<&str>(&pieces)),
             }
         }
-        let (voice, name, head) = match n % 3 {
+        let (sender, name, head) = match n % 3 {
             0 => (Sender::Process(SenderRelation::Peer), Some("sis"), "[peer:sis 5eed5eed]"),
             1 => {
                 (Sender::Process(SenderRelation::Orchestrator), Some("boss"), "[orchestrator boss 5eed5eed]")
             }
             _ => (system("system"), None, "[system 5eed5eed]"),
         };
-        check(&write(&mail(voice, name, &body), NONCE), head);
+        check(&write(&mail(sender, name, &body), NONCE), head);
     }
 }

@@ -70,13 +70,13 @@ impl Stage {
             _ => None,
         };
         let Some(command) = command else { return self.engine.handle(moment, input) };
-        let before = self.engine.state_words();
+        let before = state_words(&self.engine);
         let effects = self.engine.handle(moment, input.clone());
         if !self.engine.is_undoable() {
             return effects;
         }
         let instead = self.engine.undo(Failure::new(ErrorCode::NoSpace, "the disk is full"));
-        assert_eq!(self.engine.state_words(), before, "what {command} left behind");
+        assert_eq!(state_words(&self.engine), before, "what {command} left behind");
         let is_refusal = |effect: &Effect| matches!(effect, Effect::Reply { result, .. } if result.is_err());
         assert!(instead.len() == 1 && instead.iter().all(is_refusal), "{instead:?}");
         self.engine.handle(moment, input)
@@ -270,4 +270,21 @@ impl Stage {
         });
         notes.collect()
     }
+}
+
+/// Everything that a command can change, in words: two states with the same words are the same.
+pub(super) fn state_words(engine: &Engine) -> String {
+    let ctx = &engine.ctx;
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+        (&*ctx.processes, &ctx.out.numbers),
+        (&engine.waits.open, &engine.waits.next),
+        (&engine.inbox.items, &engine.inbox.asked),
+        engine.mail,
+        engine.timers,
+        engine.grants,
+        engine.trust,
+        ctx.shutdown,
+        ctx.ends_all
+    )
 }

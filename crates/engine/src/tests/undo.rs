@@ -9,7 +9,7 @@ use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::agent;
 use super::random_tree::Crew;
-use super::stage::{close, command, kill, order, restart, trust_subject};
+use super::stage::{close, command, kill, order, restart, state_words, trust_subject};
 use crate::{Caller, Command, Effect, HookMoment, HookNotice, Input, Rule, RunKey, Ticket, TrustSubject};
 
 fn tell_to(target: &str, text: &str) -> Command {
@@ -82,18 +82,18 @@ fn m7b_what_cannot_be_recorded_is_refused_and_leaves_nothing_behind() {
     let (mut crew, boss, item) = busy();
     for (caller, command) in entrusting(boss, item) {
         let words = format!("{command:?}");
-        let (before, moment) = (crew.stage.engine.state_words(), crew.stage.moment());
+        let (before, moment) = (state_words(&crew.stage.engine), crew.stage.moment());
         let input = Input::Command { caller, ticket: Ticket(9), command };
         let effects = crew.stage.engine.handle(moment, input);
         assert!(crew.stage.engine.is_undoable(), "{words}: {effects:?}");
-        assert_ne!(crew.stage.engine.state_words(), before, "{words} changes something");
+        assert_ne!(state_words(&crew.stage.engine), before, "{words} changes something");
         let refusal = Failure::new(ErrorCode::NoSpace, "no space");
         let instead = crew.stage.engine.undo(refusal.clone());
         let [Effect::Reply { ticket: Ticket(9), result }] = instead.as_slice() else {
             panic!("{words}: {instead:?}")
         };
         assert_eq!(result.as_ref().as_ref().err(), Some(&refusal), "{words}");
-        assert_eq!(crew.stage.engine.state_words(), before, "{words}");
+        assert_eq!(state_words(&crew.stage.engine), before, "{words}");
         assert!(!crew.stage.engine.is_undoable(), "{words} was taken back already");
     }
     // The disk has room again: everything is done as if it had never been refused.

@@ -117,7 +117,7 @@ fn e7_a_pattern_that_costs_too_much_ends_its_wait_and_says_why() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.wait_on(&[run], Until::Pattern("(a|b){900}".into()), Quantifier::All, None);
-    let wait = WaitId(stage.engine.waits.next - 1);
+    let wait = WaitId(*stage.engine.waits.next - 1);
     stage.fact(run, RunFact::Outrun { wait });
     let failure = stage.failure(ticket);
     assert_eq!(failure.code, ErrorCode::Limit);
@@ -132,7 +132,7 @@ fn a_pattern_found_behind_the_exit_is_found() {
     stage.exit(run, 0);
     stage.fact(
         run,
-        RunFact::Matched { wait: WaitId(stage.engine.waits.next - 1), text: "ready".into(), offset: 7 },
+        RunFact::Matched { wait: WaitId(*stage.engine.waits.next - 1), text: "ready".into(), offset: 7 },
     );
     assert!(matches!(stage.reply(ticket), Reply::Waited(_)));
 }

@@ -1,7 +1,7 @@
 //! Wake-ups that agents own.
 //!
-//! Owns timers from their setting to their one firing: each is looked at after every input, so none can miss what it
-//! waits for. Refuses clocks (moments are arguments) and outliving the run that set it.
+//! Every timer, from its setting to its one firing. Each is checked after every input, so that it cannot miss what it waits
+//! for, and ends with the run that set it.
 
 mod rest;
 
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::input::RunKey;
-use crate::mail::Mailbox;
+use crate::mail::MailQueue;
 use crate::outbox::Signal;
 use crate::record::Record;
 use crate::undo::UndoMap;
 use crate::waits::Waits;
 
-/// Timers that are over, kept per owner for whoever lists them or waits for one too late.
+/// Timers that are over, kept per owner for lists and late waits.
 const KEPT: usize = 20;
 
 /// One timer as it is made durable. New fields need a default, so that older documents still read.
@@ -42,7 +42,7 @@ pub struct TimerRecord {
     /// Its name.
     #[serde(default)]
     pub label: String,
-    /// What the owner is told.
+    /// The text of its message.
     pub body: String,
     /// The key it was set with.
     #[serde(default)]
@@ -99,7 +99,7 @@ impl TimerRecord {
         self.status == TimerStatus::Armed
     }
 
-    /// What its owner is told, once it has fired.
+    /// The message to its owner, once it has fired.
     pub(crate) fn message(&self) -> String {
         let mut text = self.body.clone();
         let late = self.outcome.as_deref().filter(|outcome| *outcome == MAX_WAIT_PASSED);
@@ -156,7 +156,7 @@ impl Timers {
         self.open.get(&timer).or_else(|| self.over.get(&timer))
     }
 
-    /// Who watches whom by timers that are armed.
+    /// The armed timers with their owners, once for each process that they watch.
     pub(crate) fn watches(&self) -> impl Iterator<Item = (RunKey, &TimerRecord, ProcessId)> {
         let armed = self.open.values().filter(|timer| timer.is_armed());
         armed
@@ -192,18 +192,18 @@ impl Timers {
     }
 
     /// Looks at every timer that is not over.
-    pub(crate) fn pass_timer_deadlines(&mut self, mail: &mut Mailbox, waits: &Waits, ctx: &mut Context) {
+    pub(crate) fn pass_timer_deadlines(&mut self, mail: &mut MailQueue, waits: &Waits, ctx: &mut Context) {
         let open: Vec<u64> = self.open.keys().copied().collect();
         for timer in open {
             self.look_at_timer(timer, mail, waits, ctx);
         }
     }
 
-    /// Lets happen to a timer what is due.
+    /// Does what is due about a timer.
     pub(crate) fn look_at_timer(
         &mut self,
         number: u64,
-        mail: &mut Mailbox,
+        mail: &mut MailQueue,
         waits: &Waits,
         ctx: &mut Context,
     ) {
@@ -239,13 +239,13 @@ impl Timers {
         }
     }
 
-    /// Tells the owner, exactly once: the record that it fired and the message are one decision, and a message with its
+    /// Sends the message to its owner, exactly once: the record that it fired and the message are one decision, and a message with its
     /// key is not sent again.
     pub(crate) fn fire(
         &mut self,
         number: u64,
         outcome: String,
-        mail: &mut Mailbox,
+        mail: &mut MailQueue,
         waits: &Waits,
         ctx: &mut Context,
     ) {
@@ -257,20 +257,20 @@ impl Timers {
         let (owner, tag, text) = (timer.owner_run(), timer.tag(), timer.message());
         let is_awaited = waits.is_timer_awaited(number);
         if !is_awaited {
-            mail.say_once(owner, &tag, text, TimerRecord::mail_key(number), ctx);
+            mail.send_system_once(owner, &tag, text, TimerRecord::mail_key(number), ctx);
         }
         self.finish_timer(number, TimerStatus::Fired, outcome, ctx);
     }
 
-    pub(crate) fn cancel_emptied(&mut self, number: u64, mail: &mut Mailbox, ctx: &mut Context) {
+    pub(crate) fn cancel_emptied(&mut self, number: u64, mail: &mut MailQueue, ctx: &mut Context) {
         let Some(timer) = self.open.get(&number) else { return };
         let (owner, name) = (timer.owner_run(), timer.tag());
         let text = format!("{name} (timer {number}) was cancelled: {EMPTIED}");
-        mail.say_once(owner, "system", text, TimerRecord::mail_key(number), ctx);
+        mail.send_system_once(owner, "system", text, TimerRecord::mail_key(number), ctx);
         self.finish_timer(number, TimerStatus::Cancelled, EMPTIED.to_owned(), ctx);
     }
 
-    /// A timer is over: it is written down, told, and answers whoever waits for it.
+    /// Ends a timer: records and announces it, and reports it to the waits.
     pub(crate) fn finish_timer(
         &mut self,
         number: u64,
@@ -287,7 +287,7 @@ impl Timers {
         ctx.out.signal(Signal::TimerOver { timer: number, owner });
     }
 
-    /// Writes a timer down and tells that it changed; what it says is for its owner only.
+    /// Records a timer and announces the change; its text is for its owner only.
     pub(crate) fn record_timer(&self, timer: &TimerRecord, ctx: &mut Context) {
         ctx.out.push(Effect::Record(Record::PutTimer(Box::new(timer.clone()))));
         let view = TimerView { body: String::new(), ..timer.view(ctx.out.now.uptime_ms) };
@@ -323,7 +323,12 @@ impl Timers {
     }
 
     /// The timers an earlier daemon left. What is due waits until its owner's run is adopted.
-    pub(crate) fn restore_timers(&mut self, saved: Vec<TimerRecord>, mail: &mut Mailbox, ctx: &mut Context) {
+    pub(crate) fn restore_timers(
+        &mut self,
+        saved: Vec<TimerRecord>,
+        mail: &mut MailQueue,
+        ctx: &mut Context,
+    ) {
         for timer in saved {
             ctx.out.numbers.counters.next_timer =
                 ctx.out.numbers.counters.next_timer.max(timer.timer.saturating_add(1));
@@ -332,14 +337,17 @@ impl Timers {
                 TimerStatus::Fired | TimerStatus::Cancelled => self.over.insert(timer.timer, timer),
             };
         }
-        // Whatever a run was to be told ends with it, also when nobody saw it end.
+        // Messages for a run alone end with it, also when its end was not seen.
         let runs: Vec<RunKey> = ctx.processes.values().map(|process| process.key()).collect();
         for run in runs {
             let is_live = ctx.processes.get(&run.process).is_some_and(|process| process.is_live());
             let over = if is_live { run.run.0.checked_sub(1).map(RunNumber) } else { Some(run.run) };
             if let Some(over) = over {
-                mail.refuse_mail_to_run(RunKey::new(run.process, over), ctx);
+                mail.refuse_all_to_run(RunKey::new(run.process, over), ctx);
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

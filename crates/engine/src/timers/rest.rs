@@ -1,7 +1,7 @@
 //! Who rests, as a timer sees it.
 //!
-//! Owns when a watched process counts as at rest and whether it has moved since it is watched. Refuses guessing: what is
-//! being ended, restarted or started has not come to rest.
+//! A watched process counts as at rest only after it has moved. One that is being ended, restarted or started is not at
+//! rest.
 
 use proto::crew::TimerKind;
 use proto::{AgentState, Exit, Status};
@@ -74,9 +74,7 @@ pub(crate) fn agent_rests(agent: &Agent) -> bool {
         // instructions is idle before its composer is seen and they can be typed.
         AgentState::Idle | AgentState::Waiting => {
             let awaits_instructions = agent.record.turn == 0 && agent.mail > 0;
-            agent.live.progress.phase == Phase::Resting
-                && agent.running_turn().is_none()
-                && !awaits_instructions
+            agent.live.progress.phase == Phase::None && agent.running_turn().is_none() && !awaits_instructions
         }
         AgentState::Blocked | AgentState::Error | AgentState::Exited => true,
         AgentState::Starting | AgentState::Working | AgentState::Thinking => false,

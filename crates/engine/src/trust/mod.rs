@@ -1,7 +1,7 @@
 //! What agents may start without asking, and what a person is being asked about.
 //!
-//! Owns the ledger of what people trust, the questions that are open and what was answered for once. Refuses trusting
-//! by name: a trust subject is known by its digest, and only a person's answer makes it good.
+//! It keeps what people trust, the open questions, and answers for one start. A trust subject is known by its digest, never
+//! by its name, and only a person's answer makes it trusted.
 
 use std::collections::BTreeSet;
 
@@ -15,33 +15,34 @@ use crate::context::Context;
 use crate::effect::Effect;
 use crate::inbox::{About, Inbox, ItemText, NewItem};
 use crate::input::{Caller, Rule, RunKey, SpawnOrder, TrustSubject};
+use crate::outbox::{Answered, Signal};
 use crate::process::Process;
 use crate::record::{Approval, Record};
 use crate::rights::registry::denied;
-use crate::undo::UndoMap;
+use crate::undo::{UndoCell, UndoMap};
 
 /// Most questions one process may have open.
 const MAX_ASKED: usize = 20;
 /// Most things that are trusted at once.
 pub(crate) const MAX_TRUSTED: usize = 10_000;
-/// Longest description of a command that brings no trust subject: beyond it nobody could judge it.
+/// Longest description of a command that brings no trust subject: a person could not judge a longer one.
 const MAX_UNREAD: usize = 16 << 10;
 
-/// Everything that is trusted, and what else people have said.
+/// Everything that people trust, allowed once or refused.
 #[derive(Debug, Default)]
 pub(crate) struct TrustStore {
     /// For good, by digest.
     pub(crate) trusted: UndoMap<String, TrustView>,
     /// For one start each.
-    pub(crate) once: BTreeSet<(ProcessId, String)>,
+    pub(crate) once: UndoCell<BTreeSet<(ProcessId, String)>>,
     /// No, for as long as the run lasts.
-    pub(crate) refused: BTreeSet<(RunKey, String)>,
+    pub(crate) refused: UndoCell<BTreeSet<(RunKey, String)>>,
     /// What each open item is about. Nothing of it is written down: after a restart of the daemon it is asked again.
     pub(crate) asked: UndoMap<u64, TrustSubject>,
 }
 
 impl TrustStore {
-    /// Whether it is known what an item is about.
+    /// Returns true if it is known what an item is about.
     pub(crate) fn is_asked(&self, item: u64) -> bool {
         self.asked.contains_key(&item)
     }
@@ -52,7 +53,7 @@ impl TrustStore {
     }
 }
 
-/// What a person may say.
+/// The answers of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     Once,
@@ -67,8 +68,8 @@ const CHOICES: [(Choice, &str, &str); 3] = [
 ];
 
 impl TrustStore {
-    /// Whether a caller may have this started, and on whose word. Asks a person when nobody has said yet; a permission for
-    /// one start is used up by this.
+    /// Checks that a caller may start this; returns the approval on which it does. Asks a person when there is none yet; an
+    /// approval for one start is used up by this.
     pub(crate) fn check_trust(
         &mut self,
         caller: Caller,
@@ -100,8 +101,8 @@ impl TrustStore {
         }
     }
 
-    /// Whether a process may have an entry started again. What a person started needs nobody's word; what an agent had
-    /// started needs the same word as the first time.
+    /// Checks that a process may start an entry again. What a person started needs no approval; what an agent started needs
+    /// the same approval as the first time.
     pub(crate) fn check_trust_again(
         &mut self,
         caller: Caller,
@@ -144,7 +145,7 @@ impl TrustStore {
         Ok(())
     }
 
-    /// Whether the word on which an entry was started still holds.
+    /// Returns true if the approval on which a process was started still holds.
     pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
         match &process.launch.approval {
             Some(leave) => {
@@ -237,7 +238,7 @@ impl TrustStore {
         self.once.retain(|(_, allowed)| allowed != digest);
     }
 
-    /// A run is over: what it asked for is void, and what it was refused may be asked for again.
+    /// Forgets the questions and refusals of a run that is over.
     pub(crate) fn see_end(&mut self, run: RunKey, inbox: &mut Inbox, ctx: &mut Context) {
         let open: Vec<u64> = inbox.trust_items(run).map(|(item, _)| item).collect();
         for item in open {
@@ -248,9 +249,60 @@ impl TrustStore {
         asked.retain(|item, _| items.contains_key(item));
     }
 
-    /// An entry is gone: what it was allowed to start once it starts no more.
+    /// Forgets what a process that is gone was allowed to start once.
     pub(crate) fn see_removal(&mut self, id: ProcessId) {
         self.once.retain(|(asker, _)| *asker != id);
+    }
+
+    /// A person answered a question about starting something; `choice` is a name of one of its options.
+    pub(crate) fn answer(&mut self, item: u64, choice: &str, inbox: &mut Inbox, ctx: &mut Context) {
+        let Some(About::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone()) else {
+            return;
+        };
+        let Some(subject) = self.asked.get(&item).cloned() else { return };
+        let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
+        let words = format!("item {item}: {name}, {}", digest_words(&subject.digest));
+        ctx.out.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
+        match choice {
+            Choice::Once => {
+                self.once.insert((asker.process, subject.digest.clone()));
+                self.close_asked(item, "it may be started once: ask for it again", inbox, ctx);
+            }
+            Choice::Always => drop(self.put(subject, inbox, ctx)),
+            Choice::Deny => {
+                self.refused.insert((asker, subject.digest.clone()));
+                self.close_asked(item, "it was refused: do without it", inbox, ctx);
+            }
+        }
+    }
+
+    /// Trusts something for good; every question about it is answered with that.
+    pub(crate) fn put(&mut self, subject: TrustSubject, inbox: &mut Inbox, ctx: &mut Context) -> TrustView {
+        let TrustSubject { digest, command, preset, agent, project, .. } = subject;
+        let at = ctx.out.now.wall_ms;
+        let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };
+        ctx.out.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
+        self.trusted.insert(digest.clone(), trust.clone());
+        self.refused.retain(|(_, refused)| *refused != digest);
+        let same = self.asked.iter().filter(|(_, asked)| asked.digest == digest);
+        for item in same.map(|(item, _)| *item).collect::<Vec<_>>() {
+            self.close_asked(item, "it may be started from now on: ask for it again", inbox, ctx);
+        }
+        trust
+    }
+
+    /// Closes a question about starting something; its asker gets the answer.
+    fn close_asked(&mut self, item: u64, words: &str, inbox: &mut Inbox, ctx: &mut Context) {
+        let Some(subject) = self.asked.remove(&item) else { return };
+        let Some(About::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone()) else {
+            return;
+        };
+        let is_agent = ctx.processes.agent(asker.process).is_some();
+        let text = || format!("a person answered item {item}, start {}: {words}", title(&subject));
+        let message = is_agent.then(|| (text(), format!("trust {item}")));
+        let answered = Answered { item, asker, answer: words.to_owned(), message };
+        ctx.out.signal(Signal::Answered(Box::new(answered)));
+        inbox.close_item(item, ctx);
     }
 
     pub(crate) fn restore_trust(&mut self, saved: Vec<TrustView>) {
@@ -259,8 +311,8 @@ impl TrustStore {
 }
 
 impl Engine {
-    /// What was to be started is not what was allowed; the trust subject says what it is now. Whoever has it started needs permission
-    /// for that; with nobody there to ask for it, it stays where it is.
+    /// Takes the fact that a run is not what was allowed; the subject describes what it is now. Its starter needs an approval
+    /// for that; without a starter it is not started.
     pub(crate) fn start_untrusted(&mut self, run: RunKey, trust_subject: &TrustSubject) {
         let is_starting = |process: &&Process| process.run.status == Status::Starting;
         let Some(process) = self.ctx.processes.get(&run.process).filter(is_starting) else { return };
@@ -293,8 +345,7 @@ impl Engine {
         }
     }
 
-    /// A run that would have been started by itself is not: whoever leads it is told, and a person who may be looking
-    /// elsewhere.
+    /// Parks a run that would have been started by itself; its leader gets a notice and the person a notification.
     pub(crate) fn give_up(&mut self, run: RunKey, failure: &Failure) {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         process.run.status = Status::Parked;
@@ -304,61 +355,8 @@ impl Engine {
         let title = format!("{}: not started again", process.name);
         self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);
         self.ctx.out.mark_durable(run.process);
-        self.notice_parked(run.process);
+        self.mail.queue.notice_parked(run.process, &self.timers, &mut self.ctx);
         self.ctx.out.push(Effect::Notify { run, title, body: failure.message.clone() });
-    }
-
-    /// A person answered a question about starting something; `choice` is a name of one of its options.
-    pub(crate) fn answer_trust(&mut self, item: u64, choice: &str) {
-        let Some(About::Trust { asker, .. }) = self.inbox.items.get(&item).map(|item| item.about.clone())
-        else {
-            return;
-        };
-        let Some(trust_subject) = self.trust.asked.get(&item).cloned() else { return };
-        let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
-        let words = format!("item {item}: {name}, {}", digest_words(&trust_subject.digest));
-        self.ctx.out.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
-        match choice {
-            Choice::Once => {
-                self.trust.once.insert((asker.process, trust_subject.digest.clone()));
-                self.close_asked(item, "it may be started once: ask for it again");
-            }
-            Choice::Always => drop(self.put_trust(trust_subject)),
-            Choice::Deny => {
-                self.trust.refused.insert((asker, trust_subject.digest.clone()));
-                self.close_asked(item, "it was refused: do without it");
-            }
-        }
-    }
-
-    /// Trusts something for good; every question about it is answered with that.
-    pub(crate) fn put_trust(&mut self, trust_subject: TrustSubject) -> TrustView {
-        let TrustSubject { digest, command, preset, agent, project, .. } = trust_subject;
-        let at = self.ctx.out.now.wall_ms;
-        let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };
-        self.ctx.out.push(Effect::Record(Record::PutTrust(Box::new(trust.clone()))));
-        self.trust.trusted.insert(digest.clone(), trust.clone());
-        self.trust.refused.retain(|(_, refused)| *refused != digest);
-        let same = self.trust.asked.iter().filter(|(_, asked)| asked.digest == digest);
-        for item in same.map(|(item, _)| *item).collect::<Vec<_>>() {
-            self.close_asked(item, "it may be started from now on: ask for it again");
-        }
-        trust
-    }
-
-    /// Closes a question and tells whoever asked.
-    fn close_asked(&mut self, item: u64, words: &str) {
-        let Some(trust_subject) = self.trust.asked.remove(&item) else { return };
-        let Some(About::Trust { asker, .. }) = self.inbox.items.get(&item).map(|item| item.about.clone())
-        else {
-            return;
-        };
-        let is_awaited = self.waits.see_answer(item, words, &self.inbox, &mut self.ctx);
-        self.inbox.close_item(item, &mut self.ctx);
-        if !is_awaited && self.ctx.processes.agent(asker.process).is_some() {
-            let text = format!("a person answered item {item}, start {}: {words}", title(&trust_subject));
-            self.mail.send_system(asker, "system", text, format!("trust {item}"), &mut self.ctx);
-        }
     }
 }
 
@@ -368,8 +366,8 @@ fn is_plain_agent(order: &SpawnOrder) -> bool {
     spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && spawn.preset.is_none()
 }
 
-/// The name of a command that came without a trust subject. It is no hash but the whole of it, so that no two share one; the
-/// length before each part keeps parts from running together.
+/// The digest of a command that came without a trust subject: the full command, not a hash, so that two commands cannot
+/// collide. The length before each part keeps parts from running together.
 fn unread(parts: impl Iterator<Item = String>) -> Result<String, Failure> {
     let digest = parts.fold("unread".to_owned(), |digest, part| format!("{digest}:{}:{part}", part.len()));
     if digest.len() > MAX_UNREAD {
@@ -384,7 +382,7 @@ fn quote_command(argv: &[String]) -> String {
     words.join(" ")
 }
 
-/// What is started, in one line: the preset's name, or how the command begins. The rest of a command is told below it.
+/// What is started, in one line: the preset's name, or how the command begins. The whole command is in the body.
 fn title(trust_subject: &TrustSubject) -> String {
     const MAX: usize = 60;
     let what =
@@ -403,11 +401,14 @@ pub(crate) fn needs_built_in(process: &Process) -> bool {
     process.spec.kind == Kind::Agent && process.launch.approval.is_none() && !is_persons
 }
 
-/// What must be found on the disk for an entry to be started: what was allowed, unless a person has it started or nobody's
-/// permission was needed.
+/// What must be found on the disk for an entry to be started: what was allowed, unless a person starts it or no
+/// approval was needed.
 pub(crate) fn content_needed(process: &Process) -> Option<String> {
     let leave = process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
-    // The question about a first run was about its words, where nobody has looked at more.
+    // The question about a first run was about its words, where the files were not read.
     let is_unread = process.run.number.0 <= 1 && leave.content.is_empty();
     (!is_unread).then(|| leave.content.clone())
 }
+
+#[cfg(test)]
+mod tests;

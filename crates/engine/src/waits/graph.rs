@@ -1,6 +1,6 @@
 //! Who waits for whom, so that no circle of waiting closes.
 //!
-//! Owns the look for a circle before a wait or a timer is taken. Refuses breaking what is no circle.
+//! A wait or a timer that would close a circle is refused before it begins.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -64,7 +64,7 @@ impl Waits {
                 continue;
             };
             let open = wait.targets.iter().filter(|run| wait.is_open_for(run)).map(|run| run.process);
-            // One's own timer, answer or output comes without anybody else's doing.
+            // The waiter's own timer, answer or output needs no other process.
             edges.entry(waiter.process).or_default().extend(open.filter(|id| *id != waiter.process));
         }
         for (owner, _, watched) in timers.watches() {

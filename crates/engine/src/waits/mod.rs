@@ -1,7 +1,5 @@
-//! Who waits for what, and when they are told.
-//!
-//! Owns waits for exits, silence, states and patterns over one or several processes, and for a timer or an answer of
-//! one's own. Refuses looking at output: patterns are watched by the daemon and come back as facts.
+//! Unanswered waits: for exits, silence, states and patterns of one or several processes, and for a timer or an answer of
+//! the waiter's own. The daemon watches patterns, and matches come back as facts.
 
 pub(crate) mod graph;
 mod own;
@@ -15,14 +13,15 @@ use proto::reply::{Satisfied, Waited};
 use proto::request::{Quantifier, Until};
 use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
-use crate::Engine;
 use crate::agent::Agent;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::inbox::Inbox;
 use crate::input::{RunKey, Ticket, WaitId};
+use crate::mail::MailQueue;
 use crate::process::Process;
-use crate::undo::UndoMap;
+use crate::timers::Timers;
+use crate::undo::{UndoCell, UndoMap};
 
 /// One unanswered wait.
 #[derive(Clone, Debug)]
@@ -38,6 +37,8 @@ pub(crate) struct Wait {
     pub(crate) deadline: Option<u64>,
     /// Silence is counted from here at the earliest.
     pub(crate) since: u64,
+    /// Patterns are searched in the log from this offset; none: in what is printed from now on.
+    pub(crate) log_since: Option<u64>,
 }
 
 /// Where a watched pattern appeared.
@@ -52,14 +53,14 @@ pub(crate) struct PatternMatch {
 pub(crate) struct Waits {
     pub(crate) open: UndoMap<WaitId, Wait>,
     /// The number of the next wait or watch.
-    pub(crate) next: u64,
+    pub(crate) next: UndoCell<u64>,
     /// Which run was answered about which process in the current decision: a notice would repeat it.
-    pub(crate) told: Vec<(RunKey, ProcessId)>,
+    pub(crate) answered: Vec<(RunKey, ProcessId)>,
 }
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { open: UndoMap::default(), next: 1, told: Vec::new() }
+        Self { open: UndoMap::default(), next: 1.into(), answered: Vec::new() }
     }
 }
 
@@ -90,7 +91,7 @@ impl Waits {
         Some(process.run.times.last_output.max(wait.since).saturating_add(silence))
     }
 
-    /// Begins to look for the patterns that somebody waits for since before the run had started.
+    /// Begins to watch the patterns of waits that are older than the run.
     pub(crate) fn watch_started(&self, run: RunKey, ctx: &mut Context) {
         let watches = self.open.iter().filter(|(_, wait)| wait.is_open_for(&run)).filter_map(|(id, wait)| {
             let Until::Pattern(pattern) = &wait.until else { return None };
@@ -102,12 +103,12 @@ impl Waits {
     /// A child is over. Whether a pattern came before that is for its watch to say: it may begin after the exit was
     /// announced and still find what was printed.
     pub(crate) fn see_exit(&mut self, run: RunKey, inbox: &Inbox, ctx: &mut Context) {
-        let is_told_later = self.is_readiness_open(run, ctx);
+        let is_answered_later = self.is_readiness_open(run, ctx);
         self.run_over_for_all(
             run,
             |wait| match wait.until {
                 Until::Pattern(_) => false,
-                Until::Ready(_) => !is_told_later,
+                Until::Ready(_) => !is_answered_later,
                 _ => true,
             },
             inbox,
@@ -248,7 +249,7 @@ impl Waits {
             Until::State(states) => {
                 states.contains(&agent.state()) && rests_for_certain(agent) && shows_options
             }
-            Until::Turn(turn) => agent.is_turn_told(*turn),
+            Until::Turn(turn) => agent.is_turn_closed(*turn),
             Until::Pattern(_)
             | Until::Exit(_)
             | Until::Silence(_)
@@ -261,7 +262,7 @@ impl Waits {
         }
     }
 
-    /// Whether a blocked agent's options are read, or have had their time: who waits for `blocked` is told both at once.
+    /// Returns true if the options of a blocked agent are read, or had their time: a wait for `blocked` gets both at once.
     pub(crate) fn shows_options(&self, id: ProcessId, agent: &Agent, inbox: &Inbox) -> bool {
         let is_read = || inbox.blocking_item(id).is_some_and(|item| !item.options.is_empty());
         agent.state() != AgentState::Blocked || agent.live.dialogs.options_until.is_none() || is_read()
@@ -275,7 +276,7 @@ impl Waits {
         let Some(mut wait) = self.end_wait(id, ctx) else { return };
         let order: Vec<ProcessId> = wait.targets.iter().map(|run| run.process).collect();
         if let Some(waiter) = wait.waiter {
-            self.told.extend(wait.satisfied.keys().map(|process| (waiter, *process)));
+            self.answered.extend(wait.satisfied.keys().map(|process| (waiter, *process)));
         }
         let mut satisfied: Vec<Satisfied> =
             order.iter().filter_map(|process| wait.satisfied.remove(process)).collect();
@@ -300,7 +301,7 @@ impl Waits {
         Some(wait)
     }
 
-    /// Nobody reads the answer any more.
+    /// Forgets the waits of a caller that is gone.
     pub(crate) fn forget_waits_of(&mut self, ticket: Ticket, ctx: &mut Context) {
         let abandoned: Vec<WaitId> =
             self.open.iter().filter(|(_, wait)| wait.ticket == ticket).map(|(id, _)| *id).collect();
@@ -328,6 +329,44 @@ impl Waits {
         }
     }
 
+    /// Registers a wait that was checked; it may be satisfied at once.
+    pub(crate) fn begin(
+        &mut self,
+        wait: Wait,
+        inbox: &Inbox,
+        queue: &mut MailQueue,
+        timers: &Timers,
+        ctx: &mut Context,
+    ) {
+        let id = WaitId(*self.next);
+        *self.next += 1;
+        let over: Vec<RunKey> =
+            wait.targets.iter().copied().filter(|run| !ctx.processes.is_run_live(*run)).collect();
+        for run in &wait.targets {
+            // A run that is only starting has no screen to watch yet: `watch_started` does it then.
+            let is_launching = ctx.processes.get(&run.process).is_some_and(Process::is_launching);
+            if let (Until::Pattern(pattern), false) = (&wait.until, is_launching) {
+                let pattern = pattern.clone();
+                ctx.out.push(Effect::Watch { run: *run, wait: id, pattern, since: wait.log_since });
+            }
+        }
+        let is_pattern = matches!(wait.until, Until::Pattern(_));
+        self.open.insert(id, wait);
+        let targets: Vec<RunKey> = self.open.get(&id).map(|wait| wait.targets.clone()).unwrap_or_default();
+        for run in targets {
+            self.note_agent(id, run.process, inbox, ctx);
+            self.note_ready(id, run, ctx);
+        }
+        self.note_own(id, inbox, queue, timers, ctx);
+        // A pattern may still be found in what a dead run left behind; the watch itself says when it is not.
+        let is_open = |run: &RunKey| self.open.get(&id).is_some_and(|wait| wait.is_open_for(run));
+        let over: Vec<RunKey> = over.into_iter().filter(|run| !is_pattern && is_open(run)).collect();
+        for run in over {
+            self.run_over_for(id, run, ctx);
+        }
+        self.finish_wait(id, inbox, ctx);
+    }
+
     pub(crate) fn note_silence(&mut self, id: WaitId, now: u64, ctx: &Context) {
         let Some(wait) = self.open.get(&id) else { return };
         let Until::Silence(silence) = wait.until else { return };
@@ -343,40 +382,6 @@ impl Waits {
         if let Some(wait) = self.open.get_mut(&id) {
             wait.satisfied.extend(silent.into_iter().map(|found| (found.id, found)));
         }
-    }
-}
-
-impl Engine {
-    /// Registers a wait that was checked; it may be satisfied at once.
-    pub(crate) fn begin_wait(&mut self, wait: Wait, since: Option<u64>) {
-        let id = WaitId(self.waits.next);
-        self.waits.next += 1;
-        let over: Vec<RunKey> =
-            wait.targets.iter().copied().filter(|run| !self.ctx.processes.is_run_live(*run)).collect();
-        for run in &wait.targets {
-            // A run that is only starting has no screen to watch yet: `watch_started` does it then.
-            let is_launching = self.ctx.processes.get(&run.process).is_some_and(Process::is_launching);
-            if let (Until::Pattern(pattern), false) = (&wait.until, is_launching) {
-                let pattern = pattern.clone();
-                self.ctx.out.push(Effect::Watch { run: *run, wait: id, pattern, since });
-            }
-        }
-        let is_pattern = matches!(wait.until, Until::Pattern(_));
-        self.waits.open.insert(id, wait);
-        let targets: Vec<RunKey> =
-            self.waits.open.get(&id).map(|wait| wait.targets.clone()).unwrap_or_default();
-        for run in targets {
-            self.waits.note_agent(id, run.process, &self.inbox, &self.ctx);
-            self.waits.note_ready(id, run, &self.ctx);
-        }
-        self.waits.note_own(id, &self.inbox, &mut self.mail, &self.timers, &mut self.ctx);
-        // A pattern may still be found in what a dead run left behind; the watch itself says when it is not.
-        let is_open = |run: &RunKey| self.waits.open.get(&id).is_some_and(|wait| wait.is_open_for(run));
-        let over: Vec<RunKey> = over.into_iter().filter(|run| !is_pattern && is_open(run)).collect();
-        for run in over {
-            self.waits.run_over_for(id, run, &mut self.ctx);
-        }
-        self.waits.finish_wait(id, &self.inbox, &mut self.ctx);
     }
 }
 
@@ -401,3 +406,6 @@ fn is_collected(process: &Process, turn: u64) -> bool {
 fn rests_for_certain(agent: &Agent) -> bool {
     !matches!(agent.state(), AgentState::Idle | AgentState::Waiting) || crate::timers::agent_rests(agent)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! Waits of a process for what is its own: a timer to fire, a question to be answered.
 //!
-//! Owns how such a wait is answered instead of a message. Refuses saying the same thing twice: what was put into the
-//! mail and has not left it is taken back when the wait says it.
+//! Such a wait is answered instead of a message: a message that still waits in the queue is taken back.
 
 use proto::crew::TimerStatus;
 use proto::request::Until;
@@ -12,7 +11,7 @@ use crate::context::Context;
 use crate::inbox::Inbox;
 use crate::inbox::questions::before_answer;
 use crate::input::WaitId;
-use crate::mail::Mailbox;
+use crate::mail::MailQueue;
 use crate::timers::TimerRecord;
 use crate::timers::Timers;
 use crate::waits::Waits;
@@ -21,12 +20,12 @@ use crate::waits::Waits;
 const SAID_TO_WAIT: &str = "a wait was answered with it";
 
 impl Waits {
-    /// Whether somebody waits for this timer right now.
+    /// Returns true if a wait for this timer is open.
     pub(crate) fn is_timer_awaited(&self, timer: u64) -> bool {
         self.open.values().any(|wait| wait.until == Until::Timer(timer))
     }
 
-    /// A question was answered; whether somebody waited for that.
+    /// Answers the waits for an item; returns false if there was none.
     pub(crate) fn see_answer(&mut self, item: u64, answer: &str, inbox: &Inbox, ctx: &mut Context) -> bool {
         let waits = self.waits_until(&Until::Item(item));
         for id in &waits {
@@ -36,7 +35,7 @@ impl Waits {
         !waits.is_empty()
     }
 
-    /// An item is closed without an answer for those who wait for one. A run that is over is told that it is.
+    /// Fails the waits for an item that was closed without an answer. A wait of a run that is over fails with the run.
     pub(crate) fn see_item_closed(&mut self, item: u64, ctx: &mut Context) {
         for id in self.waits_until(&Until::Item(item)) {
             let target = self.open.get(&id).and_then(|wait| wait.targets.first()).copied();
@@ -64,12 +63,12 @@ impl Waits {
 
 impl Waits {
     /// Looks whether what a process waits for of its own, a timer or an answer, has come or never will. What was put
-    /// into its mail meanwhile is taken back: the wait says it.
+    /// into its mail meanwhile is taken back: the wait carries it.
     pub(crate) fn note_own(
         &mut self,
         id: WaitId,
         inbox: &Inbox,
-        mail: &mut Mailbox,
+        mail: &mut MailQueue,
         timers: &Timers,
         ctx: &mut Context,
     ) {
@@ -103,7 +102,7 @@ impl Waits {
         &mut self,
         id: WaitId,
         number: u64,
-        mail: &mut Mailbox,
+        mail: &mut MailQueue,
         timers: &Timers,
         ctx: &mut Context,
     ) {
@@ -130,7 +129,7 @@ impl Waits {
         &mut self,
         timer: u64,
         inbox: &Inbox,
-        mail: &mut Mailbox,
+        mail: &mut MailQueue,
         timers: &Timers,
         ctx: &mut Context,
     ) {

@@ -1,4 +1,4 @@
-//! Whether a process is ready, in the way it was told to say so.
+//! Readiness: whether a process is ready, by the sign that its spawn named.
 //!
 //! Owns the watch for it and who waits for it. Refuses guessing: without a way to tell, nothing is ready, and a run that
 //! is over is not ready any more.
@@ -32,7 +32,7 @@ pub(crate) fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
 impl Waits {
     /// A run goes on: from here on its readiness is looked for, in all it has printed.
     pub(crate) fn await_ready(&mut self, run: RunKey, ctx: &mut Context) {
-        let wait = WaitId(self.next);
+        let wait = WaitId(*self.next);
         let Some(process) = ctx.processes.get_mut(&run.process) else { return };
         if process.run.is_ready || process.run.ending.is_some() {
             return;
@@ -40,7 +40,7 @@ impl Waits {
         match process.spec.ready.clone() {
             Some(Ready::Pattern(pattern)) => {
                 process.run.ready_watch = Some(wait);
-                self.next += 1;
+                *self.next += 1;
                 ctx.out.push(Effect::Watch { run, wait, pattern, since: Some(0) });
             }
             Some(Ready::Port(port)) => ctx.out.push(Effect::AwaitPort { run, port }),
@@ -48,7 +48,7 @@ impl Waits {
         }
     }
 
-    /// A watched pattern appeared; whether it was the one that tells readiness.
+    /// Takes a pattern that appeared; returns true if it was the sign of readiness.
     pub(crate) fn ready_matched(
         &mut self,
         run: RunKey,
@@ -66,7 +66,7 @@ impl Waits {
         true
     }
 
-    /// A watched pattern can no longer appear; whether it was the one that tells readiness.
+    /// Takes a pattern that can no longer appear; returns true if it was the sign of readiness.
     pub(crate) fn ready_unmatched(
         &mut self,
         run: RunKey,
@@ -93,7 +93,7 @@ impl Waits {
         }
     }
 
-    /// Whoever waits is told even when the run has ended since: it was ready before that.
+    /// Waits are answered even when the run has ended since: it was ready before that.
     pub(crate) fn is_ready_now(&mut self, run: RunKey, text: Option<&str>, inbox: &Inbox, ctx: &mut Context) {
         let Some(process) = ctx.processes.get_mut(&run.process) else { return };
         if process.is_live() && !process.run.is_ready {
@@ -110,7 +110,7 @@ impl Waits {
         }
     }
 
-    /// Whether the watch that tells readiness may still find it in what a run has printed.
+    /// Returns true if the watch may still find the sign of readiness in what a run has printed.
     pub(crate) fn is_readiness_open(&self, run: RunKey, ctx: &Context) -> bool {
         ctx.processes.get(&run.process).is_some_and(|process| process.run.ready_watch.is_some())
     }

@@ -269,9 +269,9 @@ async fn a_prompt_without_a_session_begins_one() {
     });
     let handed = hand_over(&stage.endpoint(), &spec(), None, "two\n\"lines\"").await;
     // The first answer lacks its last chunk: it is incomplete, and nothing was delivered.
-    assert!(matches!(handed, Handed::NotTaken(_)), "{handed:?}");
+    assert!(matches!(handed, ServerOutcome::NotAccepted(_)), "{handed:?}");
     let handed = hand_over(&stage.endpoint(), &spec(), Some("s7"), "two\n\"lines\"").await;
-    assert_eq!(handed, Handed::Taken(Some("s7".into())));
+    assert_eq!(handed, ServerOutcome::Accepted(Some("s7".into())));
     let said: Vec<PlayedRequest> = (0..3).map(|_| stage.hears()).collect();
     assert_eq!(said.last().unwrap().body, r#"{"text":"two\n\"lines\""}"#);
 }
@@ -283,7 +283,7 @@ async fn a_begun_session_takes_the_prompt() {
         _ => reply(stream, "200 OK", "true"),
     });
     let handed = hand_over(&stage.endpoint(), &spec(), None, "hi").await;
-    assert_eq!(handed, Handed::Taken(Some("s7".into())));
+    assert_eq!(handed, ServerOutcome::Accepted(Some("s7".into())));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -296,11 +296,11 @@ async fn what_was_not_taken_and_what_nobody_knows_are_told_apart() {
     let spec = spec();
     let hand =
         async |endpoint: &Endpoint, session: &str| hand_over(endpoint, &spec, Some(session), "hi").await;
-    assert!(matches!(hand(&stage.endpoint(), "gone").await, Handed::NotTaken(_)));
-    assert!(matches!(hand(&stage.endpoint(), "silent").await, Handed::Unknown(_)));
-    assert!(matches!(hand(&stage.endpoint(), "../x").await, Handed::NotTaken(_)));
+    assert!(matches!(hand(&stage.endpoint(), "gone").await, ServerOutcome::NotAccepted(_)));
+    assert!(matches!(hand(&stage.endpoint(), "silent").await, ServerOutcome::Unknown(_)));
+    assert!(matches!(hand(&stage.endpoint(), "../x").await, ServerOutcome::NotAccepted(_)));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    assert!(matches!(hand(&Endpoint::new(port, None, ""), "s").await, Handed::NotTaken(_)));
+    assert!(matches!(hand(&Endpoint::new(port, None, ""), "s").await, ServerOutcome::NotAccepted(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -314,7 +314,10 @@ async fn a_request_is_answered_by_its_id() {
         body: String::new(),
         options: Vec::new(),
     };
-    assert_eq!(answer(&stage.endpoint(), &spec(), &ask, "allow", "").await, Handed::Taken(None));
+    assert_eq!(answer(&stage.endpoint(), &spec(), &ask, "allow", "").await, ServerOutcome::Accepted(None));
     assert_eq!(stage.hears().first, "POST /reply/r1 HTTP/1.1");
-    assert!(matches!(answer(&stage.endpoint(), &spec(), &ask, "never", "").await, Handed::NotTaken(_)));
+    assert!(matches!(
+        answer(&stage.endpoint(), &spec(), &ask, "never", "").await,
+        ServerOutcome::NotAccepted(_)
+    ));
 }

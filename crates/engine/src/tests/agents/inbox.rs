@@ -207,7 +207,7 @@ fn a_parked_request_waits_in_the_inbox_and_blocks_the_agent() {
 
 #[test]
 fn a_parked_request_that_nobody_answers_gets_what_was_said_beforehand() {
-    let denied = HookDecision::Deny("nobody answered in time".into());
+    let denied = HookDecision::Deny("no person answered in time".into());
     for (on_timeout, expected) in [
         (OnTimeout::Deny, denied),
         (OnTimeout::Allow, HookDecision::Allow),

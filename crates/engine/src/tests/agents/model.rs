@@ -342,7 +342,7 @@ impl Model {
     /// Nothing is on its way: what stands in the composer stays there until a person takes it out.
     fn is_resting(&self) -> bool {
         let agent = self.scene.stage.engine.ctx.processes.agent(self.scene.id()).expect("an agent");
-        agent.live.progress.phase == crate::mail::delivery::Phase::Resting
+        agent.live.progress.phase == crate::mail::delivery::Phase::None
     }
 
     fn person_touches(&mut self) {
