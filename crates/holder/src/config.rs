@@ -45,7 +45,7 @@ pub struct RunConfig {
     pub stall_limit: Duration,
     /// The child's umask; `None` leaves it the one the daemon has.
     pub umask: Option<u32>,
-    /// Opaque to the holder, returned in every [`Hello`](crate::Hello).
+    /// Opaque to the holder, returned in every [`HolderHello`](crate::HolderHello).
     pub meta: Vec<u8>,
 }
 

@@ -3,9 +3,9 @@
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
 //! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
-//! [`verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
-//! [`frame`] (the bytes on the socket), [`terminal`] (what may reach a person's terminal and back),
-//! [`version`] (compatibility).
+//! [`mod@verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their
+//! replies), [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what
+//! may reach a person's terminal and back), [`version`] (compatibility).
 
 pub mod agent;
 pub mod crew;

@@ -1,4 +1,4 @@
-//! The daemon's replies: the shapes of success. Which verb gets which is declared in [`crate::verbs`].
+//! The daemon's replies: the shapes of success. Which verb gets which is declared in [`mod@crate::verbs`].
 
 use serde::{Deserialize, Serialize};
 

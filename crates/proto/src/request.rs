@@ -45,7 +45,7 @@ macro_rules! define_request {
         $verb:ident $(($($arguments:tt)+))? $word:ident $(as $method:ident)?
             -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
     )*) => {
-        /// Every verb of the door, as [`crate::verbs`] declares them.
+        /// Every verb of the door, as [`mod@crate::verbs`] declares them.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Request {

@@ -1,9 +1,9 @@
 //! Every verb of the door, declared once: its word, its arguments, its reply, its target and how soon it is answered.
 //!
-//! The rows of [`verbs!`](crate::verbs) are the declaration. [`request::Request`](crate::request::Request) and the
-//! types in [`verb`] are made from them, the engine's commands and their routing in `engine`, one call per verb in `client`. What a verb needs of its caller,
-//! what the audit log keeps of it and what must be recorded stands with the code that decides it: one file per verb or
-//! family in `engine/src/command`.
+//! The rows of the macro `verbs!` are the declaration. [`Request`](crate::request::Request) and the types in
+//! [`verb`] are made from them, the engine's commands and their routing in `engine`, one call per verb in
+//! `client`. What a verb needs of its caller, what the audit log keeps of it and what must be recorded stands
+//! with the code that decides it: one file per verb or family in `engine/src/command`.
 
 use serde::{Deserialize, Serialize};
 
