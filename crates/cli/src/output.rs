@@ -91,6 +91,11 @@ impl Output {
         self.bytes(text.as_bytes())
     }
 
+    /// The same as text that is drawn later.
+    pub(crate) fn drawn_table(&self, table: &Table) -> String {
+        table.draw(self.has_colour, self.width.unwrap_or(usize::MAX))
+    }
+
     /// A table whose lines end at the terminal's width; whole when there is no terminal.
     pub(crate) fn clipped_table(&mut self, table: &Table) -> Result<(), CliError> {
         let text = table.draw(self.has_colour, self.width.unwrap_or(usize::MAX));

@@ -92,8 +92,13 @@ mod armed {
 
     /// Kills the daemon if this place was chosen.
     pub(crate) fn pass(place: Failpoint) {
+        pass_named(place.name());
+    }
+
+    /// The same for a place of another list.
+    pub(crate) fn pass_named(name: &str) {
         // Two threads may pass at once; the one that removes the file dies.
-        if is_wanted(place.name()) && directory().is_some_and(|order| std::fs::remove_file(order).is_ok()) {
+        if is_wanted(name) && directory().is_some_and(|order| std::fs::remove_file(order).is_ok()) {
             while kill_process(getpid(), Signal::KILL).is_ok() {}
         }
     }
@@ -110,8 +115,10 @@ mod armed {
     use super::Failpoint;
 
     pub(crate) fn pass(_place: Failpoint) {}
+
+    pub(crate) fn pass_named(_name: &str) {}
 }
 
-pub(crate) use armed::pass;
 #[cfg(debug_assertions)]
 pub(crate) use armed::{is_on, is_wanted};
+pub(crate) use armed::{pass, pass_named};

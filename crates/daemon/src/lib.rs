@@ -57,6 +57,7 @@ mod screens;
 mod settings;
 mod sockets;
 mod start;
+mod tasks;
 mod threads;
 mod tokens;
 mod trust_subject;
@@ -71,6 +72,7 @@ pub use ::agents::catalogue::built_in_text as built_in_manifest;
 pub use failpoint::Failpoint;
 pub use settings::Settings;
 pub use start::{refuse_setuid, run};
+pub use tasks::failpoint::TaskFailpoint;
 
 /// The options of a daemon.
 #[derive(Clone, Debug)]

@@ -183,6 +183,8 @@ pub(crate) fn change(record: Record) -> Option<Change> {
         Record::RemoveTrust(digest) => Some(drop_document(TRUST, digest)),
         Record::PutQuestion(question) => put(QUESTION, question.view.item.to_string(), &*question),
         Record::RemoveQuestion(item) => Some(drop_document(QUESTION, item.to_string())),
+        Record::PutTask(task) => put(TASK, task.id.to_string(), &*task),
+        Record::RemoveTask(task) => Some(drop_document(TASK, task.to_string())),
         Record::Counters(counters) => {
             let value = serde_json::to_string(&counters).ok()?;
             Some(Change::Setting { key: COUNTERS.to_owned(), value })
@@ -195,6 +197,7 @@ const TIMER: &str = "timer";
 const GRANT: &str = "grant";
 const TRUST: &str = "trust";
 const QUESTION: &str = "question";
+const TASK: &str = "task";
 
 fn put(kind: &'static str, id: String, what: &impl Serialize) -> Option<Change> {
     let document = serde_json::to_string(what).ok()?;
@@ -245,6 +248,7 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::
         grants: reader.of_kind(&documents, GRANT),
         trusts: reader.of_kind(&documents, TRUST),
         questions: reader.of_kind(&documents, QUESTION),
+        tasks: reader.of_kind(&documents, TASK),
         counters: counters.unwrap_or_default(),
     };
     Ok(Loaded { saved, closed })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use engine::{Caller, Command, Config, Engine, NoTasks};
+use engine::{Caller, Command, Config, Engine};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Dirs, ProcessId, environment};
@@ -161,8 +161,9 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         closed: ClosedEntries::default(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
-    let engine = Engine::restore(config(&places), Box::new(NoTasks), saved);
+    let engine = Engine::restore(config(&places), saved);
     let expected = engine.expected_runs();
+    let unfinished = engine::unfinished_tasks(&engine);
     let handle = channels.handle.clone();
     let mut engine =
         EngineTask::new(engine, hands, channels, warnings.clone()).map_err(system("cannot set an alarm"))?;
@@ -195,6 +196,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let doorway = Server::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
     let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
         .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
+    doorway.tasks.resume_all(unfinished);
     failpoint::pass(Failpoint::DoorUnserved);
     say_ready(&format!("ready {}", std::process::id()));
     engine.work().await;

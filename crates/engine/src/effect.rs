@@ -214,6 +214,8 @@ pub enum CommandAnswer {
     Hook(HookDecision),
     /// To a verb that the daemon goes on with: who asks.
     Standing(Box<CallerStanding>),
+    /// To a question about tasks.
+    Tasks(Vec<crate::tasks::TaskSight>),
     /// The caller of a wait or list needs nothing more from the data plane than live numbers.
     Listed {
         /// The revision the list was taken at.

@@ -33,6 +33,15 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// The process that asks; none for people.
+    #[must_use]
+    pub fn process(self) -> Option<ProcessId> {
+        match self {
+            Self::Process(run) => Some(run.process),
+            Self::Human | Self::Via(_) | Self::Nobody => None,
+        }
+    }
+
     /// Whether a person asks, wherever they sit.
     #[must_use]
     pub fn is_person(self) -> bool {

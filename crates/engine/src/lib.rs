@@ -59,7 +59,10 @@ pub use process::seen::Seen;
 pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
 pub use rights::grants::GrantRecord;
 pub use rights::{Granted, Verb};
-pub use tasks::{NoTasks, TaskLookup, TaskPlace};
+pub use tasks::{
+    KEPT_MS, LOCAL_WORKSPACE, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation, TaskPlace,
+    TaskRecord, TaskSight, unfinished_tasks,
+};
 pub use timers::TimerRecord;
 
 use context::Context;
@@ -124,7 +127,7 @@ impl Default for Config {
 pub struct Engine {
     /// What every machine works with.
     ctx: Context,
-    tasks: Box<dyn TaskLookup>,
+    tasks: tasks::Tasks,
     waits: Waits,
     mail: Mailbox,
     inbox: Inbox,
@@ -138,10 +141,10 @@ pub struct Engine {
 impl Engine {
     /// An engine with no processes.
     #[must_use]
-    pub fn new(config: Config, tasks: Box<dyn TaskLookup>) -> Self {
+    pub fn new(config: Config) -> Self {
         Self {
             ctx: Context::new(config),
-            tasks,
+            tasks: tasks::Tasks::default(),
             waits: Waits::default(),
             mail: Mailbox::default(),
             inbox: Inbox::default(),
@@ -170,6 +173,7 @@ impl Engine {
         self.route_signals();
         self.pass_deadlines();
         self.finish_shutdown();
+        self.tasks.record_changes(&mut self.ctx);
         self.ctx.out.flush(&self.ctx.processes);
         invariants::check(self);
         self.check_last_command();

@@ -125,6 +125,11 @@ impl Outbox {
         self.numbers.revision
     }
 
+    /// The processes that are marked as changed.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = ProcessId> {
+        self.touched.iter().copied()
+    }
+
     /// Marks a process as changed; [`Outbox::flush`] records and announces it once.
     pub(crate) fn mark_durable(&mut self, id: ProcessId) {
         self.touched.insert(id);

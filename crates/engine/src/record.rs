@@ -15,6 +15,7 @@ use crate::process::backoff::Backoff;
 use crate::process::seen::Seen;
 use crate::process::{RunRecord, Spec};
 use crate::rights::grants::GrantRecord;
+use crate::tasks::TaskRecord;
 use crate::timers::TimerRecord;
 
 /// One change to what is durable.
@@ -53,6 +54,10 @@ pub enum Record {
     PutQuestion(Box<QuestionRecord>),
     /// It was answered or is void.
     RemoveQuestion(u64),
+    /// The task is like this now.
+    PutTask(Box<TaskRecord>),
+    /// The task is forgotten.
+    RemoveTask(u64),
     /// The numbers that were given out.
     Counters(Counters),
 }
@@ -99,6 +104,8 @@ pub struct Saved {
     pub trusts: Vec<TrustView>,
     /// Questions to the person.
     pub questions: Vec<QuestionRecord>,
+    /// The tasks, dropped ones included.
+    pub tasks: Vec<TaskRecord>,
     /// The numbers that were given out.
     pub counters: Counters,
 }

@@ -11,7 +11,8 @@ use crate::inbox::Inbox;
 use crate::inbox::{About, Item};
 use crate::process::Process;
 use crate::record::Saved;
-use crate::{Config, Engine, TaskLookup};
+use crate::tasks::Tasks;
+use crate::{Config, Engine};
 
 impl Inbox {
     pub(crate) fn restore_failures(&mut self, ctx: &mut Context) {
@@ -32,8 +33,9 @@ impl Engine {
     /// An engine that continues from what an earlier daemon recorded. Runs that were alive stay `starting` until
     /// their holder is adopted or found lost.
     #[must_use]
-    pub fn restore(config: Config, tasks: Box<dyn TaskLookup>, saved: Saved) -> Self {
-        let mut engine = Self::new(config, tasks);
+    pub fn restore(config: Config, saved: Saved) -> Self {
+        let mut engine = Self::new(config);
+        engine.tasks = Tasks::restore(saved.tasks);
         for record in saved.processes {
             let process = Process::from_record(record);
             engine.ctx.processes.insert(process.id, process);

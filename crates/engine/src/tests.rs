@@ -20,6 +20,7 @@ mod rights_model;
 mod seen;
 mod stage;
 mod stopping;
+mod tasks;
 mod timers;
 mod trees;
 mod trust;

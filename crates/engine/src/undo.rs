@@ -219,7 +219,7 @@ impl Engine {
         std::mem::take(&mut self.ctx.out.effects)
     }
 
-    fn undoable_parts(&mut self) -> [&mut dyn Undoable; 16] {
+    fn undoable_parts(&mut self) -> [&mut dyn Undoable; 17] {
         [
             &mut *self.ctx.processes,
             &mut self.ctx.out.numbers,
@@ -237,6 +237,7 @@ impl Engine {
             &mut self.trust.asked,
             &mut self.trust.once,
             &mut self.trust.refused,
+            &mut self.tasks.all,
         ]
     }
 }
@@ -256,7 +257,9 @@ impl Record {
             | Self::PutTrust(_)
             | Self::RemoveTrust(_)
             | Self::PutQuestion(_)
-            | Self::RemoveQuestion(_) => true,
+            | Self::RemoveQuestion(_)
+            | Self::PutTask(_)
+            | Self::RemoveTask(_) => true,
             Self::Put(_)
             | Self::Remove(_)
             | Self::PutTurn(_)

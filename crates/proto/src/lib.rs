@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
 //! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
-//! [`mod@verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their
+//! [`task`] (units of work), [`mod@verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their
 //! replies), [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what
 //! may reach a person's terminal and back), [`version`] (compatibility).
 
@@ -23,6 +23,7 @@ pub mod reply;
 pub mod request;
 pub mod stop;
 pub mod styled;
+pub mod task;
 pub mod terminal;
 pub mod verbs;
 pub mod version;

@@ -4,6 +4,7 @@
 mod agents;
 mod crew;
 mod parse;
+mod task;
 mod typing;
 mod viewing;
 
@@ -24,6 +25,7 @@ pub use crew::{
     Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
 };
 pub use parse::{nesting, parse_call};
+pub use task::{CreateTask, DiffTask, DropTask, LandTask, ReviewAct, ReviewTask, Task, TaskAct, TaskTarget};
 pub use typing::{MAX_WRITE_KEY, TypedInput, Write, WriteKey};
 pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
 

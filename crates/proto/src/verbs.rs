@@ -15,6 +15,7 @@ use crate::reply::{
     Attached, DaemonStatus, Done, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken,
     Spawned, Subscribed, Text, ViewerView, Waited, Welcome, Wrote,
 };
+use crate::task::TaskOutcome;
 use crate::{ProcessView, Target, request};
 
 /// Hands every verb to the macro `$then`, one row each:
@@ -123,6 +124,8 @@ macro_rules! verbs {
                 Sample(Sample) sample -> Sample: SampleTaken, of target;
                 /// Reads and writes scratchpads.
                 Pad(Pad) pad -> Pad: PadOutcome;
+                /// Makes, lists, compares, reviews, lands and removes tasks.
+                Task(Task) task -> Task: Box<TaskOutcome>;
                 /// Marks what a process did as seen by a person.
                 See(See) see -> Done: (), of target, within Deciding;
                 /// The ports on which a process listens.
@@ -284,6 +287,8 @@ pub enum Reply {
     Timers(Vec<TimerView>),
     /// To `pad`.
     Pad(PadOutcome),
+    /// To `task`.
+    Task(Box<TaskOutcome>),
     /// To `ask` and `attention`.
     Asked(Asked),
     /// To `ports`.

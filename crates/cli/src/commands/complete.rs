@@ -27,6 +27,7 @@ pub(crate) struct CompleteArgs {
 enum Named {
     Processes,
     Presets,
+    Tasks,
 }
 
 impl CompleteArgs {
@@ -43,6 +44,9 @@ fn known(named: Named) -> Option<Vec<String>> {
     Some(match named {
         Named::Processes => {
             connection.list().ok()?.into_iter().map(|process| process.name.to_string()).collect()
+        }
+        Named::Tasks => {
+            super::tasks::list::list(&mut connection).ok()?.into_iter().map(|task| task.name).collect()
         }
         Named::Presets => {
             let here = std::env::current_dir().ok()?.into_os_string().into_string().ok()?;
@@ -85,6 +89,11 @@ fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<Str
     all
 }
 
+/// Whether the name that a verb takes is that of a task.
+fn is_about_tasks(command: &Command) -> bool {
+    matches!(command.get_name(), "run" | "stop" | "diff" | "review" | "land" | "drop")
+}
+
 fn named(value: &PossibleValue) -> String {
     value.get_name().to_owned()
 }
@@ -118,6 +127,7 @@ fn positional(
     };
     let Some((_, argument)) = argument.into_iter().find(is_here) else { return all };
     match argument.get_id().as_str() {
+        "name" if depth >= 1 && is_about_tasks(command) => all.extend(known(Named::Tasks)),
         // In a verb with verbs of its own, a name is that of a scratchpad or the like.
         "name" | "names" | "target" if depth == 1 => all.extend(known(Named::Processes)),
         "presets" => all.extend(known(Named::Presets)),
@@ -133,7 +143,11 @@ mod tests {
     fn found(line: &str) -> Vec<String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         candidates(&Cli::command(), &words, |named| {
-            let names: &[&str] = if named == Named::Presets { &["dev"] } else { &["build", "bash", "web"] };
+            let names: &[&str] = match named {
+                Named::Presets => &["dev"],
+                Named::Tasks => &["fix", "feat/x"],
+                Named::Processes => &["build", "bash", "web"],
+            };
             names.iter().map(|name| (*name).to_owned()).collect()
         })
     }
@@ -153,6 +167,9 @@ mod tests {
         assert_eq!(found("spawn --preset d"), ["dev"]);
         assert_eq!(found("pads sh"), ["show"]);
         assert_eq!(found("pads show "), [""; 0], "a scratchpad is no process");
+        assert_eq!(found("land f"), ["feat/x", "fix"]);
+        assert_eq!(found("drop fi"), ["fix"]);
+        assert_eq!(found("review f"), ["feat/x", "fix"]);
         assert_eq!(found("spawn -- b"), [""; 0], "what follows belongs to the process");
     }
 }

@@ -54,6 +54,7 @@ pub(crate) mod shutdown;
 pub(crate) mod skills;
 pub(crate) mod spawn;
 pub(crate) mod status;
+pub(crate) mod tasks;
 pub(crate) mod tell;
 pub(crate) mod timers;
 pub(crate) mod trust;
@@ -133,6 +134,16 @@ verbs! {
     Grant(grant::GrantArgs),
     Grants(grants::GrantsArgs),
     Revoke(revoke::RevokeArgs),
+    New(tasks::change::NewArgs),
+    Tasks(tasks::list::TasksArgs),
+    Run(tasks::run::RunArgs),
+    Stop(tasks::run::StopArgs),
+    Diff(tasks::diff::DiffArgs),
+    Review(tasks::review::ReviewArgs),
+    Forecast(tasks::list::ForecastArgs),
+    Land(tasks::land::LandArgs),
+    Drop(tasks::change::DropArgs),
+    Restore(tasks::change::RestoreArgs),
     Audit(audit::AuditArgs),
     Whoami(whoami::WhoamiArgs),
     Status(status::StatusArgs),

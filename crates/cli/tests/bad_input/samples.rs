@@ -3,14 +3,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proto::request::{PadAct, TimerChange, TimerWhen, TrustWhat, TypedInput, Until, View};
+use proto::request::{
+    PadAct, ReviewAct, TaskAct, TaskTarget, TimerChange, TimerWhen, TrustWhat, TypedInput, Until, View,
+};
 use proto::{Request, crew::Ready};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Returns every sample.
 pub(crate) fn requests() -> Vec<Value> {
-    [processes(), views(), agents(), crew()].concat()
+    [processes(), views(), agents(), crew(), tasks()].concat()
+}
+
+fn tasks() -> Vec<Value> {
+    let task = |act: Value| json!({"task": {"act": act}});
+    let target = || json!({"name": "no-task"});
+    let review = |act: Value| task(json!({"review": {"target": target(), "act": act}}));
+    let size = json!({"cols": 80, "rows": 24});
+    vec![
+        task(json!({"list": {}})),
+        task(json!({"show": target()})),
+        task(
+            json!({"create": {"name": "n", "directory": "/no/such", "worktree": true, "start": "s", "agent": "a",
+            "prompt": "p", "workspace": "local"}}),
+        ),
+        task(json!({"diff": {"target": target(), "stat": true, "base": "b"}})),
+        review(json!({"list": {}})),
+        review(json!({"add": {"file": "f", "side": "new", "first": 1, "last": 2, "text": "t"}})),
+        review(json!({"send": {}})),
+        review(json!({"resolve": {"number": 1}})),
+        review(json!({"remove": {"number": 1}})),
+        task(json!({"forecast": {}})),
+        task(json!({"land": {"target": target(), "into": "m", "gate": "g", "merge": true, "tell": true,
+            "base_env": {"A": "b"}, "size": size}})),
+        task(json!({"drop": {"target": target(), "branch": true, "force": true}})),
+        task(json!({"restore": target()})),
+        task(json!({"show": {"directory": "/"}})),
+    ]
 }
 
 fn processes() -> Vec<Value> {
@@ -172,6 +201,9 @@ fn e8_every_verb_and_every_kind_of_one_has_a_sample_that_parses() {
         ("/set_timer/when", kinds::<TimerWhen>()),
         ("/change_timer/change", kinds::<TimerChange>()),
         ("/pad/act", kinds::<PadAct>()),
+        ("/task/act", kinds::<TaskAct>()),
+        ("/task/act/show", kinds::<TaskTarget>()),
+        ("/task/act/review/act", kinds::<ReviewAct>()),
         ("/trust/what", kinds::<TrustWhat>()),
         ("/spawn/ready", kinds::<Ready>()),
     ] {

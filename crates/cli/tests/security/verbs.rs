@@ -6,8 +6,8 @@ use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
     Detach, Distrust, Empty, Explain, Follow, GiveAnswer, Grant, Hook, Interrupt, Kill, Pad, PadAct, Ports,
     Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
-    Shutdown, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWhen, Trust, TrustWhat, TypedInput, Until,
-    View, Wait, Write,
+    Shutdown, SizeRequest, Spawn, Target, Task, TaskAct, Tell, TimerChange, TimerWhen, Trust, TrustWhat,
+    TypedInput, Until, View, Wait, Write,
 };
 use serde_json::json;
 use testkit::child;
@@ -79,6 +79,7 @@ fn following(request: &Request) -> Option<Request> {
         | Request::Timers(_)
         | Request::ChangeTimer(_)
         | Request::Pad(_)
+        | Request::Task(_)
         | Request::Ask(_)
         | Request::Attention(_)
         | Request::Select(_)
@@ -115,7 +116,8 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::SetTimer(_) => Request::Timers(Empty {}),
         Request::Timers(_) => Request::ChangeTimer(ChangeTimer { timer: 1, change: TimerChange::Cancel }),
         Request::ChangeTimer(_) => Request::Pad(Pad { project: None, act: PadAct::List(Empty {}) }),
-        Request::Pad(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new(), key: None }),
+        Request::Pad(_) => Request::Task(Task { act: TaskAct::List(Empty {}) }),
+        Request::Task(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new(), key: None }),
         Request::Ask(_) => Request::Attention(Attention { reason: "x".to_owned(), key: None }),
         Request::Attention(_) => Request::Select(Select { target: target() }),
         Request::Select(_) => Request::See(See { target: target(), ..See::default() }),

@@ -58,6 +58,7 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => {
             return Err(unexpected("hook"));
         }

@@ -33,6 +33,7 @@ pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTa
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("attach")),
     }
 }

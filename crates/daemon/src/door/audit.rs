@@ -23,6 +23,7 @@ pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("permit")),
     }
 }

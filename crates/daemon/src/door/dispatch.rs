@@ -9,7 +9,7 @@ use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
 
 use super::connection::{Client, failure_line};
-use super::{agents, audit, follow, listing, pads, ports, read, spawn, trust, write};
+use super::{agents, audit, follow, listing, pads, ports, read, spawn, tasks, trust, write};
 use crate::screens::offset_of;
 use crate::{caller, pattern};
 
@@ -83,6 +83,7 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
         Request::Presets(request) => trust::presets(&client, request).await,
         Request::Trust(request) => trust::trust(&client, request).await,
         Request::Pad(request) => pads::pad(&client, request).await,
+        Request::Task(request) => tasks::task(&client, request).await,
         Request::Ports(request) => ports::ports(&client, request).await,
         Request::Audit(request) => audit::audit(&client, request).await,
         Request::Sample(request) => agents::sample(&client, request).await,
@@ -112,6 +113,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected(verb)),
     }
 }
@@ -123,6 +125,7 @@ pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Resul
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("locate")),
     }
 }

@@ -31,6 +31,7 @@ pub(super) async fn processes(
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Located(_) => Err(unexpected("list")),
     }
 }

@@ -13,6 +13,7 @@ mod ports;
 mod quota;
 mod read;
 mod spawn;
+mod tasks;
 mod trust;
 mod viewer_limits;
 mod write;
@@ -36,6 +37,7 @@ use crate::caller;
 use crate::engine_task::EngineHandle;
 use crate::records::Records;
 use crate::screens::Screens;
+use crate::tasks::TaskRunner;
 use crate::warnings::Warnings;
 
 /// How long an ending daemon waits for clients to read their last answers.
@@ -52,6 +54,7 @@ pub(crate) struct Server {
     pub(crate) records: Records,
     pub(crate) warnings: Warnings,
     pub(crate) pads: Arc<Pads>,
+    pub(crate) tasks: TaskRunner,
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
     pub(crate) viewer_limits: ViewerLimits,
@@ -72,6 +75,7 @@ impl Server {
         places: Arc<Dirs>,
     ) -> Self {
         let pads = crate::pads::open(&places, &engine.facts);
+        let tasks = TaskRunner::new(engine.clone(), &places);
         Self {
             engine,
             screens,
@@ -79,6 +83,7 @@ impl Server {
             records,
             warnings,
             pads,
+            tasks,
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),
             viewer_limits: ViewerLimits::default(),

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TrustSubject};
+use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TaskCommand, TrustSubject, Verb};
 use proto::crew::Project;
 use proto::environment::from_hex;
 use proto::request::{OnTimeout, Spawn};
@@ -22,7 +22,10 @@ use crate::settings::SpawnSettings;
 use crate::trust_subject::{self, LaunchSpec};
 
 /// Starts a process.
-pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failure> {
+pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Failure> {
+    if let (None, Some(task)) = (&spawn.cwd, &spawn.task) {
+        spawn.cwd = task_directory(client, task.clone()).await?;
+    }
     let config = client.door.places.config.clone();
     let order = match client.caller {
         // The engine refuses it.
@@ -39,8 +42,18 @@ pub(super) async fn spawn(client: &Client, spawn: Spawn) -> Result<Reply, Failur
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("spawn")),
     }
+}
+
+/// Returns the directory of a task, in which its processes start. The engine refuses a caller that nobody knows.
+async fn task_directory(client: &Client, name: String) -> Result<Option<String>, Failure> {
+    if client.caller == Caller::Nobody {
+        return Ok(None);
+    }
+    let command = TaskCommand::Find { name, verb: Verb::List };
+    Ok(Some(client.door.tasks.ask_one(client.caller, command).await?.task.directory))
 }
 
 /// Applies the person's settings to terminals that do not state their rights.
@@ -101,9 +114,6 @@ fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) ->
 async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result<SpawnOrder, Failure> {
     let own = own_standing(client, "spawn").await?;
     if spawn.cwd.is_none() {
-        if spawn.task.is_some() {
-            return Err(Failure::invalid("cwd", "a process says where a task's command runs"));
-        }
         spawn.cwd = Some(own.project_dir.project.path.clone());
     }
     if spawn.kind == Kind::Terminal && spawn.argv.is_empty() {

@@ -67,6 +67,7 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
             CommandAnswer::Reply(_)
             | CommandAnswer::Located(_)
             | CommandAnswer::Hook(_)
+            | CommandAnswer::Tasks(_)
             | CommandAnswer::Listed { .. } => {
                 return Err(unexpected(verb));
             }
@@ -115,6 +116,7 @@ pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
         | CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("trusted")),
     }
 }
@@ -193,6 +195,7 @@ pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Fail
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
         | CommandAnswer::Standing(_)
+        | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("trust")),
     }
 }

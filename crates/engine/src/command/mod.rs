@@ -33,7 +33,7 @@ mod whoami;
 use proto::reply::Done;
 use proto::{Failure, Name, Reply};
 
-pub(crate) use declaration::{Asker, Audited, Decide, Needs, Recorded};
+pub(crate) use declaration::{Asker, Audited, Decide, Declaration, Needs, Recorded};
 pub use routes::Command;
 
 use crate::Engine;

@@ -12,6 +12,7 @@ use super::{CommandResult, done};
 use crate::Engine;
 use crate::input::{HookNotice, SpawnOrder, TrustSubject};
 use crate::rights::Verb;
+use crate::tasks::{TaskCommand, TaskDecision};
 
 /// What a verb was sent with, in a pattern or in an expression; a verb without arguments has `Empty` ones.
 macro_rules! sent {
@@ -79,6 +80,8 @@ macro_rules! define_command {
             Standing(&'static str),
             /// Whether the caller may get this event.
             Knows(Box<Event>),
+            /// Something about tasks, with what the daemon has planned.
+            Task(TaskCommand),
         }
 
         /// Requests that the engine decides as they were sent; the error holds any other.
@@ -112,6 +115,7 @@ macro_rules! define_command {
                     Self::Standing(word) => Declaration::internal(word, Needs::Checked),
                     // The daemon asks it on behalf of a subscription.
                     Self::Knows(_) => Declaration::internal(verb::Subscribe::WORD, Needs::Checked),
+                    Self::Task(command) => command.declaration(),
                 }
             }
 
@@ -131,7 +135,8 @@ macro_rules! define_command {
                     | Self::Trust(_)
                     | Self::Permit(_)
                     | Self::Standing(_)
-                    | Self::Knows(_) => None,
+                    | Self::Knows(_)
+                    | Self::Task(_) => None,
                 }
             }
         }
@@ -145,6 +150,7 @@ macro_rules! define_command {
                     })*
                     Command::Spawn(order) => words::<verb::Spawn>(self, order),
                     Command::Trust(subject) => words::<verb::Trust>(self, subject),
+                    Command::Task(command) => (command.detail(), None),
                     Command::List
                     | Command::Subscribe
                     | Command::Attach(_)
@@ -174,6 +180,7 @@ macro_rules! define_command {
                     Command::Permit(_) => done(),
                     Command::Standing(_) => standing(asker.caller, self),
                     Command::Knows(event) => knows(asker.caller, &event, self),
+                    Command::Task(command) => TaskDecision::new(self, asker.caller).decide(command),
                 }
             }
         }

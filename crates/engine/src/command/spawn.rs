@@ -26,11 +26,9 @@ use crate::process::environment;
 use crate::process::{Environment, Process, Spec, Then};
 use crate::rights::Verb;
 use crate::rights::registry::denied;
-use crate::tasks::TaskPlace;
+use crate::tasks::{LOCAL_WORKSPACE, TaskDecision, TaskPlace};
 use crate::waits::readiness::check_ready;
 
-/// The access scope of everything that names none.
-const LOCAL: &str = "local";
 /// Longest argv in bytes: well below the kernel's limit for argv and environment together.
 const MAX_ARGV: usize = 1 << 20;
 /// Longest key, in bytes.
@@ -187,7 +185,7 @@ fn check_workspace(
             let message = format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
             Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
-        _ => Ok(asked.or(own).unwrap_or(LOCAL).to_owned()),
+        _ => Ok(asked.or(own).unwrap_or(LOCAL_WORKSPACE).to_owned()),
     }
 }
 
@@ -235,7 +233,7 @@ fn check_cwd(ctx: &Context, cwd: Option<&str>, task: Option<&TaskPlace>) -> Resu
 fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
     let spawn = order.spawn.clone();
     let name = check_name(&engine.ctx, spawn.name.as_deref(), spawn.kind)?;
-    let task = check_task(engine, &spawn)?;
+    let task = check_task(engine, caller, &spawn)?;
     let argv = check_argv(&engine.ctx, caller, &spawn)?;
     environment::check_declared(&spawn.env)?;
     environment::check_offered(&spawn)?;
@@ -288,19 +286,20 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     Ok(process)
 }
 
-/// The task a spawn is for: it must exist, in the workspace that was named.
-fn check_task(engine: &Engine, spawn: &Spawn) -> Result<Option<TaskPlace>, Failure> {
+/// The task a spawn is for: it must exist, in the workspace that was named, and be the caller's to drive, because a
+/// process of a task has rights over the task.
+fn check_task(engine: &mut Engine, caller: Caller, spawn: &Spawn) -> Result<Option<TaskPlace>, Failure> {
     let Some(task) = &spawn.task else { return Ok(None) };
-    let missing = || Failure::new(ErrorCode::TaskNotFound, format!("no task \"{}\"", Printable(task)));
-    let place = engine.tasks.find(task).ok_or_else(missing)?;
-    match &spawn.workspace {
-        Some(workspace) if *workspace != place.workspace => {
-            let message =
-                format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
-            Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
-        }
-        _ => Ok(Some(place)),
+    let place = engine.tasks.place(task)?;
+    if let Some(workspace) = &spawn.workspace
+        && *workspace != place.workspace
+    {
+        let message =
+            format!("task \"{}\" is not in workspace \"{}\"", Printable(task), Printable(workspace));
+        return Err(Failure::new(ErrorCode::WorkspaceMismatch, message));
     }
+    TaskDecision::new(engine, caller).check_spawn(task)?;
+    Ok(Some(place))
 }
 
 /// What else may be asked of an entry, by its kind and by who asks.

@@ -362,6 +362,7 @@ impl Engine {
         self.grants.drop_grants_of(id, &mut self.ctx);
         self.forget_agent(id);
         let Some(process) = self.ctx.processes.remove(&id) else { return };
+        self.tasks.observe(&process, self.ctx.out.now.wall_ms);
         self.ctx.out.unmark(id);
         self.ctx.out.push(Effect::Record(Record::Remove(id)));
         if !process.is_departed() {

@@ -5,7 +5,7 @@ use proto::request::Spawn;
 use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::{agent, saved};
-use super::stage::{OneTask, Stage, close, command, next, order, restart};
+use super::stage::{Stage, close, command, next, order, restart};
 use crate::{Caller, Command, Config, Engine, RunFact, RunKey};
 
 fn below(name: &str, budget: Budget) -> Spawn {
@@ -129,7 +129,7 @@ fn without_a_budget_the_defaults_hold_and_name_themselves() {
         budget: Budget { spawns: Some(3), live: Some(2), depth: Some(4), wall_ms: None },
         ..Config::default()
     };
-    let mut stage = Stage::with(Engine::new(config, Box::new(OneTask)));
+    let mut stage = Stage::with(Engine::new(config));
     let root = stage.spawn(agent("root"));
     let first = child(&mut stage, root).unwrap();
     child(&mut stage, root).unwrap();
@@ -164,8 +164,7 @@ fn nested(outer: Budget, inner: Budget) -> (Stage, [RunKey; 3]) {
             record.spec.budget = Some(inner);
         }
     }
-    let later =
-        Stage::with(Engine::restore(Config { seed: 7, ..Config::default() }, Box::new(OneTask), saved));
+    let later = Stage::with(Engine::restore(Config { seed: 7, ..Config::default() }, saved));
     (later, [root, middle, leaf])
 }
 

@@ -7,7 +7,7 @@ use proto::{ErrorCode, ExitReason, Reply, Size, Status};
 use super::stage::{Stage, close, command, exit, kill, name, next, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
 use crate::process::Process;
-use crate::{Caller, Command, Config, Effect, Engine, Input, NoTasks, Record, RunFact, RunKey, Saved};
+use crate::{Caller, Command, Config, Effect, Engine, Input, Record, RunFact, RunKey, Saved};
 
 #[test]
 fn t1_a_task_gives_directory_workspace_and_identity() {
@@ -422,11 +422,8 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
     stage.exit(over, 4);
     let records = records(&stage.effects);
     let kept = records.iter().find(|record| record.id == alive.process).expect("recorded").clone();
-    let mut restored = Stage::with(Engine::restore(
-        Config::default(),
-        Box::new(NoTasks),
-        Saved { processes: records, ..Saved::default() },
-    ));
+    let mut restored =
+        Stage::with(Engine::restore(Config::default(), Saved { processes: records, ..Saved::default() }));
     let expected = restored.engine.expected_runs().into_iter();
     let mut expected: Vec<RunKey> =
         expected.map(|record| RunKey::new(record.id, record.run.number)).collect();
@@ -447,7 +444,7 @@ fn an_unexpected_holder_becomes_an_entry_again_under_a_free_name() {
     let mut first = Stage::new();
     let run = first.spawn(command("a"));
     let record = Box::new(first.starts()[0].record.clone());
-    let mut second = Stage::with(Engine::new(Config { seed: 2, ..Config::default() }, Box::new(NoTasks)));
+    let mut second = Stage::with(Engine::new(Config { seed: 2, ..Config::default() }));
     second.spawn(command("a"));
     second.input(Input::Adopted { record, pid: 9, exit: None });
     let view = second.view(run.process).expect("taken in");

@@ -7,9 +7,7 @@ use proto::request::{OnTimeout, PermissionDesk, Quantifier, Resume, Tell};
 use proto::{AgentState, Evidence, ExitReason, Kind, Status};
 
 use super::agents::scene::saved;
-use super::stage::{
-    OneTask, Stage, close, command, exit, kill, next, order, restart, shutdown, target, terminal,
-};
+use super::stage::{Stage, close, command, exit, kill, next, order, restart, shutdown, target, terminal};
 use crate::input::ChildExit;
 use crate::{
     Caller, Command, Config, Effect, Engine, HookMoment, HookNotice, Input, Launched, RunFact, RunKey,
@@ -229,7 +227,7 @@ impl Life {
         let effects = std::mem::take(&mut self.stage.effects);
         let saved = saved(&effects);
         let records = saved.processes.clone();
-        let mut stage = Stage::with(Engine::restore(Config::default(), Box::new(OneTask), saved));
+        let mut stage = Stage::with(Engine::restore(Config::default(), saved));
         (stage.now, stage.next_ticket) = (self.stage.now + 50, self.stage.next_ticket);
         self.tickets.clear();
         // The records of the dead daemon are still the records.

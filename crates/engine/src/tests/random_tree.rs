@@ -6,7 +6,7 @@ use proto::request::{ChangeTimer, Close, SetTimer, Target, TimerChange, TimerWat
 use proto::{AgentState, Evidence, Failure, Reply};
 
 use super::agents::scene::{agent, saved};
-use super::stage::{OneTask, Stage, target};
+use super::stage::{Stage, target};
 use crate::input::ChildExit;
 use crate::{
     Caller, Command, Config, Effect, Engine, HandOver, Input, Launched, MailRecord, Moment, Record, RunFact,
@@ -27,7 +27,7 @@ pub(super) struct Crew {
 impl Crew {
     pub(super) fn new() -> Self {
         let config = Config { max_processes: 500, ..Config::default() };
-        let stage = Stage::with(Engine::new(config, Box::new(OneTask)));
+        let stage = Stage::with(Engine::new(config));
         Self { stage, wall_shift: 0, seen: 0, mail_format: Vec::new(), next_ticket: 1_000_000 }
     }
 
@@ -182,7 +182,7 @@ impl Crew {
         let saved = saved(&self.stage.effects);
         let records = saved.processes.clone();
         let config = Config { max_processes: 500, seed: effects as u64 + 7, ..Config::default() };
-        let mut stage = Stage::with(Engine::restore(config, Box::new(OneTask), saved));
+        let mut stage = Stage::with(Engine::restore(config, saved));
         (stage.now, stage.next_ticket) = (self.stage.now + 50, self.stage.next_ticket);
         // The records of the dead daemon are still the records.
         stage.effects = std::mem::take(&mut self.stage.effects);

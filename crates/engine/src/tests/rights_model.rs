@@ -21,11 +21,11 @@ use crate::process::{RunRecord, Spec};
 use crate::record::ProcessRecord;
 use crate::{
     AgentRecord, Caller, Command, CommandAnswer, Config, Effect, Engine, GrantRecord, HookMoment, HookNotice,
-    Input, NoTasks, Rule, RunKey, Saved, Verb,
+    Input, Rule, RunKey, Saved, TaskCommand, TaskEnd, Verb,
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 41;
+const VARIANTS: usize = 42;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
@@ -103,7 +103,7 @@ impl World {
         let processes = nodes.iter().map(|node| record(node, &nodes)).collect();
         let saved = Saved { processes, grants: granted.collect(), ..Saved::default() };
         let config = Config { seed: 77, ..Config::default() };
-        let stage = Stage::with(Engine::restore(config, Box::new(NoTasks), saved));
+        let stage = Stage::with(Engine::restore(config, saved));
         let closed = ProcessId::from_entropy(1);
         let (permission, question, trust, timer, mail) = (0, 0, 0, 0, MailId(0));
         let mut world = Self {
@@ -298,6 +298,8 @@ impl World {
             Command::Trust(Box::new(trust_subject("", Rule::Ask))),
             Command::Distrust(Distrust { digest: "zz".to_owned() }),
             Command::Trusted,
+            Command::Task(TaskCommand::List),
+            Command::Task(TaskCommand::End { id: 99_999, end: TaskEnd::Undone }),
             Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         ];
         all.extend(VERBS.map(Command::Permit));
@@ -339,7 +341,8 @@ impl World {
             | Command::Timers
             | Command::Grants
             | Command::Ask(_)
-            | Command::Attention(_) => Passes,
+            | Command::Attention(_)
+            | Command::Task(TaskCommand::List) => Passes,
             Command::Locate { target, verb } => self.related(self.does(own, *verb, self.index(target))),
             Command::Attach(Attach { target, read_only: true, policy: None, take_over: false, .. }) => {
                 reads(target)
@@ -384,6 +387,7 @@ impl World {
             | Command::Trust(_)
             | Command::Distrust(_)
             | Command::Trusted
+            | Command::Task(_)
             | Command::Shutdown(_) => DENIED,
         }
     }

@@ -2,25 +2,50 @@
 
 use proto::crew::{Project, TrustView};
 use proto::request::{Close, Empty, Kill, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
-use proto::{ErrorCode, Failure, Name, ProcessId, ProcessView, Reply, RunNumber};
+use proto::task::TaskRun;
+use proto::{ErrorCode, Failure, Kind, Name, ProcessId, ProcessView, Reply, RunNumber};
 
 use crate::input::ChildExit;
+use crate::tasks::Tasks;
 use crate::{
     AuditNote, Caller, Command, CommandAnswer, Config, Effect, Engine, Input, Moment, Rule, RunFact, RunKey,
-    SpawnOrder, StartRun, TaskLookup, TaskPlace, Ticket, TrustSubject,
+    SpawnOrder, StartRun, TaskRecord, Ticket, TrustSubject,
 };
 
-/// One task called `fix` in workspace `w1`.
-pub(super) struct OneTask;
-
-impl TaskLookup for OneTask {
-    fn find(&self, task: &str) -> Option<TaskPlace> {
-        let place = TaskPlace {
-            workspace: "w1".to_owned(),
-            directory: "/src/fix".to_owned(),
-            session: Some("s-42".to_owned()),
-        };
-        (task == "fix").then_some(place)
+/// A task called `fix` in workspace `w1`, as an earlier daemon recorded it.
+fn fix_task() -> TaskRecord {
+    let run = TaskRun {
+        process: ProcessId::from_entropy(42),
+        name: "before".parse().expect("a name"),
+        kind: Kind::Agent,
+        run: RunNumber(1),
+        session: Some("s-42".to_owned()),
+        started_at: 1,
+        ended_at: Some(2),
+        exit: None,
+        turns: 3,
+    };
+    TaskRecord {
+        id: 1,
+        name: "fix".to_owned(),
+        workspace: "w1".to_owned(),
+        project: Project::default(),
+        common_dir: None,
+        directory: "/src/fix".to_owned(),
+        is_owned: false,
+        branch: None,
+        base: None,
+        start: None,
+        agent: None,
+        prompt: None,
+        creator: None,
+        created_at: 1,
+        dropped_at: None,
+        trash: None,
+        operation: None,
+        events: Vec::new(),
+        runs: vec![run],
+        comments: Vec::new(),
     }
 }
 
@@ -37,7 +62,8 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new() -> Self {
-        let mut engine = Engine::new(Config { max_processes: 50, ..Config::default() }, Box::new(OneTask));
+        let mut engine = Engine::new(Config { max_processes: 50, ..Config::default() });
+        engine.tasks = Tasks::restore(vec![fix_task()]);
         trust_list(&mut engine);
         Self { engine, now: 1_000, ahead: 1_000_000, next_ticket: 1, effects: Vec::new() }
     }
@@ -251,7 +277,7 @@ impl Stage {
     pub(super) fn reborn_in(&self, boot: &str) -> Self {
         let config = Config { max_processes: 50, seed: 99, boot: boot.to_owned(), ..Config::default() };
         let saved = super::agents::scene::saved(&self.effects);
-        let mut engine = Engine::restore(config, Box::new(OneTask), saved);
+        let mut engine = Engine::restore(config, saved);
         trust_list(&mut engine);
         Self { engine, effects: Vec::new(), ..*self }
     }
@@ -276,7 +302,7 @@ impl Stage {
 pub(super) fn state_words(engine: &Engine) -> String {
     let ctx = &engine.ctx;
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
         (&*ctx.processes, &ctx.out.numbers),
         (&engine.waits.open, &engine.waits.next),
         (&engine.inbox.items, &engine.inbox.asked),
@@ -284,6 +310,7 @@ pub(super) fn state_words(engine: &Engine) -> String {
         engine.timers,
         engine.grants,
         engine.trust,
+        engine.tasks,
         ctx.shutdown,
         ctx.ends_all
     )

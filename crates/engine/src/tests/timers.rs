@@ -550,7 +550,7 @@ fn what_is_due_waits_until_its_owner_is_adopted() {
     let timer = crew.set(boss, after(MINUTE), "b").unwrap().timer;
     let saved = super::agents::scene::saved(&crew.stage.effects);
     let record = saved.processes[0].clone();
-    let engine = crate::Engine::restore(crate::Config::default(), Box::new(super::stage::OneTask), saved);
+    let engine = crate::Engine::restore(crate::Config::default(), saved);
     let now = crew.stage.now + 2 * MINUTE;
     crew.stage = super::stage::Stage::with(engine);
     crew.stage.now = now;
@@ -567,7 +567,7 @@ fn a_timer_whose_run_is_lost_is_cancelled() {
     let boss = crew.agent("boss", None);
     let timer = crew.set(boss, after(MINUTE), "b").unwrap().timer;
     let saved = super::agents::scene::saved(&crew.stage.effects);
-    let engine = crate::Engine::restore(crate::Config::default(), Box::new(super::stage::OneTask), saved);
+    let engine = crate::Engine::restore(crate::Config::default(), saved);
     crew.stage = super::stage::Stage::with(engine);
     crew.fact(boss, RunFact::Lost { final_offset: 0 });
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));

@@ -1,6 +1,7 @@
 //! The schema against the types that are really printed: a field that only one of them has fails here.
 
 mod crew;
+mod tasks;
 
 use clap::CommandFactory;
 use proto::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
@@ -247,8 +248,12 @@ fn event_samples() -> Vec<(&'static str, Value)> {
 #[test]
 fn the_schema_names_exactly_what_is_printed() {
     let root = schema();
-    for (verb, value) in
-        samples().into_iter().chain(agent_samples()).chain(event_samples()).chain(crew::samples())
+    for (verb, value) in samples()
+        .into_iter()
+        .chain(agent_samples())
+        .chain(event_samples())
+        .chain(crew::samples())
+        .chain(tasks::samples())
     {
         check(&root, &root["$defs"][verb], &value, verb);
     }

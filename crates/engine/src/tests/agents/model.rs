@@ -12,7 +12,7 @@ use proto::{AgentState, Evidence, Owner};
 
 use super::scene::{Scene, agent, dialog, saved};
 use crate::input::{HookMoment, HookNotice};
-use crate::tests::stage::{OneTask, Stage};
+use crate::tests::stage::Stage;
 use crate::{
     Caller, Command, ComposerIs, Config, Effect, Engine, Guard, Input, JobId, Keystrokes, Launched, RunFact,
     ScreenSeen, TypingOutcome,
@@ -401,7 +401,7 @@ impl Model {
         let record =
             saved.processes.iter().find(|record| record.id == self.scene.id()).expect("recorded").clone();
         let config = Config { seed: self.seed, ..Config::default() };
-        let mut stage = Stage::with(Engine::restore(config, Box::new(OneTask), saved));
+        let mut stage = Stage::with(Engine::restore(config, saved));
         stage.now = self.now() + 200;
         // The records of the dead daemon are still the records.
         stage

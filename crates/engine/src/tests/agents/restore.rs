@@ -6,14 +6,14 @@ use proto::{AgentState, Owner, Reply};
 
 use super::scene::{Scene, saved};
 use crate::input::HookMoment;
-use crate::tests::stage::{OneTask, Stage, target};
+use crate::tests::stage::{Stage, target};
 use crate::{Command, Config, Effect, Engine, Input, Launched, RunFact, TypingOutcome};
 
 /// The same agent under a daemon that starts from what the dead one recorded.
 fn restarted(scene: &Scene) -> Scene {
     let saved = saved(&scene.stage.effects);
     let record = saved.processes.iter().find(|record| record.id == scene.id()).expect("recorded").clone();
-    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut stage = Stage::with(engine);
     stage.now = scene.stage.now + 1_000;
     stage.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
@@ -95,7 +95,7 @@ fn s1_a_run_that_was_lost_with_a_delivery_in_the_middle_does_not_get_it_again() 
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
     let saved = saved(&scene.stage.effects);
-    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
     scene.fact(RunFact::Lost { final_offset: 0 });
     assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"));
@@ -173,7 +173,7 @@ fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
     let mut scene = Scene::idle();
     scene.fact(RunFact::Session("s7".into()));
     let saved = saved(&scene.stage.effects);
-    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, Box::new(OneTask), saved);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
     scene.fact(RunFact::Lost { final_offset: 0 });
     let item = scene.item().expect("a person is told");

@@ -204,6 +204,11 @@ pub(in crate::tests) fn saved(effects: &[Effect]) -> Saved {
             Record::RemoveTrust(digest) => saved.trusts.retain(|kept| kept.digest != digest),
             Record::PutQuestion(question) => saved.questions.push(*question),
             Record::RemoveQuestion(item) => saved.questions.retain(|kept| kept.view.item != item),
+            Record::PutTask(task) => {
+                saved.tasks.retain(|kept| kept.id != task.id);
+                saved.tasks.push(*task);
+            }
+            Record::RemoveTask(task) => saved.tasks.retain(|kept| kept.id != task),
             Record::Counters(counters) => saved.counters = counters,
         }
     }

@@ -1,0 +1,41 @@
+//! What the verbs about tasks print, one sample of each shape with every field in it.
+
+use proto::task::{TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskReview, TaskView};
+use serde_json::{Value, json};
+
+use super::{exit, id, name, printed};
+
+fn task() -> Value {
+    let conflict = json!({"with": "b", "is_base": true, "files": ["f"]});
+    json!({"name": "a", "workspace": "local", "status": "idle", "since": 1, "project": {"key": "00", "path": "/p"},
+        "directory": "/w", "worktree": {"branch": "a", "base": "main"}, "agent": "x", "prompt": "p",
+        "created_at": 1, "active_at": 1, "comments": 1, "operation": "land", "failure": "f", "conflicts": [conflict],
+        "processes": [{"id": id(), "name": name(), "kind": "agent", "status": "running", "state": "idle", "context": 3}],
+        "runs": [{"process": id(), "name": name(), "kind": "agent", "run": 1, "session": "s", "started_at": 1,
+            "ended_at": 2, "exit": exit(), "turns": 3}],
+        "git": {"commit": "c", "staged": 1, "unstaged": 1, "untracked": 1, "conflicted": 1, "ahead": 1, "behind": 1,
+            "added": 1, "removed": 1, "merged": true, "directory": true}})
+}
+
+pub(super) fn samples() -> Vec<(&'static str, Value)> {
+    let conflict = json!({"with": "b", "is_base": false, "files": ["f"]});
+    let file = json!({"path": "a", "original": "b", "added": 1, "removed": 1});
+    let diff = json!({"name": "a", "base": "c", "files": [file], "text": "t", "is_truncated": true});
+    let comment = json!({"number": 1, "file": "f", "side": "old", "first": 1, "last": 2, "quoted": ["q"], "text": "t",
+        "author": "human", "status": "draft", "is_stale": true});
+    let landed = json!({"name": "a", "into": "main", "commit": "c", "checkout": {"updated": {"path": "/p"}}});
+    vec![
+        ("task", printed::<TaskView>(task())),
+        ("tasks", printed::<Vec<TaskView>>(json!([task()]))),
+        ("forecast", printed::<Vec<TaskForecast>>(json!([{"task": "a", "conflict": conflict}]))),
+        ("task_diff", printed::<TaskDiff>(diff)),
+        ("task_review", printed::<TaskReview>(json!({"name": "a", "comments": [comment], "mail": 1}))),
+        ("task_landed", printed::<TaskLanded>(landed)),
+        (
+            "task_landed",
+            printed::<TaskLanded>(json!({"name": "a", "into": "m", "commit": "c", "checkout": "absent"})),
+        ),
+        ("task_dropped", printed::<TaskDropped>(json!({"name": "a", "trash": "r"}))),
+        ("task_stopped", json!({"name": "a", "stopped": ["p"]})),
+    ]
+}

@@ -1,0 +1,162 @@
+//! `qd run` and `qd stop`: the agent of a task.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Args;
+use client::Connection;
+use proto::reply::Spawned;
+use proto::request::{Close, Spawn, Target};
+use proto::task::TaskView;
+use proto::{Kind, Name, Printable, Status, Stop};
+use serde_json::json;
+
+use super::show;
+use crate::commands::attach;
+use crate::commands::send::from_stdin;
+use crate::commands::spawn::{SpawnArgs, print_spawned};
+use crate::context::Context;
+use crate::errors::CliError;
+
+/// Start a task's agent, in the session it had, or attach to it when it runs
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The task; otherwise that of this directory
+    name: Option<String>,
+
+    /// The agent; otherwise the task's own
+    #[arg(long)]
+    agent: Option<String>,
+
+    /// Begin a new session
+    #[arg(long, conflicts_with = "resume")]
+    new_session: bool,
+
+    /// Continue this session of the vendor's
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+
+    /// What it is asked; - reads it from stdin
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+
+    /// Do not attach to it
+    #[arg(long)]
+    detach: bool,
+
+    /// Run this command in the task instead of an agent
+    #[arg(last = true, value_name = "ARGV")]
+    argv: Vec<String>,
+}
+
+/// How a task's agent is started.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    pub(super) agent: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) new_session: bool,
+    pub(super) prompt: Option<String>,
+    pub(super) argv: Vec<String>,
+}
+
+impl RunArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut connection = context.connect()?;
+        let task = show(&mut connection, self.name)?;
+        let attaches = !self.detach && !context.json && std::io::stdout().is_terminal();
+        let running =
+            task.processes.iter().find(|process| process.kind == Kind::Agent && is_live(process.status));
+        if let Some(running) = running.filter(|_| self.argv.is_empty()) {
+            let target = Target(running.id.to_string());
+            if attaches {
+                return attach::attach_to(context, target);
+            }
+            let words = format!("{} works on {} already", running.name, task.name);
+            return Err(CliError::usage(words).hinted(format!("qd attach {}", running.name)));
+        }
+        let prompt = match self.prompt.as_deref() {
+            Some("-") => Some(from_stdin()?),
+            other => other.map(str::to_owned),
+        };
+        let start = Start {
+            agent: self.agent,
+            session: self.resume,
+            new_session: self.new_session,
+            prompt,
+            argv: self.argv,
+        };
+        let spawned = start_in(&mut connection, &task, start)?;
+        if attaches {
+            return attach::attach_to(context, Target(spawned.id.to_string()));
+        }
+        context.confirm(&spawned, print_spawned)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn is_live(status: Status) -> bool {
+    matches!(status, Status::Starting | Status::Running | Status::Stopping)
+}
+
+/// Starts a new task's agent with the task's own prompt.
+pub(super) fn start(connection: &mut Connection, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
+    start_in(connection, task, Start { prompt: task.prompt.clone(), ..start })
+}
+
+fn start_in(connection: &mut Connection, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
+    let is_command = !start.argv.is_empty();
+    let kind = if is_command { Kind::Command } else { Kind::Agent };
+    let agent = start.agent.or_else(|| task.agent.clone());
+    let argv = match (is_command, agent) {
+        (true, _) => start.argv,
+        (false, Some(agent)) => vec![agent],
+        (false, None) => {
+            let words = format!("task {} has no agent: qd run {0} --agent NAME", Printable(&task.name));
+            return Err(CliError::usage(words).hinted("qd agents lists them"));
+        }
+    };
+    let kept = task.runs.iter().rev().find_map(|run| run.session.clone());
+    let session = start.session.or(kept.filter(|_| !start.new_session && !is_command));
+    let mut request: Spawn = SpawnArgs::of_kind(kind).request(std::env::vars_os().collect())?;
+    request.name = free_name(connection, &task.name)?;
+    request.argv = argv;
+    request.cwd = Some(task.directory.clone());
+    request.task = Some(task.name.clone());
+    request.agent.session = session;
+    request.agent.prompt = start.prompt;
+    Ok(connection.spawn(request)?)
+}
+
+/// The task's name as that of a process, if it is one and nothing has it.
+fn free_name(connection: &mut Connection, task: &str) -> Result<Option<String>, CliError> {
+    let name: String = task.chars().map(|character| if character == '/' { '-' } else { character }).collect();
+    let Ok(name) = name.parse::<Name>() else { return Ok(None) };
+    let is_taken = connection.list()?.iter().any(|process| process.name == name);
+    Ok((!is_taken).then(|| name.to_string()))
+}
+
+/// End everything that works on a task; the task stays
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The task; otherwise that of this directory
+    name: Option<String>,
+}
+
+impl StopArgs {
+    pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut connection = context.connect()?;
+        let task = show(&mut connection, self.name)?;
+        let mut stopped = Vec::new();
+        for process in &task.processes {
+            let target = Target(process.id.to_string());
+            connection.close(Close { target, keep_background: false, stop: Stop::default() })?;
+            stopped.push(process.name.to_string());
+        }
+        let told = json!({ "name": task.name, "stopped": stopped });
+        context.confirm(&told, |_, out| match stopped.is_empty() {
+            true => out.line(&format!("nothing works on {}", task.name)),
+            false => out.line(&format!("stopped {}", stopped.join(", "))),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

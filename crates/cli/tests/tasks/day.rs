@@ -1,0 +1,189 @@
+//! A day with tasks, by the verbs that a person types.
+
+use crate::stage::{TaskStage, git, state};
+
+const COMMIT: &str = "git add --all && git commit --quiet --message=work";
+
+fn change(file: &str, line: &str) -> String {
+    format!("sed -i 's/two/{line}/' {file} && {COMMIT}")
+}
+
+#[test]
+fn k7_tasks_are_made_worked_on_forecast_landed_and_dropped_and_their_statuses_are_right() {
+    let stage = TaskStage::new();
+    let repository = stage.repository.clone();
+    for name in ["merged", "squashed", "deleted", "branchless", "dirty"] {
+        let directory = stage.new_task(name);
+        assert!(directory.join("shared").exists(), "{name} has a checkout");
+        assert_eq!(stage.status(name), "idle", "{name} is new, not merged");
+    }
+    for name in ["merged", "squashed", "deleted", "branchless"] {
+        stage.work(name, &format!("echo {name} > {name}.txt && {COMMIT}"));
+        let task = stage.task(name).unwrap();
+        assert_eq!(task["git"]["ahead"], 1, "{task}");
+        assert_eq!(task["runs"][0]["exit"]["code"], 0, "{task}");
+    }
+    git(&repository, &["merge", "--quiet", "--no-ff", "--no-edit", "merged"]);
+    git(&repository, &["merge", "--quiet", "--squash", "squashed"]);
+    git(&repository, &["commit", "--quiet", "--message=squashed"]);
+    std::fs::remove_dir_all(stage.directory("deleted")).unwrap();
+    git(&repository, &["update-ref", "-d", "refs/heads/branchless"]);
+    let dirty = stage.directory("dirty");
+    std::fs::write(dirty.join("untracked"), [0, 159, 146, 150]).unwrap();
+    std::fs::write(dirty.join("shared"), "changed\n").unwrap();
+    for (name, status) in [
+        ("merged", "merged"),
+        ("squashed", "merged"),
+        ("deleted", "gone"),
+        ("branchless", "orphan"),
+        ("dirty", "idle"),
+    ] {
+        assert_eq!(stage.status(name), status, "{name}: {}", stage.task(name).unwrap());
+    }
+    // Nothing is lost: a drop of the dirty one is refused, and by force it comes back byte for byte.
+    let (code, told) = stage.refused(&["drop", "dirty"]);
+    assert!(code == 7 && told.contains("untracked") && told.contains("--force"), "{code} {told}");
+    stage.qd(&["drop", "dirty", "--force"]);
+    assert!(!dirty.exists() && stage.task("dirty").is_none());
+    stage.qd(&["restore", "dirty"]);
+    assert_eq!(std::fs::read(dirty.join("untracked")).unwrap(), [0, 159, 146, 150]);
+    assert_eq!(std::fs::read_to_string(dirty.join("shared")).unwrap(), "changed\n");
+    // A name is free again after a drop.
+    stage.qd(&["drop", "merged", "--branch"]);
+    stage.new_task("merged");
+    assert!(stage.task("merged").unwrap()["runs"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn k7_the_forecast_names_the_tasks_and_files_and_a_landing_moves_all_or_nothing() {
+    let stage = TaskStage::new();
+    let repository = stage.repository.clone();
+    for name in ["left", "right", "apart", "failing"] {
+        stage.new_task(name);
+    }
+    stage.work("left", &change("shared", "LEFT"));
+    stage.work("right", &change("shared", "RIGHT"));
+    stage.work("apart", &change("other", "APART"));
+    stage.work("failing", &format!("echo broken > broken && {COMMIT}"));
+    let forecast = stage.json(&["forecast"]);
+    assert_eq!(forecast.as_array().unwrap().len(), 1, "{forecast}");
+    assert_eq!(forecast[0]["task"], "left");
+    assert_eq!(forecast[0]["conflict"]["with"], "right");
+    assert_eq!(forecast[0]["conflict"]["files"][0], "shared");
+    assert_eq!(stage.status("left"), "conflict");
+    assert_eq!(stage.status("apart"), "idle");
+    let stat = stage.qd(&["diff", "left", "--stat"]);
+    assert_eq!(stat, "+1 -1 shared\n");
+    assert!(stage.qd(&["diff", "left"]).contains("+LEFT"));
+    // Those that fit land in order, with a gate that sees the combined result.
+    stage.qd(&["land", "left", "--gate", "grep LEFT shared"]);
+    stage.qd(&["land", "apart", "--gate", "grep LEFT shared && grep APART other"]);
+    let landed = std::fs::read_to_string(repository.join("shared")).unwrap();
+    assert_eq!(landed, "one\nLEFT\nthree\n", "the checkout of the target is up to date");
+    assert_eq!(stage.status("left"), "merged");
+    // The one that does not fit, and the one whose gate fails, change nothing at all.
+    let before = state(&repository);
+    let (code, told) = stage.refused(&["land", "right"]);
+    assert!(code == 7 && told.contains("conflict in shared"), "{code} {told}");
+    assert_eq!(state(&repository), before);
+    let (code, told) = stage.refused(&["land", "failing", "--gate", "echo the gate speaks; exit 3"]);
+    assert!(code == 7 && told.contains("failed with 3") && told.contains("the gate speaks"), "{code} {told}");
+    assert_eq!(state(&repository), before);
+    let task = stage.task("failing").unwrap();
+    assert!(task["operation"].is_null() && stage.daemon.list().is_empty(), "{task}");
+    // What is not committed does not land by half.
+    std::fs::write(stage.directory("failing").join("forgotten"), "x").unwrap();
+    let (_, told) = stage.refused(&["land", "failing"]);
+    assert!(told.contains("not committed"), "{told}");
+}
+
+#[test]
+fn k7_verbs_without_a_name_mean_the_task_of_the_directory() {
+    let stage = TaskStage::new();
+    let directory = stage.new_task("here");
+    std::fs::create_dir(directory.join("deep")).unwrap();
+    std::fs::write(directory.join("deep/new"), "x\n").unwrap();
+    let output =
+        stage.daemon.command(&["diff", "--stat"]).current_dir(directory.join("deep")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "+1 -0 deep/new\n");
+    let (code, told) = stage.refused(&["diff", "--stat"]);
+    assert!(code == 3 && told.contains("no task works in"), "{code} {told}");
+}
+
+#[test]
+fn k4_comments_survive_a_kill_and_are_stale_when_their_lines_change() {
+    let stage = TaskStage::new();
+    let directory = stage.new_task("fix");
+    stage.work("fix", &change("shared", "TWO"));
+    stage.qd(&["review", "fix", "add", "shared:2-3", "why upper case?"]);
+    stage.qd(&["review", "fix", "add", "shared:2", "and before?", "--old"]);
+    let (code, _) = stage.refused(&["review", "fix", "add", "../../secret:1", "x"]);
+    assert_eq!(code, 2);
+    stage.daemon.kill_9();
+    let review = stage.json(&["review", "fix"]);
+    assert_eq!(review["comments"][0]["quoted"], serde_json::json!(["TWO", "three"]));
+    assert_eq!(review["comments"][1]["quoted"], serde_json::json!(["two"]));
+    assert_eq!(review["comments"][0]["is_stale"], false);
+    std::fs::write(directory.join("shared"), "one\nchanged\nthree\n").unwrap();
+    assert_eq!(stage.json(&["review", "fix"])["comments"][0]["is_stale"], true);
+    let (code, told) = stage.refused(&["review", "fix", "send"]);
+    assert!(code == 1 && told.contains("no agent works"), "{code} {told}");
+    assert_eq!(stage.json(&["review", "fix"])["comments"][0]["status"], "draft", "it stays a draft");
+}
+
+#[test]
+fn f5_hostile_names_and_bases_give_an_error_and_leave_nothing() {
+    let stage = TaskStage::new();
+    let before = state(&stage.repository);
+    let names = [
+        "--lock",
+        "-b",
+        "a..b",
+        "a b",
+        "a~1",
+        "a^",
+        "a:b",
+        "a?b",
+        "a*b",
+        "a[b",
+        "a\\b",
+        "/a",
+        "a/",
+        "a//b",
+        "a.lock",
+        ".a",
+        "a/.b",
+        "@",
+        "a@{1}",
+        "HEAD",
+        "\u{1b}[31m",
+        "a\nb",
+        "$(touch x)",
+        "`touch x`",
+        "..",
+        "../../x",
+        "",
+    ];
+    for name in names {
+        let (code, told) = stage.refused(&["new", "--worktree", "--", name]);
+        assert!(matches!(code, 2 | 7), "{name:?}: {code} {told}");
+        assert!(!told.contains('\u{1b}'), "{name:?}: {told:?}");
+    }
+    for base in ["--upload-pack=touch x", "-f", "nowhere", "a..b", "$(touch x)", "main..main", "\n"] {
+        let (code, told) = stage.refused(&["new", "ok", "--worktree", &format!("--start={base}")]);
+        assert!(matches!(code, 2 | 3 | 7), "{base:?}: {code} {told}");
+    }
+    assert_eq!(state(&stage.repository), before);
+    assert_eq!(stage.json(&["tasks"]), serde_json::json!([]));
+}
+
+#[test]
+fn t4_a_task_whose_directory_is_gone_starts_nothing() {
+    let stage = TaskStage::new();
+    let directory = stage.new_task("lost");
+    std::fs::remove_dir_all(directory).unwrap();
+    let (_, told) = stage.refused(&["run", "lost", "--detach", "--", "true"]);
+    assert!(told.contains("working directory is gone"), "{told}");
+    let (code, told) = stage.refused(&["run", "nobody", "--detach", "--", "true"]);
+    assert!(code == 3 && told.contains("nobody"), "{code} {told}");
+}

@@ -1,0 +1,159 @@
+//! `task`: from what a client asks to plans that are recorded, carried out and ended.
+//!
+//! An operation goes on when its caller leaves: it runs in a task of its own, and what comes of it is recorded.
+
+mod change;
+mod land;
+mod review;
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use engine::{Caller, TaskCommand, TaskSight, Verb};
+use proto::request::{DiffTask, Task, TaskAct, TaskTarget};
+use proto::task::{TaskDiff, TaskFileStat, TaskOutcome, TaskView};
+use proto::{ErrorCode, Failure, Reply};
+use worktree::{DiffTarget, FileStat, Oid, Repository, diff_stat, raw_diff};
+
+use super::audit;
+use super::connection::Client;
+use crate::tasks::{TaskRunner, blocking, failure};
+
+/// Most text of a diff in one answer.
+const DIFF_TEXT: usize = 1 << 20; // 1 MiB
+
+/// Serves one request about tasks.
+pub(super) async fn task(client: &Client, request: Task) -> Result<Reply, Failure> {
+    if client.caller == Caller::Nobody {
+        return Err(audit::turn_away(client, request.act.word()).await);
+    }
+    let outcome = match request.act {
+        TaskAct::List(_) => TaskOutcome::Listed(list(client).await?),
+        TaskAct::Show(target) => {
+            let sight = find(client, target, Verb::List).await?;
+            TaskOutcome::Task(Box::new(view(client, sight).await?))
+        }
+        TaskAct::Create(request) => {
+            let own = client.clone();
+            on_its_own(async move { change::create(&own, *request).await }).await?
+        }
+        TaskAct::Diff(request) => TaskOutcome::Diff(diff(client, request).await?),
+        TaskAct::Review(request) => review::review(client, request).await?,
+        TaskAct::Forecast(_) => {
+            let runner = &client.door.tasks;
+            let sights = runner.ask(client.caller, TaskCommand::List).await?;
+            TaskOutcome::Forecast(runner.forecast(sights).await?)
+        }
+        TaskAct::Land(request) => {
+            let own = client.clone();
+            on_its_own(async move { land::land(&own, *request).await }).await?
+        }
+        TaskAct::Drop(request) => {
+            let own = client.clone();
+            on_its_own(async move { change::remove(&own, request).await }).await?
+        }
+        TaskAct::Restore(target) => {
+            let own = client.clone();
+            on_its_own(async move { change::restore(&own, target).await }).await?
+        }
+    };
+    Ok(Reply::Task(Box::new(outcome)))
+}
+
+/// Carries an operation out to its end, whether or not its caller stays.
+async fn on_its_own(
+    work: impl Future<Output = Result<TaskOutcome, Failure>> + Send + 'static,
+) -> Result<TaskOutcome, Failure> {
+    let failed =
+        |error| Failure::new(ErrorCode::Internal, format!("the operation was not carried out: {error}"));
+    tokio::spawn(work).await.map_err(failed)?
+}
+
+async fn list(client: &Client) -> Result<Vec<TaskView>, Failure> {
+    let runner = &client.door.tasks;
+    runner.views(runner.ask(client.caller, TaskCommand::List).await?).await
+}
+
+/// One task as a client sees it.
+async fn view(client: &Client, sight: TaskSight) -> Result<TaskView, Failure> {
+    let found = client.door.tasks.views(vec![sight]).await?.into_iter().next();
+    found.ok_or_else(|| Failure::new(ErrorCode::Internal, "the task has no view"))
+}
+
+/// The task that a client means, by its name or from a directory inside.
+async fn find(client: &Client, target: TaskTarget, verb: Verb) -> Result<TaskSight, Failure> {
+    let command = match target {
+        TaskTarget::Name(name) => TaskCommand::Find { name, verb },
+        TaskTarget::Directory(directory) => {
+            let real = move || {
+                let real = std::fs::canonicalize(&directory);
+                real.map_err(|error| crate::project::gone(&directory, &error))
+            };
+            let directory = blocking(real).await?.to_string_lossy().into_owned();
+            TaskCommand::FindIn { directory, verb }
+        }
+    };
+    client.door.tasks.ask_one(client.caller, command).await
+}
+
+/// The changes of a task since its branch began, with what is not committed.
+async fn diff(client: &Client, request: DiffTask) -> Result<TaskDiff, Failure> {
+    let sight = find(client, request.target, Verb::Read).await?;
+    let runner = client.door.tasks.clone();
+    blocking(move || {
+        let (base, target, place) = compared(&runner, &sight, request.base.as_deref())?;
+        let git = runner.git()?;
+        let files = diff_stat(&git, &place, &base, &target).map_err(|error| failure(&error))?;
+        let mut diff = TaskDiff {
+            name: sight.task.name,
+            base: base.to_string(),
+            files: files.into_iter().map(file).collect(),
+            text: String::new(),
+            is_truncated: false,
+        };
+        if !request.stat {
+            let raw = raw_diff(&git, &place, &base, &target, DIFF_TEXT).map_err(|error| failure(&error))?;
+            (diff.text, diff.is_truncated) =
+                (String::from_utf8_lossy(&raw.text).into_owned(), raw.is_truncated);
+        }
+        Ok(diff)
+    })
+    .await
+}
+
+/// What a task is compared with, what of it, and where. Blocks.
+fn compared(
+    runner: &TaskRunner,
+    sight: &TaskSight,
+    base: Option<&str>,
+) -> Result<(Oid, DiffTarget, PathBuf), Failure> {
+    let place = PathBuf::from(&sight.task.directory);
+    let has_directory = place.join(".git").exists();
+    let common_dir = sight.task.common_dir.clone().map(PathBuf::from);
+    let opened = if has_directory { place.clone() } else { common_dir.unwrap_or_else(|| place.clone()) };
+    let repository = Repository::open(&runner.git()?, &opened).map_err(|error| failure(&error))?;
+    let head = match &sight.task.branch {
+        Some(branch) => repository.commit(branch),
+        None => repository.commit("HEAD"),
+    };
+    let base = match base.map(str::to_owned).or_else(|| sight.task.base.clone()) {
+        Some(base) => base,
+        None => repository.default_branch().map_err(|error| failure(&error))?,
+    };
+    let base = repository.commit(&base).map_err(|error| failure(&error))?;
+    let head = head.map_err(|error| failure(&error))?;
+    let comparison = repository.compare(&base, &head).map_err(|error| failure(&error))?;
+    let base = comparison.merge_base.unwrap_or(base);
+    let target = if has_directory { DiffTarget::Checkout } else { DiffTarget::Commit(head) };
+    Ok((base, target, opened))
+}
+
+fn file(stat: FileStat) -> TaskFileStat {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    TaskFileStat {
+        path: text(&stat.path),
+        original: stat.original.as_deref().map(text),
+        added: stat.lines.map(|(added, _)| added),
+        removed: stat.lines.map(|(_, removed)| removed),
+    }
+}

@@ -1,0 +1,85 @@
+//! A task's review: comments that quote the lines they are about.
+
+use std::path::PathBuf;
+
+use engine::{TaskChange, TaskCommand, TaskSight, Verb};
+use proto::Failure;
+use proto::request::{ReviewAct, ReviewTask};
+use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskOutcome, TaskReview};
+use worktree::raw_diff;
+
+use super::super::connection::Client;
+use super::super::trust::own_standing;
+use super::{DIFF_TEXT, compared, find};
+use crate::tasks::{TaskRunner, blocking, failure, lines};
+
+/// Serves one request about a review.
+pub(super) async fn review(client: &Client, request: ReviewTask) -> Result<TaskOutcome, Failure> {
+    let verb = if matches!(request.act, ReviewAct::List(_)) { Verb::Read } else { Verb::Drive };
+    let sight = find(client, request.target, verb).await?;
+    let change = match request.act {
+        ReviewAct::List(_) => None,
+        ReviewAct::Add { file, side, first, last, text } => {
+            let author = author(client).await?;
+            let comment = ReviewComment {
+                number: 0,
+                file,
+                side,
+                first,
+                last,
+                quoted: Vec::new(),
+                text,
+                author,
+                status: ReviewStatus::Draft,
+                is_stale: false,
+            };
+            let (runner, about) = (client.door.tasks.clone(), sight.clone());
+            let quoted = blocking(move || quote(&runner, &about, comment)).await?;
+            Some(TaskChange::Add(Box::new(quoted)))
+        }
+        ReviewAct::Send(_) => Some(TaskChange::Send),
+        ReviewAct::Resolve { number } => Some(TaskChange::Resolve(number)),
+        ReviewAct::Remove { number } => Some(TaskChange::Remove(number)),
+    };
+    let sight = match change {
+        None => sight,
+        Some(change) => {
+            let command = TaskCommand::Review { id: sight.task.id, change };
+            client.door.tasks.ask_one(client.caller, command).await?
+        }
+    };
+    let (directory, mut comments) = (PathBuf::from(&sight.task.directory), sight.task.comments);
+    let comments = blocking(move || {
+        lines::mark_stale(&directory, &mut comments);
+        Ok(comments)
+    });
+    Ok(TaskOutcome::Review(TaskReview { name: sight.task.name, comments: comments.await?, mail: sight.mail }))
+}
+
+/// Who writes a comment.
+async fn author(client: &Client) -> Result<String, Failure> {
+    if client.caller.is_person() {
+        return Ok("human".to_owned());
+    }
+    own_standing(client, "task_review").await.map(|own| own.name)
+}
+
+/// The comment with the lines that it is about. Blocks.
+fn quote(
+    runner: &TaskRunner,
+    sight: &TaskSight,
+    mut comment: ReviewComment,
+) -> Result<ReviewComment, Failure> {
+    let directory = PathBuf::from(&sight.task.directory);
+    let (first, last) = (comment.first, comment.last);
+    comment.quoted = match comment.side {
+        ReviewSide::New => lines::read(&directory, &comment.file, first, last)?,
+        ReviewSide::Old => {
+            let (base, target, place) = compared(runner, sight, None)?;
+            let raw = raw_diff(&runner.git()?, &place, &base, &target, DIFF_TEXT);
+            let files = raw.map_err(|error| failure(&error))?.files();
+            lines::read_old(&files, &comment.file, first, last)?
+        }
+    };
+    Ok(comment)
+}

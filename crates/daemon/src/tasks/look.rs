@@ -1,0 +1,233 @@
+//! What git says about tasks, and the list that follows from it. An unchanged repository costs no git process.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use engine::tasks::status::{StatusInput, derive, sort};
+use engine::{TaskRecord, TaskSight};
+use proto::task::{TaskConflict, TaskForecast, TaskGit, TaskProcess, TaskView, TaskWorktree};
+use proto::{Failure, ProcessView};
+use worktree::{Git, Merged, Oid, Repository, StatusQuery, WorktreeStatus};
+
+use super::{Caches, TaskRunner, blocking, failure};
+
+/// What was found out about one task.
+#[derive(Default)]
+struct Found {
+    git: Option<TaskGit>,
+    conflicts: Vec<TaskConflict>,
+}
+
+impl TaskRunner {
+    /// The tasks as a client sees them, what needs a person first.
+    pub(crate) async fn views(&self, sights: Vec<TaskSight>) -> Result<Vec<TaskView>, Failure> {
+        let mut groups: BTreeMap<PathBuf, Vec<TaskRecord>> = BTreeMap::new();
+        for sight in &sights {
+            if let Some(common_dir) = &sight.task.common_dir {
+                groups.entry(PathBuf::from(common_dir)).or_default().push(sight.task.clone());
+            }
+        }
+        let looks = groups.into_iter().map(|(common_dir, tasks)| {
+            let runner = self.clone();
+            crate::threads::run(move || runner.look(&common_dir, &tasks))
+        });
+        let looks: Vec<_> = looks.collect();
+        let mut found: BTreeMap<u64, Found> = BTreeMap::new();
+        for look in looks {
+            match look.await {
+                Ok(Ok(some)) => found.extend(some),
+                Ok(Err(failure)) => tracing::warn!(%failure, "a repository could not be looked at"),
+                Err(error) => tracing::warn!(%error, "a repository could not be looked at"),
+            }
+        }
+        let now = crate::clock::now().wall_ms;
+        let view = move || {
+            let views = sights.into_iter().map(|sight| {
+                let found = found.remove(&sight.task.id).unwrap_or_default();
+                view(sight, found, now)
+            });
+            let mut views: Vec<TaskView> = views.collect();
+            sort(&mut views);
+            Ok(views)
+        };
+        blocking(view).await
+    }
+
+    /// Which live tasks would conflict, with one another or with their bases.
+    pub(crate) async fn forecast(&self, sights: Vec<TaskSight>) -> Result<Vec<TaskForecast>, Failure> {
+        let views = self.views(sights).await?;
+        let pairs = views.iter().flat_map(|view| {
+            let once = view.conflicts.iter().filter(|conflict| conflict.is_base || view.name < conflict.with);
+            once.map(|conflict| TaskForecast { task: view.name.clone(), conflict: conflict.clone() })
+        });
+        let mut pairs: Vec<TaskForecast> = pairs.collect();
+        pairs.sort_by(|one, other| (&one.task, &one.conflict.with).cmp(&(&other.task, &other.conflict.with)));
+        Ok(pairs)
+    }
+
+    /// Looks at all tasks of one repository. Blocks.
+    fn look(&self, common_dir: &Path, tasks: &[TaskRecord]) -> Result<Vec<(u64, Found)>, Failure> {
+        let git = self.git()?;
+        let state = self.repository(common_dir);
+        let mut caches = state.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<(u64, Found)> = Vec::new();
+        for task in tasks {
+            let status = caches.status.status(&git, &query(common_dir, task));
+            let status = status.map_err(|error| failure(&error));
+            let git = status.map(|status| seen(&status, task.start.as_deref())).inspect_err(|failure| {
+                tracing::debug!(task = task.name, %failure, "git says nothing about a task");
+            });
+            found.push((task.id, Found { git: git.ok(), conflicts: Vec::new() }));
+        }
+        let conflicts = conflicts(&git, common_dir, tasks, &found, &mut caches)?;
+        for (id, conflict) in conflicts {
+            let known = found.iter_mut().find(|(known, _)| *known == id);
+            known.into_iter().for_each(|(_, found)| found.conflicts.push(conflict.clone()));
+        }
+        Ok(found)
+    }
+}
+
+fn query(common_dir: &Path, task: &TaskRecord) -> StatusQuery {
+    StatusQuery {
+        common_dir: common_dir.to_owned(),
+        path: PathBuf::from(&task.directory),
+        branch: task.branch.clone(),
+        base: task.base.clone(),
+        start: task.start.as_deref().and_then(|start| Oid::parse(start).ok()),
+    }
+}
+
+/// What git says in the words of the protocol. A branch that stands where its base does is merged if it has moved since its
+/// beginning, and new otherwise.
+fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let checkout = status.checkout.clone();
+    let comparison = status.comparison.as_ref();
+    let commit = status.commit.as_ref().map(ToString::to_string);
+    let has_moved = start.is_some() && commit.as_deref() != start;
+    let is_merged = |merged: Merged| match merged {
+        Merged::No => false,
+        Merged::Nothing => has_moved,
+        Merged::Ancestor | Merged::Rebased | Merged::Squashed => true,
+    };
+    TaskGit {
+        commit,
+        staged: checkout.as_ref().map_or(0, |checkout| number(checkout.staged)),
+        unstaged: checkout.as_ref().map_or(0, |checkout| number(checkout.unstaged)),
+        untracked: checkout.as_ref().map_or(0, |checkout| number(checkout.untracked)),
+        conflicted: checkout.as_ref().map_or(0, |checkout| number(checkout.conflicted)),
+        ahead: comparison.map_or(0, |comparison| comparison.ahead.into()),
+        behind: comparison.map_or(0, |comparison| comparison.behind.into()),
+        added: status.lines.added,
+        removed: status.lines.removed,
+        merged: comparison.is_some_and(|comparison| is_merged(comparison.merged)),
+        directory: checkout.is_some(),
+    }
+}
+
+/// The conflicts between the branches that have work of their own, and between each and its base.
+fn conflicts(
+    git: &Git,
+    common_dir: &Path,
+    tasks: &[TaskRecord],
+    found: &[(u64, Found)],
+    caches: &mut Caches,
+) -> Result<Vec<(u64, TaskConflict)>, Failure> {
+    let has_work = |task: &&TaskRecord| {
+        let git = found.iter().find(|(id, _)| *id == task.id).and_then(|(_, found)| found.git.as_ref());
+        git.is_some_and(|git| task.is_owned && git.ahead > 0 && !git.merged && git.commit.is_some())
+    };
+    let commit = |task: &TaskRecord| {
+        let git = found.iter().find(|(id, _)| *id == task.id).and_then(|(_, found)| found.git.as_ref());
+        git.and_then(|git| git.commit.as_deref()).and_then(|commit| Oid::parse(commit).ok())
+    };
+    let live: Vec<&TaskRecord> = tasks.iter().filter(has_work).collect();
+    let mut commits: Vec<(String, Oid)> =
+        live.iter().filter_map(|task| Some((format!("task {}", task.name), commit(task)?))).collect();
+    if commits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let repository = Repository::open(git, common_dir).map_err(|error| failure(&error))?;
+    let mut bases: Vec<&str> = live.iter().filter_map(|task| task.base.as_deref()).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    for base in bases {
+        if let Ok(commit) = repository.commit(base) {
+            commits.push((format!("base {base}"), commit));
+        }
+    }
+    let pairs = repository.forecast(&commits, &mut caches.forecast).map_err(|error| failure(&error))?;
+    let mut conflicts = Vec::new();
+    for pair in pairs {
+        for (own, other) in [(&pair.one, &pair.other), (&pair.other, &pair.one)] {
+            let Some(task) = live.iter().find(|task| own.strip_prefix("task ") == Some(&task.name)) else {
+                continue;
+            };
+            let is_base = other.starts_with("base ");
+            if is_base && other.strip_prefix("base ") != task.base.as_deref() {
+                continue;
+            }
+            let with = other.split_once(' ').map_or("", |(_, name)| name).to_owned();
+            conflicts.push((task.id, TaskConflict { with, is_base, files: pair.files.clone() }));
+        }
+    }
+    Ok(conflicts)
+}
+
+fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
+    let TaskSight { task, processes, .. } = sight;
+    let newest = processes.iter().map(|process| process.active_at).max().unwrap_or(0);
+    let happened = task.events.last().map_or(task.created_at, |event| event.at);
+    let active_at = newest.max(happened);
+    let status = derive(&StatusInput {
+        processes: &processes,
+        git: found.git.as_ref(),
+        has_directory: task.operation.is_some() || Path::new(&task.directory).is_dir(),
+        has_branch: task.branch.is_some(),
+        conflicts: !found.conflicts.is_empty(),
+        active_at,
+        now,
+    });
+    let worktree = worktree(&task);
+    let failure = task.landing_failure().map(str::to_owned);
+    TaskView {
+        status: status.status,
+        since: status.since,
+        comments: task.open_comments(),
+        name: task.name,
+        workspace: task.workspace,
+        project: task.project,
+        directory: task.directory,
+        worktree,
+        agent: task.agent,
+        prompt: task.prompt,
+        created_at: task.created_at,
+        active_at,
+        processes: processes.iter().map(shown).collect(),
+        runs: task.runs,
+        git: found.git,
+        conflicts: found.conflicts,
+        operation: task.operation.map(|operation| operation.kind),
+        failure,
+    }
+}
+
+/// The worktree of ours that a task has.
+fn worktree(task: &TaskRecord) -> Option<TaskWorktree> {
+    let (branch, base) = (task.branch.clone()?, task.base.clone()?);
+    task.is_owned.then_some(TaskWorktree { branch, base })
+}
+
+fn shown(process: &ProcessView) -> TaskProcess {
+    let context = process.agent.as_ref().and_then(|agent| agent.context.as_ref());
+    TaskProcess {
+        id: process.id,
+        name: process.name.clone(),
+        kind: process.kind,
+        status: process.status,
+        state: process.state,
+        context: context.and_then(proto::agent::Context::percent),
+    }
+}

@@ -1,0 +1,304 @@
+//! Tasks: named units of work, each a directory with the runs that worked in it.
+//!
+//! [`Tasks`] holds the records and decides what may happen to them; [`Engine`](crate::Engine) finds out who asks, routes and
+//! records. Where a task stands is not stored: [`status`] derives it at each look from what git and the processes say.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `record` | what is kept of a task |
+//! | `command` | what may be asked, and by whom |
+//! | `runs` | the history of runs, read off the processes |
+//! | `review` | comments, and the one message that they become |
+//! | `status` | where a task stands, and the order of the list |
+//!
+//! An operation that changes files (create, drop, restore, land) is recorded with its plan before it begins and is over when
+//! its end is recorded. A daemon that starts finds the operations that were cut short in [`Tasks::unfinished`].
+
+mod command;
+mod record;
+mod review;
+mod runs;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use proto::task::{ReviewStatus, TaskEvent, TaskEventKind, TaskOperationKind};
+use proto::{ErrorCode, Failure, Printable};
+
+pub(crate) use command::TaskDecision;
+pub use command::{TaskChange, TaskCommand, TaskEnd, TaskSight, unfinished_tasks};
+pub use record::{NewTask, TaskOperation, TaskRecord};
+
+use crate::context::Context;
+use crate::record::Record;
+use crate::undo::UndoMap;
+
+/// The access scope of everything that names none.
+pub const LOCAL_WORKSPACE: &str = "local";
+/// Most tasks, dropped ones included.
+const MAX_TASKS: usize = 2_000;
+/// Events that are kept of a task.
+const MAX_EVENTS: usize = 500;
+/// Characters that are kept of the reason for a failed landing: the end of a gate's output fits.
+const MAX_FAILURE: usize = 5_000;
+/// How long a dropped task can be restored: as long as its files are kept.
+pub const KEPT_MS: u64 = 14 * 24 * 3600 * 1000; // 14 days
+
+/// What a spawn needs to know of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskPlace {
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// Its directory.
+    pub directory: String,
+    /// The vendor session its last run had.
+    pub session: Option<String>,
+}
+
+/// Every task, dropped ones included.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    /// By number: a name can have been used before.
+    pub(crate) all: UndoMap<u64, TaskRecord>,
+    /// Those that changed since the last [`Tasks::changes`].
+    changed: BTreeSet<u64>,
+}
+
+impl Tasks {
+    /// Tasks that an earlier daemon recorded.
+    pub(crate) fn restore(records: Vec<TaskRecord>) -> Self {
+        let all = records.into_iter().map(|record| (record.id, record)).collect();
+        Self { all, changed: BTreeSet::new() }
+    }
+
+    /// Brings the histories of runs up to date and records every task that changed.
+    pub(crate) fn record_changes(&mut self, ctx: &mut Context) {
+        for process in ctx.out.changed().filter_map(|id| ctx.processes.get(&id)) {
+            self.observe(process, ctx.out.now.wall_ms);
+        }
+        self.changes().into_iter().for_each(|record| ctx.out.record(record));
+    }
+
+    /// What is to be recorded since the last call.
+    fn changes(&mut self) -> Vec<Record> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let record = |id| match self.all.get(&id) {
+            Some(task) => Record::PutTask(Box::new(task.clone())),
+            None => Record::RemoveTask(id),
+        };
+        changed.map(record).collect()
+    }
+
+    /// Tasks that have not been dropped, by name.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.all.values().filter(|task| !task.is_dropped())
+    }
+
+    /// The operations that were begun and not ended.
+    pub(crate) fn unfinished(&self) -> Vec<TaskRecord> {
+        self.all.values().filter(|task| task.operation.is_some()).cloned().collect()
+    }
+
+    /// The task of this name that has not been dropped.
+    pub(crate) fn find(&self, name: &str) -> Option<&TaskRecord> {
+        self.live().find(|task| task.name == name)
+    }
+
+    /// The newest dropped task of this name.
+    pub(crate) fn find_dropped(&self, name: &str) -> Option<&TaskRecord> {
+        self.all.values().filter(|task| task.is_dropped() && task.name == name).max_by_key(|task| task.id)
+    }
+
+    /// The task whose directory holds `directory`; the innermost wins.
+    pub(crate) fn find_in(&self, directory: &str) -> Result<&TaskRecord, Failure> {
+        let directory = std::path::Path::new(directory);
+        let holds = |task: &&TaskRecord| directory.starts_with(&task.directory);
+        self.live().filter(holds).max_by_key(|task| task.directory.len()).ok_or_else(|| {
+            let shown = directory.to_string_lossy();
+            Failure::new(ErrorCode::TaskNotFound, format!("no task works in {}", Printable(&shown)))
+                .hint("name one: qd tasks lists them")
+        })
+    }
+
+    /// What a spawn for this task needs. A task that is being created or removed starts nothing.
+    pub(crate) fn place(&self, name: &str) -> Result<TaskPlace, Failure> {
+        let task = self.find(name).ok_or_else(|| no_task(name))?;
+        if let Some(operation) = &task.operation
+            && operation.kind != TaskOperationKind::Land
+        {
+            return Err(busy(task, operation.kind));
+        }
+        let (workspace, directory) = (task.workspace.clone(), task.directory.clone());
+        Ok(TaskPlace { workspace, directory, session: task.session().map(str::to_owned) })
+    }
+
+    /// Makes a task. With a plan its worktree is still to be made.
+    pub(crate) fn create(&mut self, new: NewTask, now_ms: u64) -> Result<u64, Failure> {
+        if new.name.is_empty() || new.name.len() > 200 || new.name.chars().any(char::is_control) {
+            return Err(Failure::invalid("name", "between 1 and 200 bytes without control characters"));
+        }
+        if self.find(&new.name).is_some() {
+            let message = format!("there is a task \"{}\" already", Printable(&new.name));
+            return Err(
+                Failure::new(ErrorCode::Conflict, message).hint("choose another name, or drop that one")
+            );
+        }
+        if let Some(other) = self.live().find(|task| task.directory == new.directory) {
+            let message = format!("task \"{}\" works in that directory already", Printable(&other.name));
+            return Err(Failure::new(ErrorCode::Conflict, message).hint("a directory has one task at a time"));
+        }
+        if self.all.len() >= MAX_TASKS {
+            let message = format!("there are {MAX_TASKS} tasks already, the most there may be");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("drop some: qd drop NAME"));
+        }
+        let id = self.all.keys().next_back().map_or(1, |last| last + 1);
+        self.all.insert(id, TaskRecord::new(id, new, now_ms));
+        self.changed.insert(id);
+        Ok(id)
+    }
+
+    /// Begins an operation, unless another one goes on.
+    pub(crate) fn begin(&mut self, id: u64, operation: TaskOperation) -> Result<(), Failure> {
+        let Some(task) = self.all.get_mut(&id) else { return Err(no_task("")) };
+        if let Some(other) = &task.operation {
+            return Err(busy(task, other.kind));
+        }
+        task.operation = Some(operation);
+        self.changed.insert(id);
+        Ok(())
+    }
+
+    /// Replaces the plan of an operation that has come further.
+    pub(crate) fn advance(&mut self, id: u64, plan: String) -> Result<(), Failure> {
+        let operation = self.all.get_mut(&id).and_then(|task| task.operation.as_mut());
+        let Some(operation) = operation else { return Err(no_task("")) };
+        operation.plan = plan;
+        self.changed.insert(id);
+        Ok(())
+    }
+
+    /// Ends an operation with what came of it.
+    pub(crate) fn end(&mut self, id: u64, end: TaskEnd, now_ms: u64) -> Result<(), Failure> {
+        let Some(task) = self.all.get_mut(&id) else { return Err(no_task("")) };
+        let Some(operation) = task.operation.take() else {
+            return Err(Failure::new(ErrorCode::Conflict, "nothing is being done to that task"));
+        };
+        self.changed.insert(id);
+        match end {
+            TaskEnd::Undone if operation.kind == TaskOperationKind::Create => drop(self.all.remove(&id)),
+            TaskEnd::Undone => {}
+            TaskEnd::Made => task.add_event(now_ms, TaskEventKind::WorktreeMade),
+            TaskEnd::Dropped { trash } => {
+                task.dropped_at = Some(now_ms);
+                task.trash.clone_from(&trash);
+                task.add_event(now_ms, TaskEventKind::Dropped { trash });
+            }
+            TaskEnd::Restored => {
+                (task.dropped_at, task.trash) = (None, None);
+                task.add_event(now_ms, TaskEventKind::Restored);
+            }
+            TaskEnd::NotLanded { why } => {
+                let why = why.chars().take(MAX_FAILURE).collect();
+                task.add_event(now_ms, TaskEventKind::LandingFailed { why });
+            }
+            TaskEnd::Landed { into, commit } => {
+                task.add_event(now_ms, TaskEventKind::Landed { into, commit });
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets dropped tasks whose files are kept no longer.
+    pub(crate) fn forget_old(&mut self, now_ms: u64) {
+        let is_old = |task: &&TaskRecord| {
+            task.operation.is_none() && task.dropped_at.is_some_and(|at| at.saturating_add(KEPT_MS) < now_ms)
+        };
+        let old: Vec<u64> = self.all.values().filter(is_old).map(|task| task.id).collect();
+        for id in old {
+            self.all.remove(&id);
+            self.changed.insert(id);
+        }
+    }
+}
+
+impl TaskRecord {
+    /// A task that begins now.
+    fn new(id: u64, new: NewTask, now_ms: u64) -> Self {
+        let operation = new.plan.map(|plan| TaskOperation { kind: TaskOperationKind::Create, plan });
+        Self {
+            id,
+            name: new.name,
+            workspace: new.workspace,
+            project: new.project,
+            common_dir: new.common_dir,
+            directory: new.directory,
+            is_owned: operation.is_some(),
+            branch: new.branch,
+            base: new.base,
+            start: new.start,
+            agent: new.agent,
+            prompt: new.prompt,
+            creator: new.creator,
+            created_at: now_ms,
+            dropped_at: None,
+            trash: None,
+            operation,
+            events: vec![TaskEvent { at: now_ms, what: TaskEventKind::Created }],
+            runs: Vec::new(),
+            comments: Vec::new(),
+        }
+    }
+
+    /// True once it has been dropped; its name is free again then.
+    #[must_use]
+    pub fn is_dropped(&self) -> bool {
+        self.dropped_at.is_some()
+    }
+
+    /// The vendor session that the next run continues.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.runs.iter().rev().find_map(|run| run.session.as_deref())
+    }
+
+    /// Why the newest landing did not succeed; none if it did or if there was none.
+    #[must_use]
+    pub fn landing_failure(&self) -> Option<&str> {
+        let end = self.events.iter().rev().find_map(|event| match &event.what {
+            TaskEventKind::Landed { .. } => Some(None),
+            TaskEventKind::LandingFailed { why } => Some(Some(why.as_str())),
+            _ => None,
+        });
+        end.flatten()
+    }
+
+    /// How many comments are not resolved.
+    #[must_use]
+    pub fn open_comments(&self) -> u32 {
+        let open = self.comments.iter().filter(|comment| comment.status != ReviewStatus::Resolved).count();
+        u32::try_from(open).unwrap_or(u32::MAX)
+    }
+
+    fn add_event(&mut self, at: u64, what: TaskEventKind) {
+        if self.events.len() >= MAX_EVENTS {
+            // The first one says when it was created.
+            self.events.remove(1);
+        }
+        self.events.push(TaskEvent { at, what });
+    }
+}
+
+/// There is no such task.
+pub(crate) fn no_task(name: &str) -> Failure {
+    let shown: String = name.chars().take(64).collect();
+    Failure::new(ErrorCode::TaskNotFound, format!("no task \"{}\"", Printable(&shown)))
+        .hint("qd tasks lists them")
+}
+
+fn busy(task: &TaskRecord, kind: TaskOperationKind) -> Failure {
+    let message = format!("task \"{}\" is {}", Printable(&task.name), kind.doing());
+    Failure::new(ErrorCode::Busy, message).hint("try again when that is over")
+}

@@ -1,0 +1,104 @@
+//! What is kept of a task, in a form that outlives this build.
+
+use proto::ProcessId;
+use proto::crew::Project;
+use proto::task::{ReviewComment, TaskEvent, TaskOperationKind, TaskRun};
+use serde::{Deserialize, Serialize};
+
+/// One task. New fields need a default, so that older documents still read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// Its number, which is never used again while the record is kept.
+    pub id: u64,
+    /// Its name, unique among tasks that have not been dropped.
+    pub name: String,
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// The project it belongs to.
+    #[serde(default)]
+    pub project: Project,
+    /// The common git directory of its repository; none outside of one.
+    #[serde(default)]
+    pub common_dir: Option<String>,
+    /// Where its work is.
+    pub directory: String,
+    /// Quarterdeck made the directory and may remove it.
+    #[serde(default)]
+    pub is_owned: bool,
+    /// Its branch.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The branch that it lands on.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// The commit that its branch began at.
+    #[serde(default)]
+    pub start: Option<String>,
+    /// The agent that works in it.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// What the agent was asked first.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// The process that created it; none: a person.
+    #[serde(default)]
+    pub creator: Option<ProcessId>,
+    /// When it was created, wall time.
+    pub created_at: u64,
+    /// When it was dropped, wall time.
+    #[serde(default)]
+    pub dropped_at: Option<u64>,
+    /// The reference that holds the files of a dropped one.
+    #[serde(default)]
+    pub trash: Option<String>,
+    /// What is being done to it.
+    #[serde(default)]
+    pub operation: Option<TaskOperation>,
+    /// What happened to it, oldest first.
+    #[serde(default)]
+    pub events: Vec<TaskEvent>,
+    /// The runs that worked in it, oldest first.
+    #[serde(default)]
+    pub runs: Vec<TaskRun>,
+    /// The comments of its review.
+    #[serde(default)]
+    pub comments: Vec<ReviewComment>,
+}
+
+/// An operation that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOperation {
+    /// Which.
+    pub kind: TaskOperationKind,
+    /// How the next daemon goes on with it; only the daemon reads it.
+    pub plan: String,
+}
+
+/// A task that is to be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewTask {
+    /// Its name.
+    pub name: String,
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// The project it belongs to.
+    pub project: Project,
+    /// The common git directory of its repository.
+    pub common_dir: Option<String>,
+    /// Where its work is or will be.
+    pub directory: String,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// The branch that it lands on.
+    pub base: Option<String>,
+    /// The commit that its branch begins at.
+    pub start: Option<String>,
+    /// The agent that works in it.
+    pub agent: Option<String>,
+    /// What the agent is asked first.
+    pub prompt: Option<String>,
+    /// The process that creates it; the engine sets it.
+    pub creator: Option<ProcessId>,
+    /// How its worktree is made; none for a directory that is there.
+    pub plan: Option<String>,
+}

@@ -1,0 +1,91 @@
+//! A task's review: comments that are kept as drafts, and the one message that they become.
+
+use proto::task::{ReviewComment, ReviewSide, ReviewStatus};
+use proto::{ErrorCode, Failure, Printable};
+
+use super::{TaskRecord, Tasks};
+
+/// Comments that are kept of a task.
+const MAX_COMMENTS: usize = 500;
+/// Longest comment, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+/// Quoted lines of one comment.
+const MAX_QUOTED: usize = 200;
+
+impl Tasks {
+    /// Keeps a comment as a draft and gives it a number.
+    pub(crate) fn add_comment(&mut self, id: u64, mut comment: ReviewComment) -> Result<u32, Failure> {
+        if comment.text.trim().is_empty() || comment.text.len() > MAX_TEXT {
+            return Err(Failure::invalid("text", format!("between 1 and {MAX_TEXT} bytes")));
+        }
+        if comment.quoted.len() > MAX_QUOTED {
+            return Err(Failure::invalid("last", format!("a comment is about at most {MAX_QUOTED} lines")));
+        }
+        let Some(task) = self.all.get_mut(&id) else { return Err(super::no_task("")) };
+        if task.comments.len() >= MAX_COMMENTS {
+            let message = format!("the review has {MAX_COMMENTS} comments already, the most there may be");
+            return Err(Failure::new(ErrorCode::Limit, message).hint("remove some: qd review NAME rm N"));
+        }
+        comment.number = task.comments.iter().map(|comment| comment.number).max().unwrap_or(0) + 1;
+        let number = comment.number;
+        task.comments.push(comment);
+        self.changed.insert(id);
+        Ok(number)
+    }
+
+    /// Settles a comment, or takes it away.
+    pub(crate) fn change_comment(&mut self, id: u64, number: u32, is_removed: bool) -> Result<(), Failure> {
+        let Some(task) = self.all.get_mut(&id) else { return Err(super::no_task("")) };
+        let Some(index) = task.comments.iter().position(|comment| comment.number == number) else {
+            let message = format!("task \"{}\" has no comment {number}", Printable(&task.name));
+            return Err(Failure::new(ErrorCode::NotFound, message).hint("qd review NAME list shows them"));
+        };
+        if is_removed {
+            task.comments.remove(index);
+        } else if let Some(comment) = task.comments.get_mut(index) {
+            comment.status = ReviewStatus::Resolved;
+        }
+        self.changed.insert(id);
+        Ok(())
+    }
+
+    /// Marks every draft as sent.
+    pub(crate) fn mark_sent(&mut self, id: u64) {
+        if let Some(task) = self.all.get_mut(&id) {
+            let drafts = task.comments.iter_mut().filter(|comment| comment.status == ReviewStatus::Draft);
+            drafts.for_each(|comment| comment.status = ReviewStatus::Sent);
+            self.changed.insert(id);
+        }
+    }
+}
+
+impl TaskRecord {
+    /// The message that all drafts become; none without drafts.
+    pub(crate) fn review_message(&self) -> Option<String> {
+        let drafts: Vec<&ReviewComment> =
+            self.comments.iter().filter(|comment| comment.status == ReviewStatus::Draft).collect();
+        if drafts.is_empty() {
+            return None;
+        }
+        let count = drafts.len();
+        let noun = if count == 1 { "comment" } else { "comments" };
+        let mut message = format!("Review of your work on {}: {count} {noun}.\n", self.name);
+        for comment in drafts {
+            message.push('\n');
+            message.push_str(&format!("{}. {}", comment.number, place(comment)));
+            message.push('\n');
+            comment.quoted.iter().for_each(|line| message.push_str(&format!("    {line}\n")));
+            message.push_str(comment.text.trim_end());
+            message.push('\n');
+        }
+        Some(message)
+    }
+}
+
+/// `src/auth.rs:41-42`, with the side if it is the old one.
+fn place(comment: &ReviewComment) -> String {
+    let ReviewComment { file, first, last, .. } = comment;
+    let side = if comment.side == ReviewSide::Old { " (before the change)" } else { "" };
+    let file = Printable(file);
+    if first == last { format!("{file}:{first}{side}") } else { format!("{file}:{first}-{last}{side}") }
+}

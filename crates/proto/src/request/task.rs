@@ -1,0 +1,185 @@
+//! What may be asked about tasks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::request::{Empty, SizeRequest};
+use crate::task::ReviewSide;
+
+/// Arguments of `task`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// What is done.
+    pub act: TaskAct,
+}
+
+/// Everything that can be done with tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskAct {
+    /// All tasks.
+    List(Empty),
+    /// One task.
+    Show(TaskTarget),
+    /// Creates one.
+    Create(Box<CreateTask>),
+    /// Its changes.
+    Diff(DiffTask),
+    /// Its review.
+    Review(ReviewTask),
+    /// Which tasks would conflict.
+    Forecast(Empty),
+    /// Lands its branch.
+    Land(Box<LandTask>),
+    /// Removes it; what would be lost is saved.
+    Drop(DropTask),
+    /// Brings a dropped one back.
+    Restore(TaskTarget),
+}
+
+impl TaskAct {
+    /// Its word, for the audit log.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::List(_) => "task_list",
+            Self::Show(_) => "task_show",
+            Self::Create(_) => "task_create",
+            Self::Diff(_) => "task_diff",
+            Self::Review(_) => "task_review",
+            Self::Forecast(_) => "task_forecast",
+            Self::Land(_) => "task_land",
+            Self::Drop(_) => "task_drop",
+            Self::Restore(_) => "task_restore",
+        }
+    }
+}
+
+/// Which task is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskTarget {
+    /// The one of this name.
+    Name(String),
+    /// The one whose directory holds this one.
+    Directory(String),
+}
+
+/// A task that is to be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateTask {
+    /// Its name; with a worktree also that of its branch.
+    pub name: String,
+    /// Where it is created: a directory of the repository, or the directory of the task itself.
+    pub directory: String,
+    /// Make a worktree and a branch for it.
+    #[serde(default)]
+    pub worktree: bool,
+    /// What its branch begins from; the repository's default branch when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// The agent that works in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What the agent is asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The access scope; `local` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// The changes of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffTask {
+    /// Which task.
+    pub target: TaskTarget,
+    /// Numbers only.
+    #[serde(default)]
+    pub stat: bool,
+    /// Compare with this commit instead of where the branch began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+}
+
+/// A task's review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewTask {
+    /// Which task.
+    pub target: TaskTarget,
+    /// What is done with it.
+    pub act: ReviewAct,
+}
+
+/// What can be done with a review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewAct {
+    /// All comments.
+    List(Empty),
+    /// One more comment.
+    Add {
+        /// The file, relative to the task's directory.
+        file: String,
+        /// Which side of the diff.
+        #[serde(default)]
+        side: ReviewSide,
+        /// Its first line, from 1.
+        first: u32,
+        /// Its last line.
+        last: u32,
+        /// What it says.
+        text: String,
+    },
+    /// One message with every draft goes to the task's agent.
+    Send(Empty),
+    /// This comment is settled.
+    Resolve {
+        /// Its number.
+        number: u32,
+    },
+    /// This comment goes.
+    Remove {
+        /// Its number.
+        number: u32,
+    },
+}
+
+/// A task that is to be landed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LandTask {
+    /// Which task.
+    pub target: TaskTarget,
+    /// The branch that it lands on; its base when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<String>,
+    /// A line of shell that must succeed first, in a worktree with the combined result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// A merge commit instead of a rebase.
+    #[serde(default)]
+    pub merge: bool,
+    /// Give the task's agent the end of a failing gate's output.
+    #[serde(default)]
+    pub tell: bool,
+    /// The environment of the gate: the caller's own at this moment. Only people bring one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_env: Option<BTreeMap<String, String>>,
+    /// The size of the gate's terminal.
+    #[serde(default)]
+    pub size: SizeRequest,
+}
+
+/// A task that is to be removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropTask {
+    /// Which task.
+    pub target: TaskTarget,
+    /// Remove its branch too.
+    #[serde(default)]
+    pub branch: bool,
+    /// Go on although work would be lost; it is saved all the same. Only people may.
+    #[serde(default)]
+    pub force: bool,
+}

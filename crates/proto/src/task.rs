@@ -1,0 +1,473 @@
+//! What is known of tasks: named units of work, each a directory with the runs that worked in it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::crew::Project;
+use crate::{AgentState, Exit, Kind, Name, ProcessId, RunNumber, Status};
+
+/// Where a task stands. It is derived at each look from its processes and from git, and never stored. The order of the
+/// variants is the order of the list: what needs a person comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// An agent of it shows a dialog or has failed.
+    Blocked,
+    /// An agent of it asks something.
+    Waiting,
+    /// A turn or a run of it ended and no person has seen it.
+    Done,
+    /// Its branch would conflict with another task or with its base.
+    Conflict,
+    /// Its directory is not there.
+    Gone,
+    /// Its branch is not there.
+    Orphan,
+    /// Something works in it.
+    Working,
+    /// Nothing works in it.
+    Idle,
+    /// Its work is in its base.
+    Merged,
+    /// Nothing has happened in it for 30 days.
+    Stale,
+}
+
+impl TaskStatus {
+    /// Every status, in the order of the list.
+    pub const ALL: [Self; 10] = [
+        Self::Blocked,
+        Self::Waiting,
+        Self::Done,
+        Self::Conflict,
+        Self::Gone,
+        Self::Orphan,
+        Self::Working,
+        Self::Idle,
+        Self::Merged,
+        Self::Stale,
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Conflict => "conflict",
+            Self::Gone => "gone",
+            Self::Orphan => "orphan",
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Merged => "merged",
+            Self::Stale => "stale",
+        }
+    }
+
+    /// True if it waits for a person.
+    #[must_use]
+    pub fn needs_person(self) -> bool {
+        self <= Self::Orphan
+    }
+}
+
+/// What is being done to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskOperationKind {
+    /// Its worktree is being made.
+    Create,
+    /// Its worktree is being saved and removed.
+    Drop,
+    /// Its worktree is being brought back.
+    Restore,
+    /// Its branch is being landed.
+    Land,
+}
+
+impl TaskOperationKind {
+    /// What goes on, for a sentence.
+    #[must_use]
+    pub fn doing(self) -> &'static str {
+        match self {
+            Self::Create => "being created",
+            Self::Drop => "being dropped",
+            Self::Restore => "being restored",
+            Self::Land => "being landed",
+        }
+    }
+}
+
+/// One run that worked in a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRun {
+    /// The process.
+    pub process: ProcessId,
+    /// What it was called.
+    pub name: Name,
+    /// What it was.
+    pub kind: Kind,
+    /// Which run of it.
+    pub run: RunNumber,
+    /// The vendor's own session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// When it started, in milliseconds since the epoch; 0 before it has.
+    pub started_at: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Turns of the agent, up to the newest.
+    #[serde(default)]
+    pub turns: u64,
+}
+
+/// Something that happened to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskEvent {
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+    /// What.
+    pub what: TaskEventKind,
+}
+
+/// What can happen to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEventKind {
+    /// It was created.
+    Created,
+    /// Its worktree was made.
+    WorktreeMade,
+    /// A run began in it.
+    RunStarted {
+        /// The process.
+        process: ProcessId,
+        /// Which run of it.
+        run: RunNumber,
+    },
+    /// A run of it ended.
+    RunEnded {
+        /// The process.
+        process: ProcessId,
+        /// Which run of it.
+        run: RunNumber,
+    },
+    /// Its work landed.
+    Landed {
+        /// The branch that moved.
+        into: String,
+        /// The commit that it moved to.
+        commit: String,
+    },
+    /// Its work did not land.
+    LandingFailed {
+        /// Why.
+        why: String,
+    },
+    /// It was dropped.
+    Dropped {
+        /// The reference that holds its files; none if there were none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trash: Option<String>,
+    },
+    /// It was brought back.
+    Restored,
+}
+
+/// A process of a task, as far as a list of tasks shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProcess {
+    /// Its id.
+    pub id: ProcessId,
+    /// Its name.
+    pub name: Name,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its status.
+    pub status: Status,
+    /// What an agent is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<AgentState>,
+    /// How full an agent's context is, in per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u8>,
+}
+
+/// What git says about a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskGit {
+    /// The commit of the branch; none if the branch is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Files that differ between commit and index.
+    pub staged: u64,
+    /// Tracked files that differ between index and directory.
+    pub unstaged: u64,
+    /// Files that git does not know and does not ignore.
+    pub untracked: u64,
+    /// Files with conflicts.
+    pub conflicted: u64,
+    /// Commits that the base lacks.
+    pub ahead: u64,
+    /// Commits of the base that the branch lacks.
+    pub behind: u64,
+    /// Lines added since the base.
+    pub added: u64,
+    /// Lines removed since the base.
+    pub removed: u64,
+    /// The work is in the base, by whatever kind of merge.
+    pub merged: bool,
+    /// The directory is there and is a checkout.
+    pub directory: bool,
+}
+
+/// Two sides that would conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskConflict {
+    /// The other task, or the base branch.
+    pub with: String,
+    /// The other side is the base, not a task.
+    #[serde(default)]
+    pub is_base: bool,
+    /// The files that a person would have to look at.
+    pub files: Vec<String>,
+}
+
+/// Two tasks, or a task and its base, that would conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskForecast {
+    /// The task.
+    pub task: String,
+    /// What it conflicts with.
+    pub conflict: TaskConflict,
+}
+
+/// The branch of a worktree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskWorktree {
+    /// Its branch.
+    pub branch: String,
+    /// The branch that it began from and lands on.
+    pub base: String,
+}
+
+/// One row of `qd tasks --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskView {
+    /// Its name.
+    pub name: String,
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Since when it has waited for what its status says, in milliseconds since the epoch.
+    pub since: u64,
+    /// The project it belongs to.
+    pub project: Project,
+    /// Where its work is.
+    pub directory: String,
+    /// The worktree that Quarterdeck made and may remove; none for a directory of somebody else's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<TaskWorktree>,
+    /// The agent that `run` starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What its agent was asked at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// When it was created, in milliseconds since the epoch.
+    pub created_at: u64,
+    /// When something last happened in it.
+    pub active_at: u64,
+    /// Its processes that are there now.
+    pub processes: Vec<TaskProcess>,
+    /// The runs that worked in it, oldest first.
+    pub runs: Vec<TaskRun>,
+    /// What git says about it; none outside of a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<TaskGit>,
+    /// What it would conflict with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<TaskConflict>,
+    /// What is being done to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<TaskOperationKind>,
+    /// Why its newest landing did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Comments of its review that are not resolved.
+    #[serde(default)]
+    pub comments: u32,
+}
+
+/// One file of `diff --stat`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFileStat {
+    /// Its path.
+    pub path: String,
+    /// Its path before, if it was renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
+    /// Lines added; none for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines removed; none for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}
+
+/// The changes of a task since its base.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskDiff {
+    /// The task.
+    pub name: String,
+    /// The commit that it is compared with.
+    pub base: String,
+    /// The files with their numbers.
+    pub files: Vec<TaskFileStat>,
+    /// The text of the changes; empty when only numbers were asked for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// There was more text than the limit.
+    #[serde(default)]
+    pub is_truncated: bool,
+}
+
+/// What became of a landing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLanded {
+    /// The task.
+    pub name: String,
+    /// The branch that moved.
+    pub into: String,
+    /// The commit that it moved to.
+    pub commit: String,
+    /// What became of the checkout of that branch.
+    pub checkout: TaskCheckout,
+}
+
+/// What became of the checkout of the branch that moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskCheckout {
+    /// The branch is checked out nowhere.
+    Absent,
+    /// Its files are those of the new commit.
+    Updated {
+        /// Where.
+        path: String,
+    },
+    /// It had changes of its own and was left alone.
+    Left {
+        /// Where.
+        path: String,
+    },
+}
+
+/// What became of a drop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskDropped {
+    /// The task.
+    pub name: String,
+    /// The reference that holds its files; none for a directory that is not ours or was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trash: Option<String>,
+}
+
+/// Which side of a diff a comment is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewSide {
+    /// The lines as they are now.
+    #[default]
+    New,
+    /// The lines as they were.
+    Old,
+}
+
+/// Where a comment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewStatus {
+    /// It has not been sent.
+    Draft,
+    /// The task's agent has it.
+    Sent,
+    /// It is settled.
+    Resolved,
+}
+
+/// One comment of a review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewComment {
+    /// Its number within the task.
+    pub number: u32,
+    /// The file, relative to the task's directory.
+    pub file: String,
+    /// Which side of the diff.
+    #[serde(default)]
+    pub side: ReviewSide,
+    /// Its first line, from 1.
+    pub first: u32,
+    /// Its last line.
+    pub last: u32,
+    /// The lines as they were when it was written.
+    pub quoted: Vec<String>,
+    /// What it says.
+    pub text: String,
+    /// Who wrote it.
+    pub author: String,
+    /// Where it stands.
+    pub status: ReviewStatus,
+    /// The lines have changed since. Derived at each look.
+    #[serde(default)]
+    pub is_stale: bool,
+}
+
+/// A task's review.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskReview {
+    /// The task.
+    pub name: String,
+    /// Its comments, oldest first.
+    pub comments: Vec<ReviewComment>,
+    /// The message that was just sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<crate::agent::MailId>,
+}
+
+/// What a request about tasks gives back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskOutcome {
+    /// All tasks the caller may see, what needs a person first.
+    Listed(Vec<TaskView>),
+    /// One task.
+    Task(Box<TaskView>),
+    /// Its changes.
+    Diff(TaskDiff),
+    /// Its review.
+    Review(TaskReview),
+    /// Which tasks would conflict.
+    Forecast(Vec<TaskForecast>),
+    /// It landed.
+    Landed(TaskLanded),
+    /// It was dropped.
+    Dropped(TaskDropped),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_person_comes_before_the_rest() {
+        let needs: Vec<bool> = TaskStatus::ALL.iter().map(|status| status.needs_person()).collect();
+        assert!(needs.is_sorted_by(|before, after| before >= after), "{needs:?}");
+        assert!(TaskStatus::ALL.is_sorted());
+    }
+}
