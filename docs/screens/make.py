@@ -95,7 +95,27 @@ class Stage:
         time.sleep(0.6)
         with open(os.path.join(HERE, f"{name}.txt"), "w", encoding="utf-8") as file:
             file.write(self.tmux("capture-pane", "-p", "-t", "s"))
-        draw(self.tmux("capture-pane", "-e", "-p", "-t", "s"), os.path.join(HERE, f"{name}.png"))
+        draw(self.tmux("capture-pane", "-N", "-e", "-p", "-t", "s"), os.path.join(HERE, f"{name}.png"))
+
+
+# Which sides of its cell a line glyph reaches: left, right, up, down.
+LINES = {
+    "─": "lr", "│": "ud", "├": "rud", "┤": "lud", "┬": "lrd", "┴": "lru", "┼": "lrud",
+    "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu",
+}
+
+
+def line_glyph(canvas, place, glyph, color):
+    """Draws lines from edge to edge, as terminals do; fonts leave gaps between rows."""
+    if glyph not in LINES:
+        return False
+    left, top = place
+    right, bottom = left + CELL[0], top + CELL[1]
+    middle = (left + CELL[0] // 2, top + CELL[1] // 2)
+    ends = {"l": (left, middle[1]), "r": (right, middle[1]), "u": (middle[0], top), "d": (middle[0], bottom)}
+    for side in LINES[glyph]:
+        canvas.line([middle, ends[side]], fill=color)
+    return True
 
 
 def draw(captured, path):
@@ -112,9 +132,10 @@ def draw(captured, path):
                 fg, bg = pen.colors()
                 place = (col * CELL[0], row * CELL[1])
                 canvas.rectangle([place, (place[0] + CELL[0], place[1] + CELL[1])], fill=bg)
-                canvas.text(place, piece.group(2), fill=fg, font=font)
-                if pen.bold:
-                    canvas.text((place[0] + 1, place[1]), piece.group(2), fill=fg, font=font)
+                if not line_glyph(canvas, place, piece.group(2), fg):
+                    canvas.text(place, piece.group(2), fill=fg, font=font)
+                    if pen.bold:
+                        canvas.text((place[0] + 1, place[1]), piece.group(2), fill=fg, font=font)
                 col += 1
     image.convert("P", palette=Image.ADAPTIVE, colors=32).save(path, optimize=True)
 

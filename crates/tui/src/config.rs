@@ -1,5 +1,6 @@
 //! The person's settings: `tui.toml` in the configuration directory, read again when it changes.
 
+pub(crate) mod edit;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::keymap::{Action, Context, KeyName, Keymap};
-use crate::model::Looks;
+use crate::model::{Clipboard, Looks};
 use crate::theme::Theme;
 
 pub(crate) use watch::SettingsWatch;
@@ -33,6 +34,8 @@ struct FileText {
     mouse: Option<bool>,
     rail_width: Option<u16>,
     prefix: Option<OneOrMore>,
+    clipboard: Option<String>,
+    clipboard_command: Vec<String>,
     keys: BTreeMap<String, BTreeMap<String, OneOrMore>>,
 }
 
@@ -44,12 +47,14 @@ pub(crate) struct Config {
     pub(crate) has_mouse: bool,
     pub(crate) rail_width: u16,
     pub(crate) keymap: Keymap,
+    pub(crate) clipboard: Clipboard,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let (theme, keymap) = (Theme::default(), Keymap::default());
-        Self { theme, is_ascii: false, has_mouse: true, rail_width: 25, keymap }
+        let clipboard = Clipboard { terminal: true, command: Vec::new() };
+        Self { theme, is_ascii: false, has_mouse: true, rail_width: 25, keymap, clipboard }
     }
 }
 
@@ -79,6 +84,14 @@ impl Config {
         };
         config.has_mouse = file.mouse.unwrap_or(true);
         config.rail_width = file.rail_width.unwrap_or(25).clamp(12, 60);
+        config.clipboard.terminal = match file.clipboard.as_deref() {
+            None | Some("terminal") => true,
+            Some("off") => false,
+            Some(other) => {
+                return Err(format!("clipboard is terminal or off, not {}", proto::Printable(other)));
+            }
+        };
+        config.clipboard.command = file.clipboard_command.clone();
         if let Some(prefix) = &file.prefix {
             config.keymap.prefix = keys(prefix)?;
         }
@@ -89,7 +102,8 @@ impl Config {
     }
 
     pub(crate) fn looks(self) -> Looks {
-        Looks { theme: self.theme, is_ascii: self.is_ascii, has_mouse: self.has_mouse, keymap: self.keymap }
+        let Self { theme, is_ascii, has_mouse, keymap, clipboard, .. } = self;
+        Looks { theme, is_ascii, has_mouse, keymap, clipboard }
     }
 }
 
@@ -140,6 +154,7 @@ mod tests {
     #[test]
     fn faults_name_what_is_wrong() {
         let fault = |text: &str| Config::parse(text).unwrap_err();
+        assert!(fault("clipboard = 'x'").contains("terminal or off"));
         assert!(fault("theme = 'pink'").contains("high-contrast"));
         assert!(fault("them = 'dark'").contains("them"));
         assert!(fault("[keys.deck]\nfly = 'x'").contains("no action fly"));

@@ -9,17 +9,18 @@ mod ready;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::process::Child;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use client::signals::{Again, Signals};
 use client::{ClientError, DaemonAddress};
 use proto::Size;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use crate::TuiError;
 use crate::config::{Config, SettingsWatch};
-use crate::frame::Grid;
-use crate::host::input::Answer;
+use crate::frame::{ColorDepth, Grid};
+use crate::host::input::{Answer, REST_OF_ANSWER};
 use crate::host::terminal::Host;
 use crate::host::{InputParser, What};
 use crate::layout::LayoutFile;
@@ -64,6 +65,8 @@ pub(crate) struct DeckLoop<'a> {
     layout: LayoutFile,
     watch: Option<SettingsWatch>,
     left: Option<LeftDeck>,
+    /// The command that takes the last copy.
+    copying: Option<Child>,
 }
 
 impl<'a> DeckLoop<'a> {
@@ -71,13 +74,16 @@ impl<'a> DeckLoop<'a> {
     pub(crate) fn enter(
         address: &'a mut DaemonAddress,
         control: Wire,
-        model: Model,
+        mut model: Model,
         layout: LayoutFile,
     ) -> Result<Self, TuiError> {
         let variable = |name: &str| std::env::var(name).ok();
-        let signals = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP];
+        let signals = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT, SIGTSTP, SIGCHLD];
         let signals = Signals::register(&signals, Again::Waits).map_err(TuiError::Terminal)?;
         let host = Host::enter(variable)?;
+        model.host.colors = ColorDepth::of_environment(variable);
+        // tmux writes modified keys the way of xterm, without an answer that says so.
+        model.host.has_keys = host.is_tmux;
         let mut parser = InputParser::default();
         (parser.is_waiting, parser.is_remote) = (true, variable("SSH_CONNECTION").is_some());
         let grid = Grid::new(model.size);
@@ -98,6 +104,7 @@ impl<'a> DeckLoop<'a> {
             layout,
             watch,
             left: None,
+            copying: None,
         };
         deck.take_size();
         Ok(deck)
@@ -180,6 +187,7 @@ impl<'a> DeckLoop<'a> {
             match signal {
                 SIGWINCH => self.take_size(),
                 SIGTSTP => self.host.stop()?,
+                SIGCHLD => self.reap_copying(),
                 SIGCONT => {
                     self.host.come_back()?;
                     self.take_size();
@@ -203,6 +211,7 @@ impl<'a> DeckLoop<'a> {
             Err(error) => return Err(TuiError::Terminal(error)),
         };
         self.pace.typed(now);
+        self.parser.is_waiting &= now.duration_since(self.began) < REST_OF_ANSWER;
         let mut events = Vec::new();
         self.parser.feed(&buffer[..count], &mut events);
         events.into_iter().for_each(|event| self.take_event(event));
@@ -218,8 +227,12 @@ impl<'a> DeckLoop<'a> {
     fn take_event(&mut self, event: crate::host::InputEvent) {
         match event.what {
             // The terminal has the kitty protocol: keys that legacy bytes confuse are told apart from now on.
-            What::Answer(Answer::KeyboardFlags(_)) => self.host.keyboard.flags = 1,
-            What::Answer(_) => {}
+            What::Answer(answer) => {
+                if let Answer::KeyboardFlags(_) = answer {
+                    self.host.keyboard.flags = 1;
+                }
+                self.tell(Message::Host(answer));
+            }
             _ => self.tell(Message::Input(event)),
         }
     }
@@ -254,7 +267,7 @@ impl<'a> DeckLoop<'a> {
         for (id, looking) in wanted {
             match self.panes.get_mut(&id) {
                 Some(pane) if pane.is_ended() => self.attach_again(id, looking, now),
-                Some(pane) => pane.resize(looking.size),
+                Some(pane) => pane.resize(looking.size, now),
                 None => self.attach(id, looking, now),
             }
         }

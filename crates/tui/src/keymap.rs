@@ -23,11 +23,12 @@ pub(crate) enum Context {
     Wall,
     Copy,
     Pads,
+    Settings,
 }
 
 impl Context {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Deck, Self::Rail, Self::Inbox, Self::Wall, Self::Copy, Self::Pads];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Deck, Self::Rail, Self::Inbox, Self::Wall, Self::Copy, Self::Pads, Self::Settings];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -37,6 +38,7 @@ impl Context {
             Self::Wall => "wall",
             Self::Copy => "copy",
             Self::Pads => "pads",
+            Self::Settings => "settings",
         }
     }
 }

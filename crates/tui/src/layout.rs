@@ -1,44 +1,44 @@
-//! Tabs and splits from one start of the deck to the next, one file per project. Another deck of the same project may
-//! differ; the last change wins.
+//! Tabs and splits from one start of the deck to the next, one file per project. They are the deck's own: the daemon
+//! knows nothing of them. Another deck of the same project may differ; the last change wins.
 
 use std::path::{Path, PathBuf};
 
 use crate::model::deck::Deck;
 
 /// The file that keeps a project's layout.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LayoutFile {
-    path: Option<PathBuf>,
+    path: PathBuf,
+    /// It is written here, and not only read.
+    is_kept: bool,
 }
 
 impl LayoutFile {
-    /// The file of the project in `directory`, in the deck's own directory below `data`.
-    pub(crate) fn of(data: &Path, directory: &str) -> Self {
-        let name: String = directory
-            .chars()
-            .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
-            .collect();
-        let start = name.len().saturating_sub(120);
-        Self { path: Some(data.join("tui").join(format!("{}.json", &name[start..]))) }
+    /// The file of the project with this key, in the deck's own directory below `data`.
+    pub(crate) fn of(data: &Path, project: &str, is_kept: bool) -> Self {
+        Self { path: data.join("tui").join(format!("{project}.json")), is_kept }
     }
 
     /// The layout as it was kept; an empty deck when there is none or it does not read.
     pub(crate) fn read(&self) -> Deck {
-        let text = self.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        let text = std::fs::read_to_string(&self.path).ok();
         let deck: Option<Deck> = text.and_then(|text| serde_json::from_str(&text).ok());
         deck.filter(is_sound).unwrap_or_default()
     }
 
     /// Keeps a layout. A layout that cannot be written is no reason to disturb anybody.
     pub(crate) fn keep(&self, deck: &Deck) {
-        let Some(path) = &self.path else { return };
         let Ok(text) = serde_json::to_vec(deck) else { return };
-        let part = path.with_extension("part");
-        let kept = path
+        if !self.is_kept {
+            return;
+        }
+        let part = self.path.with_extension("part");
+        let kept = self
+            .path
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&part, text))
-            .and_then(|()| std::fs::rename(&part, path));
+            .and_then(|()| std::fs::rename(&part, &self.path));
         drop(kept);
     }
 }
@@ -61,22 +61,26 @@ mod tests {
     #[test]
     fn a_layout_is_there_again_at_the_next_start() {
         let directory = tempfile::tempdir().unwrap();
-        let file = LayoutFile::of(directory.path(), "/home/me/acme");
+        let file = LayoutFile::of(directory.path(), "00aa", true);
         assert_eq!(file.read(), Deck::default());
         let mut deck = Deck::default();
         deck.open(ProcessId::from_entropy(1));
         deck.split(ProcessId::from_entropy(2), Axis::Columns);
         file.keep(&deck);
         assert_eq!(file.read(), deck);
-        assert_ne!(LayoutFile::of(directory.path(), "/home/me/other").read(), deck);
+        assert_ne!(LayoutFile::of(directory.path(), "00bb", true).read(), deck);
+        // A deck inside a process reads it and does not change it.
+        let inner = LayoutFile::of(directory.path(), "00aa", false);
+        inner.keep(&Deck::default());
+        assert_eq!(inner.read(), deck);
     }
 
     #[test]
     fn a_layout_that_does_not_read_is_an_empty_deck() {
         let directory = tempfile::tempdir().unwrap();
-        let file = LayoutFile::of(directory.path(), "/x");
+        let file = LayoutFile::of(directory.path(), "x", true);
         std::fs::create_dir_all(directory.path().join("tui")).unwrap();
-        std::fs::write(directory.path().join("tui/-x.json"), "{").unwrap();
+        std::fs::write(directory.path().join("tui/x.json"), "{").unwrap();
         assert_eq!(file.read(), Deck::default());
     }
 }

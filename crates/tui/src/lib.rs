@@ -33,6 +33,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use client::{ClientError, DaemonAddress};
+use proto::request::Presets;
 use proto::{ProcessId, Size};
 
 pub use deck_loop::LeftDeck;
@@ -63,18 +64,22 @@ pub enum TuiError {
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
 pub fn run(address: &mut DaemonAddress) -> Result<LeftDeck, TuiError> {
     let config = Config::read(&address.places().config).map_err(TuiError::Settings)?;
-    let control = Wire::new(address.connect()?);
+    let mut control = address.connect()?;
     let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
-    let layout = LayoutFile::of(&address.places().data, &directory);
+    let path = std::env::var("PATH").ok();
+    let list = control.presets(Presets { project: Some(directory.clone()), path: path.clone() })?;
     let own = std::env::var("QD_PROCESS_ID").ok().and_then(|id| id.parse::<ProcessId>().ok());
-    let place = Place { directory, own, path: std::env::var("PATH").ok() };
+    // A deck inside a process shows the tabs without that process, and leaves them to the deck outside.
+    let layout = LayoutFile::of(&address.places().data, &list.project.key, own.is_none());
+    let place = Place { directory, project: list.project.path, own, path };
     let rail_width = config.rail_width;
     let mut model = Model::new(Size::DEFAULT, config.looks(), place);
-    (model.deck, model.rail.width) = (layout.read(), rail_width);
+    (model.deck, model.rail.width, model.crew.presets) = (layout.read(), rail_width, list.presets);
     let hook = std::panic::take_hook();
     // The message of a panic would be written into the picture; it is told when the terminal is as it was.
     std::panic::set_hook(Box::new(|_| {}));
-    let outcome = catch_unwind(AssertUnwindSafe(|| DeckLoop::enter(address, control, model, layout)?.run()));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| DeckLoop::enter(address, Wire::new(control), model, layout)?.run()));
     std::panic::set_hook(hook);
     outcome.unwrap_or_else(|payload| Err(TuiError::Fault(panic_text(payload.as_ref()))))
 }

@@ -3,6 +3,7 @@
 use proto::event::Event;
 use proto::{Failure, ProcessId, ProcessView, Reply, Request, Size};
 
+use crate::host::input::Answer;
 use crate::host::{InputEvent, Mouse};
 use crate::model::history::HistoryLine;
 use crate::model::palette::Placement;
@@ -13,6 +14,8 @@ use crate::model::splits::PaneId;
 pub(crate) enum Message {
     /// The person typed, clicked or pasted.
     Input(InputEvent),
+    /// The person's terminal has said something about itself.
+    Host(Answer),
     /// The person's terminal has another size.
     Resized(Size),
     /// A deadline of the model has passed.
@@ -82,6 +85,8 @@ pub(crate) enum Command {
     Copy(String),
     /// Lends the whole terminal to a process.
     Direct(ProcessId),
+    /// Writes a setting, by its name and with its value as the file has it.
+    KeepSetting(&'static str, String),
     /// The layout has changed.
     KeepLayout,
     Leave,

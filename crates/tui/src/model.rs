@@ -9,25 +9,30 @@
 //! | `palette` | what can be chosen |
 //! | `history` | lines to scroll, search and copy |
 //! | `line` | one line of text that a person edits |
+//! | `settings` | the settings that can be changed in the deck, and the key recorder |
+//! | `host` | what the person's terminal has said about itself |
 
 pub(crate) mod crew;
 pub(crate) mod deck;
 pub(crate) mod history;
+pub(crate) mod host;
 pub(crate) mod line;
 pub(crate) mod overlay;
 pub(crate) mod palette;
 pub(crate) mod rail;
+pub(crate) mod settings;
 pub(crate) mod splits;
 
 use std::collections::BTreeMap;
 
-use proto::{ProcessId, Size};
+use proto::{ProcessId, ProcessView, Size};
 
 use crate::frame::Rect;
 use crate::keymap::Keymap;
 use crate::theme::Theme;
 use crew::Crew;
 use deck::Deck;
+use host::HostFacts;
 use overlay::Overlay;
 use rail::RailItem;
 use splits::PaneId;
@@ -85,6 +90,16 @@ pub(crate) struct Looks {
     pub(crate) is_ascii: bool,
     pub(crate) has_mouse: bool,
     pub(crate) keymap: Keymap,
+    pub(crate) clipboard: Clipboard,
+}
+
+/// Where copies go, besides the deck's own register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clipboard {
+    /// To the terminal, by its sequence.
+    pub(crate) terminal: bool,
+    /// To this command's standard input; empty: to none.
+    pub(crate) command: Vec<String>,
 }
 
 /// The surroundings in which `qd` was started.
@@ -92,6 +107,8 @@ pub(crate) struct Looks {
 pub(crate) struct Place {
     /// The directory, which is the project of new processes.
     pub(crate) directory: String,
+    /// The project that this directory belongs to.
+    pub(crate) project: String,
     /// The process that this deck runs in, if it runs in one.
     pub(crate) own: Option<ProcessId>,
     /// This shell's search path.
@@ -118,10 +135,13 @@ pub(crate) struct Model {
     pub(crate) prefix: Prefix,
     pub(crate) looks: Looks,
     pub(crate) place: Place,
+    pub(crate) host: HostFacts,
     /// Why there is no daemon at the moment.
     pub(crate) away: Option<String>,
     /// The first list of processes has come.
     pub(crate) is_loaded: bool,
+    /// The person has pressed the prefix since the start.
+    pub(crate) prefix_tried: bool,
     /// What was copied here last.
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
@@ -148,7 +168,7 @@ impl Model {
         Self {
             size,
             now: Now::default(),
-            crew: Crew::default(),
+            crew: Crew { own: place.own, ..Crew::default() },
             deck: Deck::default(),
             rail: RailState { is_shown: true, has_keys: false, selected: None, width: 25 },
             overlays: Vec::new(),
@@ -156,8 +176,10 @@ impl Model {
             prefix: Prefix::None,
             looks,
             place,
+            host: HostFacts::default(),
             away: None,
             is_loaded: false,
+            prefix_tried: false,
             register: String::new(),
             other_sizes: BTreeMap::new(),
             has_focus: true,
@@ -204,6 +226,30 @@ impl Model {
                 places.into_iter().find(|(id, _, _)| *id == pane).map(|(_, process, _)| process)
             }
             _ => self.deck.panes.get(&pane).copied(),
+        }
+    }
+
+    /// The looks that fit the person's terminal.
+    pub(crate) fn theme(&self) -> Theme {
+        self.looks.theme.fit(&self.host)
+    }
+
+    /// Whether a pane of the tab that is shown has this process.
+    pub(crate) fn is_in_tab(&self, id: ProcessId) -> bool {
+        let panes = self.deck.tab().map(|tab| tab.root.panes()).unwrap_or_default();
+        panes.iter().any(|pane| self.deck.panes.get(pane) == Some(&id))
+    }
+
+    /// What a process is at, and since when if it waits for the person.
+    pub(crate) fn state_words(&self, process: &ProcessView) -> String {
+        let mark = self.crew.mark(process);
+        let ports = self.crew.ports.get(&process.id).and_then(|ports| ports.first());
+        let since = self.crew.need(process).map(|(_, since)| age(self.now.epoch_ms.saturating_sub(since)));
+        match (since, ports) {
+            (Some(since), _) => format!("{} {since}", mark.word()),
+            (None, Some(port)) => format!(":{port}"),
+            (None, None) if process.agent.is_none() && process.pid.is_some() => "runs".to_owned(),
+            (None, None) => mark.word().to_owned(),
         }
     }
 

@@ -52,6 +52,33 @@ impl Pace {
     }
 }
 
+/// Least time between two sizes of one process: a border that is dragged must not make it draw without end.
+const SIZE_PAUSE: Duration = Duration::from_millis(20);
+
+/// When a pane had its last size, and when it takes one that came too soon.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SizePace {
+    sized_at: Option<Instant>,
+    due: Option<Instant>,
+}
+
+impl SizePace {
+    /// Whether another size is taken now. One that is not is due later.
+    pub(crate) fn admits(&mut self, is_other: bool, now: Instant) -> bool {
+        let next = self.sized_at.map(|at| at + SIZE_PAUSE).filter(|next| *next > now);
+        self.due = next.filter(|_| is_other);
+        let is_admitted = is_other && next.is_none();
+        if is_admitted {
+            self.sized_at = Some(now);
+        }
+        is_admitted
+    }
+
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +101,18 @@ mod tests {
         pace.drawn(start + ms(2));
         assert_eq!(pace.due(ROW, start + ms(3)), start + ms(6));
         assert_eq!(pace.due(FLOOD, start + ms(40)), start + ms(40));
+    }
+
+    #[test]
+    fn u22_a_storm_of_sizes_reaches_a_process_at_most_fifty_times_a_second_and_the_last_one_always() {
+        let start = Instant::now();
+        let mut pace = SizePace::default();
+        let taken = (0..1_000).filter(|step| pace.admits(true, start + ms(*step))).count();
+        assert!(taken <= 51, "{taken}");
+        let last = start + ms(999);
+        let due = pace.due().unwrap_or(last);
+        assert!(due <= last + SIZE_PAUSE && pace.admits(true, due.max(last + SIZE_PAUSE)));
+        assert!(!pace.admits(false, due + ms(100)) && pace.due().is_none());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use term::{Damage, GridSize, Limits, PasteEncoder, Screen};
 
 use crate::host::{InputEvent, What};
 use crate::model::history::HistoryLine;
+use crate::pace::SizePace;
 use crate::wire::Wire;
 use typing::HostKeyboard;
 
@@ -59,6 +60,7 @@ pub(crate) struct Pane {
     /// Keys that were typed before the daemon answered.
     early: Vec<u8>,
     sync_since: Option<Instant>,
+    size_pace: SizePace,
     paste: Option<(PasteEncoder, bool)>,
 }
 
@@ -89,13 +91,14 @@ impl Pane {
             ended_run: None,
             early: Vec::new(),
             sync_since: None,
+            size_pace: SizePace::default(),
             paste: None,
         })
     }
 
-    /// Has another size from now on.
-    pub(crate) fn resize(&mut self, size: Size) {
-        if self.looking.size != size {
+    /// Has another size from now on; so soon after another one, a little later.
+    pub(crate) fn resize(&mut self, size: Size, now: Instant) {
+        if self.size_pace.admits(self.looking.size != size, now) {
             self.looking.size = size;
             self.screen.resize(grid_size(size));
             self.wire.call(Request::View(View::Size(SizeRequest::from(size))));
@@ -154,8 +157,13 @@ impl Pane {
         self.is_ended
     }
 
+    /// When something is due by itself.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.sync_due().into_iter().chain(self.size_pace.due()).min()
+    }
+
     /// When a synchronized update is shown although it has not ended.
-    pub(crate) fn sync_due(&self) -> Option<Instant> {
+    fn sync_due(&self) -> Option<Instant> {
         self.sync_since.map(|since| since + SYNC_MAX)
     }
 
@@ -172,7 +180,7 @@ impl Pane {
     }
 
     /// Types an event as the child expects it.
-    pub(crate) fn type_event(&mut self, event: &InputEvent, host: HostKeyboard) {
+    pub(crate) fn type_event(&mut self, event: &InputEvent, host: HostKeyboard, is_agent: bool) {
         let bytes = match event.what {
             What::PasteBegins => {
                 self.paste = Some((PasteEncoder::default(), self.screen.modes().bracketed_paste));
@@ -186,7 +194,7 @@ impl Pane {
                 Some((encoder, bracketed)) => encoder.last(b"").encode(bracketed),
                 None => Vec::new(),
             },
-            _ => typing::bytes(event, &self.screen.modes(), host),
+            _ => typing::bytes(event, &self.screen.modes(), host, is_agent),
         };
         self.type_bytes(&bytes);
     }

@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use term::{Attributes, Color, Style};
 
+use crate::frame::ColorDepth;
 use crate::frame::encode::style;
+use crate::model::host::HostFacts;
 
 /// What a piece of chrome is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +38,13 @@ pub(crate) enum Theme {
     HighContrast,
     /// No colours at all.
     Plain,
+    /// Dark or light, as the terminal's ground is.
+    Auto,
 }
 
 impl Theme {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Plain];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Terminal, Self::Auto, Self::Dark, Self::Light, Self::HighContrast, Self::Plain];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -49,6 +53,26 @@ impl Theme {
             Self::Light => "light",
             Self::HighContrast => "high-contrast",
             Self::Plain => "plain",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// The theme for a terminal: without colours the plain one, and for `auto` the one for its ground.
+    pub(crate) fn fit(self, host: &HostFacts) -> Self {
+        match self {
+            _ if host.colors == ColorDepth::None => Self::Plain,
+            Self::Auto if host.is_light == Some(true) => Self::Light,
+            Self::Auto => Self::Dark,
+            other => other,
+        }
+    }
+
+    /// The looks of a role on a bar. Where every role has a ground of its own, it keeps it.
+    pub(crate) fn style_on_bar(self, role: Role) -> Style {
+        let style = self.style(role);
+        match self {
+            Self::HighContrast | Self::Plain => style,
+            _ => Style { bg: self.style(Role::Bar).bg, ..style },
         }
     }
 
@@ -56,7 +80,7 @@ impl Theme {
     pub(crate) fn style(self, role: Role) -> Style {
         let [fg, bg] = match self {
             Self::Terminal => terminal_colors(role),
-            Self::Dark => dark_colors(role),
+            Self::Dark | Self::Auto => dark_colors(role),
             Self::Light => light_colors(role),
             Self::HighContrast => contrast_colors(role),
             Self::Plain => [Color::Default; 2],
@@ -105,7 +129,7 @@ fn terminal_colors(role: Role) -> [Color; 2] {
 }
 
 fn dark_colors(role: Role) -> [Color; 2] {
-    let ground = Color::Default;
+    let ground = Color::Rgb(22, 24, 33);
     match role {
         Role::Text => [Color::Rgb(205, 209, 220), ground],
         Role::Heading => [Color::Rgb(148, 156, 187), ground],
@@ -121,7 +145,7 @@ fn dark_colors(role: Role) -> [Color; 2] {
 }
 
 fn light_colors(role: Role) -> [Color; 2] {
-    let ground = Color::Default;
+    let ground = Color::Rgb(247, 248, 252);
     match role {
         Role::Text => [Color::Rgb(40, 44, 60), ground],
         Role::Heading => [Color::Rgb(84, 92, 120), ground],
@@ -137,7 +161,6 @@ fn light_colors(role: Role) -> [Color; 2] {
 }
 
 fn contrast_colors(role: Role) -> [Color; 2] {
-    let none = Color::Default;
     match role {
         Role::Text | Role::Heading | Role::Dim | Role::Border => [Color::Basic(15), Color::Basic(0)],
         Role::Alert => [Color::Basic(15), Color::Basic(1)],
@@ -147,7 +170,6 @@ fn contrast_colors(role: Role) -> [Color; 2] {
         Role::Select => [Color::Basic(0), Color::Basic(11)],
         Role::Bar => [Color::Basic(0), Color::Basic(15)],
     }
-    .map(|color| if color == Color::Default { none } else { color })
 }
 
 /// What a process is at, as one glance tells it.
@@ -238,6 +260,38 @@ mod tests {
         assert_ne!(plain(Role::Select), plain(Role::Text));
         assert_ne!(plain(Role::Focus), plain(Role::Border));
         assert_ne!(plain(Role::Alert), plain(Role::Good));
+    }
+
+    #[test]
+    fn u24_a_terminal_without_colours_gets_the_plain_theme_and_auto_follows_the_ground() {
+        let host = |colors, is_light| HostFacts { colors, is_light, ..HostFacts::default() };
+        for theme in Theme::ALL {
+            assert_eq!(theme.fit(&host(ColorDepth::None, None)), Theme::Plain);
+        }
+        assert_eq!(Theme::Auto.fit(&host(ColorDepth::True, Some(true))), Theme::Light);
+        assert_eq!(Theme::Auto.fit(&host(ColorDepth::True, Some(false))), Theme::Dark);
+        assert_eq!(Theme::Light.fit(&host(ColorDepth::True, Some(false))), Theme::Light);
+    }
+
+    #[test]
+    fn u24_no_role_has_the_colour_of_the_ground_it_is_drawn_on() {
+        const ROLES: [Role; 8] = [
+            Role::Text,
+            Role::Dim,
+            Role::Heading,
+            Role::Alert,
+            Role::Warn,
+            Role::Good,
+            Role::Active,
+            Role::Focus,
+        ];
+        for theme in Theme::ALL.into_iter().filter(|theme| *theme != Theme::Plain) {
+            for role in ROLES {
+                for style in [theme.style(role), theme.style_on_bar(role)] {
+                    assert!(style.fg != style.bg || style.fg == Color::Default, "{theme:?} {role:?}");
+                }
+            }
+        }
     }
 
     #[test]

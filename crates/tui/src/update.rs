@@ -8,6 +8,7 @@
 //! | `palette` | choosing and starting |
 //! | `history` | scrolling, searching, selecting, copying |
 //! | `mouse` | clicks, drags and the wheel |
+//! | `settings` | changing settings, recording the menu key |
 //! | `events` | what the daemon says |
 
 mod actions;
@@ -17,6 +18,7 @@ mod mouse;
 mod overlays;
 mod palette;
 mod rail;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +36,10 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
     let layout = model.deck.clone();
     let mut commands = match message {
         Message::Input(event) => input(model, event),
+        Message::Host(answer) => {
+            model.host.note(&answer);
+            Vec::new()
+        }
         Message::Resized(size) => {
             model.size = size;
             Vec::new()
@@ -94,6 +100,9 @@ fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
 
 fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     let is_release = key.event == KeyEvent::Release;
+    if matches!(model.overlays.last(), Some(Overlay::Recorder(_))) {
+        return settings::record(model, key);
+    }
     match model.prefix {
         Prefix::None => {}
         // The release of the prefix itself, and of keys that acted, is nobody's.
@@ -109,6 +118,7 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     if model.looks.keymap.is_prefix(&key) {
         if !is_release {
             model.prefix = Prefix::Pressed(model.now.ms);
+            model.prefix_tried = true;
         }
         return Vec::new();
     }
@@ -150,6 +160,10 @@ fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
         KeyCode::Character('2') => palette::start_shell(model, crate::model::palette::Placement::Tab),
         KeyCode::Character('3') => palette::ask_command(model, crate::model::palette::Placement::Tab),
         KeyCode::Character('4') => actions::act(model, crate::keymap::Action::Processes),
+        KeyCode::Character('k') => {
+            model.overlays.push(Overlay::Recorder(crate::model::settings::Recorder::default()));
+            Vec::new()
+        }
         KeyCode::Character('?') => actions::act(model, crate::keymap::Action::Help),
         _ => {
             let prefix = model.looks.keymap.prefix_text();

@@ -7,9 +7,12 @@ pub(crate) mod dialogs;
 pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod inbox;
+pub(crate) mod joints;
+pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod panes;
 pub(crate) mod rail;
+pub(crate) mod settings;
 pub(crate) mod status;
 pub(crate) mod tabs;
 pub(crate) mod toasts;
@@ -32,6 +35,7 @@ pub(crate) fn chrome(model: &Model, grid: &mut Grid) {
     tabs::draw(model, grid);
     rail::draw(model, grid);
     panes::draw(model, grid);
+    joints::draw(model, grid);
     status::draw(model, grid);
     if model.places().is_empty() && model.overlays.is_empty() {
         welcome::draw(model, grid);
@@ -57,7 +61,7 @@ pub(crate) fn overlays(model: &Model, grid: &mut Grid) {
     if let Prefix::Pressed(since) = model.prefix
         && model.now.ms >= since + crate::model::MENU_MS
     {
-        help::menu(model, grid);
+        menu::draw(model, grid);
     }
 }
 
@@ -69,13 +73,20 @@ fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
         Overlay::Page(page) => dialogs::page(model, page, grid),
         Overlay::Prompt(prompt) => dialogs::prompt(model, prompt, grid),
         Overlay::Confirm(confirm) => dialogs::confirm(model, confirm, grid),
+        Overlay::Settings(view) => settings::draw(model, view, grid),
+        Overlay::Recorder(recorder) => settings::recorder(model, recorder, grid),
         Overlay::Wall(_) | Overlay::History(_) => {}
     }
 }
 
 /// The looks of a role.
 pub(crate) fn text(model: &Model, role: Role) -> Style {
-    model.looks.theme.style(role)
+    model.theme().style(role)
+}
+
+/// The looks of a role on the bars at the top and the bottom.
+pub(crate) fn on_bar(model: &Model, role: Role) -> Style {
+    model.theme().style_on_bar(role)
 }
 
 /// What lies below a dialog stays in sight and steps back.

@@ -39,6 +39,7 @@ pub(crate) mod ps;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod rename;
+pub(crate) mod reset;
 pub(crate) mod resize;
 pub(crate) mod restart;
 pub(crate) mod result;
@@ -149,6 +150,7 @@ verbs! {
     Status(status::StatusArgs),
     Shutdown(shutdown::ShutdownArgs),
     Doctor(doctor::DoctorArgs),
+    Reset(reset::ResetArgs),
     #[command(hide = true)]
     Complete(complete::CompleteArgs),
     Completions(completions::CompletionsArgs),

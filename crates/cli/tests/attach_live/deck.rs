@@ -7,7 +7,7 @@ use term::{Cell, Screen, Wraps};
 use super::window::Window;
 use super::{running, runs_on_alone, sh, stage};
 
-const SIZE: Size = Size { cols: 100, rows: 30 };
+pub(crate) const SIZE: Size = Size { cols: 100, rows: 30 };
 /// Columns of the rail.
 const RAIL: usize = 25;
 
@@ -20,8 +20,17 @@ fn untouched() -> String {
     format!("{:?}", testkit::Pty::open(SIZE).settings())
 }
 
+/// The terminal is as it was before the deck.
+pub(crate) fn assert_untouched(window: &Window) {
+    assert_eq!(settings(window), untouched());
+    let modes = window.screen.modes();
+    assert!(!window.screen.is_alternate() && window.screen.cursor().visible);
+    assert_eq!(modes.mouse, term::MouseTracking::Off);
+    assert!(!modes.bracketed_paste && !modes.focus_events && modes.keyboard_flags == 0 && modes.line_wrap);
+}
+
 /// A deck that shows `x`, opened by keys that are on the screen.
-fn showing_x(window: &mut Window) {
+pub(crate) fn showing_x(window: &mut Window) {
     window.until_shows("4  Go to a process");
     window.type_keys("4");
     // The palette may open before the deck knows the processes; Enter on an empty list chooses nothing.
@@ -43,7 +52,7 @@ fn u25_a_process_is_found_typed_to_and_left_running_by_keys_on_the_screen() {
     window.type_keys("hello\r");
     window.until_shows("got:hello");
     window.type_keys("\u{1c}");
-    window.until_shows("leave; everything goes on");
+    window.until_shows("leave; all goes on");
     window.type_keys("d");
     assert_eq!(window.wait_exit().code(), Some(0));
     runs_on_alone(&stage);
@@ -62,13 +71,7 @@ fn u23_the_terminal_is_as_it_was_after_leaving_and_after_a_signal() {
         }
         let expected = signal.map_or(0, |signal| 128 + signal.as_raw());
         assert_eq!(window.wait_exit().code(), Some(expected));
-        assert_eq!(settings(&window), untouched());
-        let modes = window.screen.modes();
-        assert!(!window.screen.is_alternate() && window.screen.cursor().visible);
-        assert_eq!(modes.mouse, term::MouseTracking::Off);
-        assert!(
-            !modes.bracketed_paste && !modes.focus_events && modes.keyboard_flags == 0 && modes.line_wrap
-        );
+        assert_untouched(&window);
     }
     assert_eq!(stage.process("x").status, proto::Status::Running);
 }

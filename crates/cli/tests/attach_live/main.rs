@@ -4,6 +4,9 @@
 
 mod colors;
 mod deck;
+mod deck_facts;
+mod deck_inbox;
+mod deck_start;
 mod host;
 mod last_words;
 mod leaving;

@@ -32,13 +32,18 @@ impl Window {
         program: &str,
         arguments: &[&str],
     ) -> (Self, i32) {
-        let mut pty = Pty::open(size);
+        let screen = Screen::new(term_size(size), Limits::default());
+        let mut window = Self { pty: Pty::open(size), screen, drawn: Vec::new(), answers: true };
+        let pid = window.start(stage, program, arguments);
+        (window, pid)
+    }
+
+    /// Starts a program in a window whose program has ended; returns its pid.
+    pub(crate) fn start(&mut self, stage: &MarkedDaemon, program: &str, arguments: &[&str]) -> i32 {
         let variables = stage.variables();
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-        let pid = pty.spawn(OsStr::new(program), arguments, &variables);
-        let screen = Screen::new(term_size(size), Limits::default());
-        (Self { pty, screen, drawn: Vec::new(), answers: true }, pid)
+        self.pty.spawn(OsStr::new(program), arguments, &variables)
     }
 
     /// Opens a window of 80x24 that is attached to `x`, once it shows `text`.

@@ -9,6 +9,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `terminal` | raw mode and restoring |
+//! | `reset` | mending a terminal that a killed program left |
 //! | `handoff` | passing the terminal to the daemon and taking it back |
 //! | `asking` | queries to the terminal about itself, and its answers |
 //! | `stall` | reading the keys in place of a daemon that does nothing |
@@ -23,6 +24,7 @@ mod asking;
 mod attach_once;
 mod handoff;
 mod reattach;
+mod reset;
 mod session;
 mod signals;
 mod stall;
@@ -33,6 +35,7 @@ use proto::Exit;
 use proto::request::{SizePolicy, Target};
 
 pub use proto::terminal::{BadDetachKeys, Clipboard, DetachKeys, Filter};
+pub use reset::reset_terminal;
 pub use terminal::Terminal;
 
 use crate::{ClientError, DaemonAddress};

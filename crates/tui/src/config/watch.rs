@@ -16,8 +16,9 @@ pub(crate) struct SettingsWatch {
 }
 
 impl SettingsWatch {
-    /// Watches a directory; none when it is not there.
+    /// Watches a directory, which is made when it is not there; none where that is not possible.
     pub(crate) fn of(directory: &Path) -> Option<Self> {
+        std::fs::create_dir_all(directory).ok()?;
         let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
         inotify::add_watch(&events, directory, flags).ok()?;

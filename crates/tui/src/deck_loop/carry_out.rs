@@ -3,12 +3,13 @@
 use client::attach::{AttachOptions, attach_terminal};
 use proto::environment::{Variables, is_inheritable};
 use proto::request::Target;
-use proto::{ProcessId, Request};
+use proto::{Kind, ProcessId, Request};
 use term::{Key, KeyCode, Modifiers, PastePiece};
 
 use super::{DeckLoop, LeftDeck};
+use crate::config::{self, Config, SettingsWatch};
 use crate::frame::Point;
-use crate::host::clipboard::{self, Copied};
+use crate::host::clipboard;
 use crate::host::{Mouse, MouseAct};
 use crate::message::{CallFor, Command, Message};
 use crate::model::deck::Deck;
@@ -22,7 +23,9 @@ impl DeckLoop<'_> {
         match command {
             Command::Type(id, event) => {
                 if let Some(pane) = self.panes.get_mut(&id) {
-                    pane.type_event(&event, self.host.keyboard);
+                    let view = self.model.crew.get(pane.looking.process);
+                    let is_agent = view.is_some_and(|view| view.kind == Kind::Agent);
+                    pane.type_event(&event, self.host.keyboard, is_agent);
                 }
                 self.flush(id);
             }
@@ -48,9 +51,23 @@ impl DeckLoop<'_> {
             }
             Command::Copy(text) => self.copy(&text),
             Command::Direct(process) => self.lend_terminal(process),
+            Command::KeepSetting(name, value) => self.keep_setting(name, &value),
             Command::KeepLayout => self.layout.keep(&self.model.deck),
             Command::Leave => self.left = Some(LeftDeck::Left),
         }
+    }
+
+    /// Writes a setting and takes the file over as it is now.
+    fn keep_setting(&mut self, name: &str, value: &str) {
+        let directory = self.address.places().config.clone();
+        let (config, fault) = match config::edit::keep(&directory, name, value) {
+            Ok(config) => (config, None),
+            Err(fault) => (Config::default(), Some(fault)),
+        };
+        if self.watch.is_none() {
+            self.watch = SettingsWatch::of(&directory);
+        }
+        self.tell(Message::Configured(Box::new(config), fault));
     }
 
     /// Sends keys without waiting for the next turn.
@@ -95,14 +112,34 @@ impl DeckLoop<'_> {
         self.tell(Message::UnwantedMouse { pane: id, mouse, lines, is_alternate });
     }
 
+    /// Tells when the command that took a copy has failed.
+    pub(super) fn reap_copying(&mut self) {
+        let Some(child) = &mut self.copying else { return };
+        let Ok(Some(status)) = child.try_wait() else { return };
+        self.copying = None;
+        if !status.success() {
+            self.tell(Message::Copied(format!(
+                "the clipboard command has failed ({status}); it is kept here"
+            )));
+        }
+    }
+
     fn copy(&mut self, text: &str) {
-        let words = match clipboard::copy(text, self.host.is_tmux, &mut self.host.output) {
-            Copied::Sent(bytes) => format!("{bytes} bytes sent to your terminal's clipboard, and kept here"),
-            Copied::OwnOnly(bytes) => {
-                format!("{bytes} bytes kept here only: too long for a terminal's clipboard")
+        let looks = self.model.looks.clipboard.clone();
+        let (is_tmux, out) = (self.host.is_tmux, &mut self.host.output);
+        let sent = looks.terminal.then(|| clipboard::copy(text, is_tmux, out));
+        let program = looks.command.first().map(String::as_str);
+        let started = program.map(|_| clipboard::start(&looks.command, text));
+        match started.transpose() {
+            Ok(child) => {
+                self.copying = child;
+                self.tell(Message::Copied(clipboard::words(sent, program, text.len())));
             }
-        };
-        self.tell(Message::Copied(words));
+            Err(error) => {
+                self.tell(Message::Copied(clipboard::words(sent, None, text.len())));
+                self.model.alert(format!("{}: {error}", program.unwrap_or_default()), None);
+            }
+        }
     }
 
     /// Lends the whole terminal to the daemon; the prefix alone comes back.

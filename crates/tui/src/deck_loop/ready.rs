@@ -66,9 +66,9 @@ impl DeckLoop<'_> {
     /// How long until something is due by itself.
     fn next_moment(&self, now: Instant) -> Option<Duration> {
         let model = self.due.map(|due| self.began + Duration::from_millis(due));
-        let sync = self.panes.values().filter_map(|pane| pane.sync_due()).min();
+        let panes = self.panes.values().filter_map(|pane| pane.due()).min();
         let away = self.daemon.next_attempt();
-        let all = [model, sync, away, self.drawing_due(now)];
+        let all = [model, panes, away, self.drawing_due(now)];
         all.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
     }
 }

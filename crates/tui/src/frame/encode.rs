@@ -116,6 +116,12 @@ impl Encoder {
         self.go(place, out);
         self.set_pen(self.depth.fit(cell.style), out);
         self.set_link(cell.link.as_ref(), out);
+        if cell.width == 2 && width::is_disputed(cell) {
+            // A terminal that gives it one column would leave what was in the second.
+            out.extend_from_slice(b"  ");
+            self.at = None;
+            self.go(place, out);
+        }
         match cell.style.attributes.contains(Attributes::HIDDEN) {
             true => out.extend(std::iter::repeat_n(b' ', usize::from(cell.width.max(1)))),
             false => out.extend_from_slice(cell.text.as_bytes()),

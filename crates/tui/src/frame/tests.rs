@@ -89,6 +89,19 @@ fn u7_after_a_disputed_width_the_cursor_is_placed_absolutely() {
 }
 
 #[test]
+fn u7_the_second_column_of_a_disputed_character_is_blanked_first() {
+    let mut grid = Grid::new(SIZE);
+    let wide =
+        Cell { text: term::CellText::new("\u{26a0}\u{fe0f}"), width: 2, ..Cell::blank(Style::default()) };
+    let half = Cell { text: term::CellText::new(""), width: 0, ..Cell::blank(Style::default()) };
+    (grid.row_mut(0)[0], grid.row_mut(0)[1]) = (wide, half);
+    let mut bytes = Vec::new();
+    Encoder::new(ColorDepth::True).encode(&grid, &ChangedRows::All, &mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.contains("  \x1b[1;1H\u{26a0}\u{fe0f}"), "{text:?}");
+}
+
+#[test]
 fn u21_the_text_of_chrome_loses_its_control_characters() {
     let mut grid = Grid::new(SIZE);
     grid.text(Point::default(), "a\x1b[2Jb\u{9b}c", Style::default(), 24);

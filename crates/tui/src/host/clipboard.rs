@@ -1,4 +1,8 @@
-//! Text to the clipboard of the person's terminal (OSC 52), wrapped where tmux is between.
+//! Text to the clipboard: of the person's terminal (OSC 52, wrapped where tmux is between), and by a command.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::process::{Child, Command, Stdio};
 
 /// Most bytes that are sent: terminals drop longer ones without a word.
 const MAX: usize = 100_000;
@@ -10,6 +14,38 @@ pub(crate) enum Copied {
     Sent(usize),
     /// Too long for a terminal: only the deck's own register has it.
     OwnOnly(usize),
+}
+
+/// Starts a command that takes the text from its standard input. It is a file, so that nobody waits for the command.
+pub(crate) fn start(command: &[String], text: &str) -> io::Result<Child> {
+    let (program, arguments) =
+        command.split_first().ok_or_else(|| io::Error::other("the command has no program"))?;
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::memfd_create("qd-copy", flags)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::from(file))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+/// What a person is told about a copy: where it was sent, and that the deck has it.
+pub(crate) fn words(sent: Option<Copied>, command: Option<&str>, bytes: usize) -> String {
+    let mut to = Vec::new();
+    if let Some(Copied::Sent(_)) = sent {
+        to.push("your terminal's clipboard".to_owned());
+    }
+    to.extend(command.map(|command| format!("{}", proto::Printable(command))));
+    match (to.is_empty(), sent) {
+        (false, _) => format!("{bytes} bytes sent to {}, and kept here", to.join(" and ")),
+        (true, Some(Copied::OwnOnly(_))) => {
+            format!("{bytes} bytes kept here only: too long for a terminal's clipboard")
+        }
+        (true, _) => format!("{bytes} bytes kept here only: the clipboard is switched off"),
+    }
 }
 
 /// Appends the sequence that hands a text to the terminal's clipboard.
@@ -54,6 +90,28 @@ mod tests {
         out.clear();
         copy("hi", true, &mut out);
         assert_eq!(out, b"\x1bPtmux;\x1b\x1b]52;c;aGk=\x07\x1b\\\x1b]52;c;aGk=\x07");
+    }
+
+    #[test]
+    fn u20_a_hundred_kilobytes_go_by_sequence_by_tmux_and_by_command_and_the_words_say_so() {
+        let text = "x".repeat(100_000);
+        for is_tmux in [false, true] {
+            let mut out = Vec::new();
+            assert_eq!(copy(&text, is_tmux, &mut out), Copied::Sent(100_000));
+            assert!(out.len() > 133_000 * (1 + usize::from(is_tmux)));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("copied");
+        let script = format!("cat > {}", file.display());
+        let mut child = start(&["sh".to_owned(), "-c".to_owned(), script], &text).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        assert!(start(&["/nonexistent".to_owned()], "x").is_err());
+        let sent = Some(Copied::Sent(3));
+        assert_eq!(words(sent, None, 3), "3 bytes sent to your terminal's clipboard, and kept here");
+        assert_eq!(words(None, Some("wl-copy"), 3), "3 bytes sent to wl-copy, and kept here");
+        assert!(words(None, None, 3).contains("kept here only"));
+        assert!(words(Some(Copied::OwnOnly(3)), None, 3).contains("too long"));
     }
 
     #[test]

@@ -15,10 +15,8 @@ const ESC: u8 = 0x1b;
 const KEY_PAUSE: Duration = Duration::from_millis(20);
 /// The same over a network.
 const REMOTE_KEY_PAUSE: Duration = Duration::from_millis(50);
-/// How long a lone Escape waits while the terminal's answers are awaited.
-const ANSWER_PAUSE: Duration = Duration::from_millis(250);
-/// How long the rest of an answer may take before its beginning is dropped.
-const REST_OF_ANSWER: Duration = Duration::from_secs(2);
+/// How long answers are awaited, and how long the rest of one may take before its beginning is dropped.
+pub(crate) const REST_OF_ANSWER: Duration = Duration::from_secs(2);
 /// No key and no answer that is understood is longer.
 const SEQUENCE_MAX: usize = 512;
 const PASTE_END: &[u8] = b"\x1b[201~";
@@ -98,7 +96,7 @@ impl InputParser {
             [] => None,
             _ if self.is_pasting => Some(REST_OF_ANSWER),
             held if is_answer_head(held) => Some(REST_OF_ANSWER),
-            [ESC] if self.is_waiting => Some(ANSWER_PAUSE),
+            [ESC] | [ESC, b'[' | b']' | b'P'] if self.is_waiting => Some(REST_OF_ANSWER),
             _ if self.is_remote => Some(REMOTE_KEY_PAUSE),
             _ => Some(KEY_PAUSE),
         }

@@ -95,11 +95,15 @@ fn u14_answers_cut_anywhere_and_late_are_no_keys() {
         b"\x1bP1$r2 q\x1b\\",
     ];
     for answer in answers {
-        // Behind the first two bytes time no longer decides: no key begins like that.
-        for cut in 3..answer.len() {
-            let mut parser = InputParser::default();
+        // While answers are awaited no cut makes a key of one; afterwards none behind the first two bytes does.
+        for (cut, is_waiting) in (1..answer.len()).flat_map(|cut| [(cut, true), (cut, false)]) {
+            if cut < 3 && !is_waiting {
+                continue;
+            }
+            let mut parser = InputParser { is_waiting, ..InputParser::default() };
             let mut events = Vec::new();
             parser.feed(&answer[..cut], &mut events);
+            assert!(events.is_empty(), "{answer:?} {cut}");
             assert!(parser.pause().is_some_and(|pause| pause >= Duration::from_secs(2)), "{answer:?} {cut}");
             parser.feed(&answer[cut..], &mut events);
             assert!(matches!(events.as_slice(), [InputEvent { what: What::Answer(_), .. }]), "{events:?}");

@@ -169,6 +169,12 @@ const KEYS: &[(Context, &str, Action)] = &[
     (Context::Pads, "Ctrl-U PgUp", Action::PageUp),
     (Context::Pads, "?", Action::Help),
     (Context::Pads, "Esc q", Action::Cancel),
+    (Context::Settings, "j Down", Action::Down),
+    (Context::Settings, "k Up", Action::Up),
+    (Context::Settings, "h Left", Action::FocusLeft),
+    (Context::Settings, "l Right", Action::FocusRight),
+    (Context::Settings, "Enter Space", Action::Accept),
+    (Context::Settings, "Esc q", Action::Cancel),
 ];
 
 /// The keys that come first, as they are shipped.

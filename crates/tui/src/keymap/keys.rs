@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use proto::Printable;
-use term::{Key, KeyCode, KeyEvent};
+use term::{Key, KeyCode, KeyEvent, Modifiers};
 
 /// A key with Control or Alt, as settings, hints and help write it. Shift is part of a character.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +34,34 @@ const WORDS: &[(&str, KeyCode)] = &[
 ];
 
 impl KeyName {
+    /// The name of a key that was pressed; none for a key that has none.
+    pub(crate) fn of(key: &Key) -> Option<Self> {
+        let Modifiers { ctrl, alt, shift, meta, .. } = key.modifiers;
+        let is_named = WORDS.iter().any(|(_, code)| *code == key.code);
+        let (code, shift) = match key.code {
+            KeyCode::Character(character) if ctrl => (KeyCode::Character(lower(character)), false),
+            KeyCode::Character(character) => (KeyCode::Character(key.text.unwrap_or(character)), false),
+            KeyCode::Function(number) => (KeyCode::Function(number), shift),
+            code if is_named => (code, shift),
+            _ => return None,
+        };
+        Some(Self { code, ctrl, alt: alt || meta, shift })
+    }
+
+    /// Whether the key is a character or an editing key that programs need, without Control or Alt.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.ctrl && !self.alt && !matches!(self.code, KeyCode::Function(_))
+    }
+
     /// Whether this key was pressed. In terminals of old, Control and 4 is Control and backslash.
     pub(crate) fn matches(&self, key: &Key) -> bool {
         let modifiers = key.modifiers;
         let code = match key.code {
             KeyCode::Character('4') if modifiers.ctrl => KeyCode::Character('\\'),
+            KeyCode::Character(character) if modifiers.ctrl => KeyCode::Character(lower(character)),
             KeyCode::Character(character) => {
-                let typed = key.text.filter(|_| !modifiers.ctrl).unwrap_or(character);
-                let is_upper = modifiers.shift && !modifiers.ctrl && key.text.is_none();
+                let typed = key.text.unwrap_or(character);
+                let is_upper = modifiers.shift && key.text.is_none();
                 KeyCode::Character(if is_upper { upper(typed) } else { typed })
             }
             other => other,
@@ -54,6 +74,10 @@ impl KeyName {
             && (is_character || modifiers.shift == self.shift)
             && !modifiers.super_key
     }
+}
+
+fn lower(character: char) -> char {
+    character.to_lowercase().next().unwrap_or(character)
 }
 
 fn upper(character: char) -> char {
@@ -80,7 +104,14 @@ impl FromStr for KeyName {
         let mut characters = rest.chars();
         let code = match (word, characters.next(), characters.next()) {
             (Some(code), _, _) => code,
+            // With Control a letter and its capital are one key.
+            (None, Some(character), None) if ctrl && !character.is_control() => {
+                KeyCode::Character(lower(character))
+            }
             (None, Some(character), None) if !character.is_control() => KeyCode::Character(character),
+            (None, Some('F' | 'f'), Some(_)) => KeyCode::Function(
+                rest[1..].parse().ok().filter(|number| (1..=24).contains(number)).ok_or_else(bad)?,
+            ),
             _ => return Err(bad()),
         };
         Ok(Self { code, ctrl, alt, shift })
@@ -95,6 +126,7 @@ impl fmt::Display for KeyName {
             (Some((word, _)), _) => f.write_str(word),
             (None, KeyCode::Character(character)) if self.ctrl => write!(f, "{}", character.to_uppercase()),
             (None, KeyCode::Character(character)) => write!(f, "{character}"),
+            (None, KeyCode::Function(number)) => write!(f, "F{number}"),
             (None, other) => write!(f, "{other:?}"),
         }
     }
@@ -103,15 +135,28 @@ impl fmt::Display for KeyName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use term::Modifiers;
 
     #[test]
     fn keys_read_back_as_they_are_written() {
-        for text in ["Ctrl-X", "Space", "PgUp", "G", "-", "Alt-Enter", "Ctrl-\\", "|"] {
+        for text in ["Ctrl-X", "Space", "PgUp", "F5", "Ctrl-F12", "G", "-", "Alt-Enter", "Ctrl-\\", "|"] {
             assert_eq!(text.parse::<KeyName>().unwrap().to_string(), text);
         }
         assert!("ctrl-".parse::<KeyName>().is_err());
         assert!("hyper-x".parse::<KeyName>().is_err());
+    }
+
+    #[test]
+    fn a_key_with_control_is_pressed_whatever_the_case_of_its_letter() {
+        for text in ["Ctrl-U", "ctrl-u"] {
+            let name: KeyName = text.parse().unwrap();
+            for bytes in [&b"\x15"[..], b"\x1b[117;5u", b"\x1b[27;5;117~"] {
+                let mut events = Vec::new();
+                crate::host::InputParser::default().feed(bytes, &mut events);
+                let crate::host::What::Key(key) = &events[0].what else { panic!("{events:?}") };
+                assert!(name.matches(key), "{text} {bytes:?}");
+                assert_eq!(KeyName::of(key).as_ref(), Some(&name));
+            }
+        }
     }
 
     #[test]

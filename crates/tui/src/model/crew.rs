@@ -22,6 +22,8 @@ pub(crate) struct Crew {
     pub(crate) presets: Vec<PresetView>,
     /// Agents whose programs were found.
     pub(crate) agents: Vec<String>,
+    /// The process that this deck runs in. It is left out: a deck that showed itself would draw without end.
+    pub(crate) own: Option<ProcessId>,
 }
 
 /// Why a process needs the person, most urgent first, and since when.
@@ -41,12 +43,14 @@ impl Crew {
     /// Takes the truth after (re)connecting.
     pub(crate) fn replace(&mut self, processes: Vec<ProcessView>) {
         self.processes = processes;
+        self.processes.retain(|process| Some(process.id) != self.own);
         self.processes.sort_by_key(|process| process.started_at);
     }
 
     /// Takes an event.
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
+            Event::Changed(view) if Some(view.id) == self.own => {}
             Event::Changed(view) => match self.processes.iter_mut().find(|process| process.id == view.id) {
                 Some(process) => *process = (**view).clone(),
                 None => self.processes.push((**view).clone()),

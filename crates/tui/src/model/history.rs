@@ -123,6 +123,13 @@ impl History {
         self.top < most
     }
 
+    /// Scrolls by lines and takes the cursor along; at an end only the cursor goes on.
+    pub(crate) fn page(&mut self, by: isize) {
+        let most = self.lines.len().saturating_sub(self.rows);
+        self.top = self.top.saturating_add_signed(by).min(most);
+        self.move_lines(by);
+    }
+
     pub(crate) fn show_cursor(&mut self) {
         if self.cursor.line < self.top {
             self.top = self.cursor.line;

@@ -7,6 +7,7 @@ use super::crew::Crew;
 use super::history::History;
 use super::line::Line;
 use super::palette::Palette;
+use super::settings::{Recorder, SettingsView};
 use super::splits::PaneId;
 use crate::frame::Rect;
 
@@ -23,6 +24,8 @@ pub(crate) enum Overlay {
     Confirm(Box<Confirm>),
     Wall(Wall),
     History(Box<History>),
+    Settings(SettingsView),
+    Recorder(Recorder),
 }
 
 /// Text to read, from a row on.

@@ -89,7 +89,10 @@ impl Palette {
     pub(crate) fn entries(&self, model: &Model) -> Vec<Entry> {
         let mut found = fuzzy::matches(&self.line.text(), all(model, self.scope), |entry| &entry.text);
         if self.line.text().is_empty() {
-            found.sort_by_key(|entry| entry.section);
+            // A split is for something new, most of the time: Enter alone is a shell.
+            let is_first = |entry: &Entry| self.scope == Scope::Shown && entry.choice == Choice::Shell;
+            let is_start = |entry: &Entry| self.scope == Scope::Shown && entry.section == Section::Start;
+            found.sort_by_key(|entry| (!is_start(entry), entry.section, !is_first(entry)));
         } else {
             // The section of the best entry comes first: Enter does what fits best.
             let first = found.first().map(|entry| entry.section);
@@ -102,7 +105,7 @@ impl Palette {
 fn all(model: &Model, scope: Scope) -> Vec<Entry> {
     let mut entries = Vec::new();
     if scope != Scope::Start {
-        entries.extend(processes(model));
+        entries.extend(processes(model, scope));
     }
     if scope == Scope::Everything {
         entries.extend(answers(model));
@@ -121,21 +124,21 @@ fn entry(section: Section, text: String, note: String, choice: Choice) -> Entry 
     Entry { section, text, note, mark: None, choice }
 }
 
-fn processes(model: &Model) -> Vec<Entry> {
+/// Processes; for a split without those that are on the screen already.
+fn processes(model: &Model, scope: Scope) -> Vec<Entry> {
     let needing = model.crew.needing().into_iter().map(|(id, _, _)| id);
     let mut ids: Vec<ProcessId> = needing.collect();
     ids.extend(model.crew.processes.iter().map(|process| process.id));
     let mut seen = Vec::new();
     ids.retain(|id| {
-        Some(*id) != model.place.own && !seen.contains(id) && {
-            seen.push(*id);
-            true
-        }
+        let is_new = !seen.contains(id) && !(scope == Scope::Shown && model.is_in_tab(*id));
+        seen.push(*id);
+        is_new
     });
     let row = |id: ProcessId| {
         let process = model.crew.get(id)?;
         let mark = model.crew.mark(process);
-        let note = mark.word().to_owned();
+        let note = model.state_words(process);
         Some(Entry {
             mark: Some(mark),
             ..entry(Section::Switch, process.name.to_string(), note, Choice::Open(id))

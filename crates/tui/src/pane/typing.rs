@@ -1,7 +1,7 @@
 //! What was typed, as the child expects it: the very bytes where the modes of the terminal and of the child agree, and
 //! another encoding only for keys that need one.
 
-use term::Modes;
+use term::{KeyCode, KeyEvent, Modes, Modifiers};
 
 use crate::host::{InputEvent, What};
 
@@ -12,11 +12,18 @@ pub(crate) struct HostKeyboard {
     pub(crate) flags: u8,
 }
 
-/// The bytes for a child in these modes.
-pub(crate) fn bytes(event: &InputEvent, modes: &Modes, host: HostKeyboard) -> Vec<u8> {
+/// The bytes for a child in these modes. Agents that cannot tell Shift-Enter from Enter get a line feed for it, which is
+/// their new line.
+pub(crate) fn bytes(event: &InputEvent, modes: &Modes, host: HostKeyboard, is_agent: bool) -> Vec<u8> {
     let What::Key(key) = &event.what else {
         return if event.what == What::Unknown { event.raw.clone() } else { Vec::new() };
     };
+    let is_legacy = modes.keyboard_flags == 0 && modes.modify_other_keys == 0;
+    let is_shift_enter =
+        key.code == KeyCode::Enter && key.modifiers == Modifiers { shift: true, ..Modifiers::default() };
+    if is_agent && is_legacy && is_shift_enter {
+        return if key.event == KeyEvent::Release { Vec::new() } else { b"\n".to_vec() };
+    }
     let is_sequence = event.raw.first() == Some(&0x1b) && event.raw.len() > 1;
     let all_keys = modes.keyboard_flags & 8 != 0;
     let agree = host.flags == modes.keyboard_flags
@@ -44,7 +51,7 @@ mod tests {
         let mut events = Vec::new();
         parser.feed(raw, &mut events);
         parser.release(&mut events);
-        events.iter().flat_map(|event| bytes(event, modes, HostKeyboard { flags })).collect()
+        events.iter().flat_map(|event| bytes(event, modes, HostKeyboard { flags }, false)).collect()
     }
 
     #[test]
@@ -63,6 +70,66 @@ mod tests {
             let modes = Modes { keyboard_flags, ..Modes::default() };
             assert_eq!(typed(b"\n", &modes, 1), b"\n");
         }
+    }
+
+    /// Keys with every combination of modifiers, as terminals write them.
+    fn sequences() -> Vec<Vec<u8>> {
+        let keys = ["[1;{m}A", "[1;{m}B", "[1;{m}C", "[1;{m}D", "[1;{m}H", "[1;{m}F", "[1;{m}P", "[1;{m}Q"];
+        let tildes = [2, 3, 5, 6, 15, 17, 18, 19, 20, 21, 23, 24].map(|key| format!("[{key};{{m}}~"));
+        let codes = [9, 13, 27, 32, 92, 97, 127, 246, 57_399, 57_414].map(|code| format!("[{code};{{m}}u"));
+        let others = [13, 92, 97, 105].map(|code| format!("[27;{{m}};{code}~"));
+        let keys = keys.into_iter().map(str::to_owned).chain(tildes).chain(codes).chain(others);
+        let mut all: Vec<Vec<u8>> = keys
+            .flat_map(|key| {
+                (1..=16).map(move |held| format!("\x1b{}", key.replace("{m}", &held.to_string())))
+            })
+            .map(String::into_bytes)
+            .collect();
+        all.extend(
+            [&b"\x1b[A"[..], b"\x1bOA", b"\x1b[Z", b"\x1b[3~", b"\x1bOP", b"\x1b\r", b"\x1b\x7f"]
+                .map(<[u8]>::to_vec),
+        );
+        all.extend((0x21..0x7f).filter(|byte| !b"[]OP".contains(byte)).map(|byte| vec![0x1b, byte]));
+        all.extend(["é", "漢", "😀", "\u{1b}é"].map(|text| text.as_bytes().to_vec()));
+        all
+    }
+
+    #[test]
+    fn u8_every_sequence_cut_at_every_place_arrives_as_it_was_typed_when_the_modes_agree() {
+        let all = sequences();
+        assert!(all.len() > 300, "{}", all.len());
+        for flags in [0, 1] {
+            let modes = Modes { keyboard_flags: flags, ..Modes::default() };
+            for raw in &all {
+                for cut in 0..raw.len() {
+                    let mut parser = InputParser::default();
+                    let mut events = Vec::new();
+                    parser.feed(&raw[..cut], &mut events);
+                    parser.feed(&raw[cut..], &mut events);
+                    parser.release(&mut events);
+                    let host = HostKeyboard { flags };
+                    let arrived: Vec<u8> =
+                        events.iter().flat_map(|event| bytes(event, &modes, host, true)).collect();
+                    let is_new_line =
+                        flags == 0 && matches!(raw.as_slice(), b"\x1b[13;2u" | b"\x1b[27;2;13~");
+                    let expected: &[u8] = if is_new_line { b"\n" } else { raw };
+                    assert_eq!(arrived, expected, "{} cut at {cut}", raw.escape_ascii());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn u10_shift_enter_is_a_line_feed_only_for_an_agent_that_cannot_tell_it_from_enter() {
+        let typed = |keyboard_flags, is_agent| {
+            let mut events = Vec::new();
+            InputParser::default().feed(b"\x1b[13;2u", &mut events);
+            let modes = Modes { keyboard_flags, ..Modes::default() };
+            bytes(&events[0], &modes, HostKeyboard { flags: 1 }, is_agent)
+        };
+        assert_eq!(typed(0, true), b"\n");
+        assert_eq!(typed(0, false), b"\r");
+        assert_eq!(typed(1, true), b"\x1b[13;2u");
     }
 
     #[test]

@@ -8,9 +8,10 @@ use super::palette;
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
-use crate::model::overlay::{Confirm, InboxView, Overlay, Page, Prompt, Purpose, Wall};
+use crate::model::overlay::{Confirm, InboxView, Overlay, Prompt, Purpose, Wall};
 use crate::model::palette::{Palette, Placement, Scope};
 use crate::model::rail::{self, RailItem};
+use crate::model::settings::SettingsView;
 use crate::model::splits::{Axis, Direction};
 use crate::model::{Model, Prefix};
 
@@ -53,7 +54,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         Action::Pads => pads(model),
         Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),
         Action::DismissToasts => on_deck(model, |model| model.toasts.clear()),
-        Action::Settings => settings(model),
+        Action::Settings => push(model, Overlay::Settings(SettingsView::default())),
         Action::Help => push(model, Overlay::Help(0)),
         Action::Leave => vec![Command::Leave],
         other => match model.deck.focused() {
@@ -276,22 +277,6 @@ fn pads(model: &mut Model) -> Vec<Command> {
     let first = model.crew.pads.first().map(|pad| RailItem::Pad(pad.name.clone()));
     model.rail.selected = first;
     Vec::new()
-}
-
-fn settings(model: &mut Model) -> Vec<Command> {
-    let on = |is_on: bool| if is_on { "yes" } else { "no" };
-    let looks = &model.looks;
-    let lines = vec![
-        format!("theme      {}", looks.theme.word()),
-        format!("glyphs     {}", if looks.is_ascii { "ascii" } else { "unicode" }),
-        format!("mouse      {}", on(looks.has_mouse)),
-        format!("rail       {} columns", model.rail.width),
-        format!("prefix     {}", looks.keymap.prefix_text()),
-        String::new(),
-        "These come from tui.toml in the configuration directory; docs/tui.md lists all of them.".to_owned(),
-        "A change of the file is taken over at once.".to_owned(),
-    ];
-    push(model, Overlay::Page(Page { title: "Settings".to_owned(), lines, top: 0 }))
 }
 
 /// The calls that bring what events do not tell.

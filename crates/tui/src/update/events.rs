@@ -9,7 +9,7 @@ use proto::{Failure, Kind, Printable, ProcessId, ProcessView, Reply, Request, St
 
 use super::actions::{self, call, push, show};
 use super::{history, palette};
-use crate::config::Config;
+use crate::config::{Config, FILE};
 use crate::message::{CallFor, Command};
 use crate::model::overlay::{Overlay, Page};
 use crate::model::splits::PaneId;
@@ -31,7 +31,9 @@ pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<C
     for (id, _) in commands.into_iter().filter(|(_, is_command)| *is_command) {
         model.port_questions.insert(id, (model.now.ms, 0));
     }
-    actions::refreshed(model)
+    let mut commands = actions::refreshed(model);
+    commands.extend(palette::refresh(model));
+    commands
 }
 
 /// Closes the panes of processes that are gone.
@@ -235,7 +237,11 @@ pub(super) fn pane_ended(model: &mut Model, pane: PaneId, reason: &str) -> Vec<C
 
 pub(super) fn configured(model: &mut Model, config: Config, fault: Option<String>) -> Vec<Command> {
     match fault {
-        Some(fault) => model.alert(format!("settings: {fault}"), None),
+        Some(fault) => {
+            // A notice is one line: the name of the file is enough.
+            let fault = fault.rsplit_once(&format!("{FILE}: ")).map_or(fault.as_str(), |(_, fault)| fault);
+            model.alert(format!("{FILE}: {fault}"), None);
+        }
         None => {
             model.rail.width = config.rail_width;
             model.looks = config.looks();

@@ -109,8 +109,8 @@ fn step(history: &mut History, action: Action) {
     match action {
         Action::Down => history.move_lines(1),
         Action::Up => history.move_lines(-1),
-        Action::PageDown => history.move_lines(half),
-        Action::PageUp => history.move_lines(-half),
+        Action::PageDown => history.page(half),
+        Action::PageUp => history.page(-half),
         Action::Top => history.move_lines(-isize::try_from(last).unwrap_or(isize::MAX)),
         Action::Bottom => history.move_lines(isize::try_from(last).unwrap_or(isize::MAX)),
         Action::FocusLeft => history.cursor.col = history.cursor.col.saturating_sub(1),

@@ -5,7 +5,7 @@ use proto::request::{GiveAnswer, Rename, Target, Tell};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{history, palette};
+use super::{history, palette, settings};
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
@@ -29,6 +29,8 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
         Some(Overlay::Confirm(_)) => confirm_key(model, key),
         Some(Overlay::Wall(_)) => wall_key(model, key),
         Some(Overlay::History(_)) => history::key(model, key, event),
+        Some(Overlay::Settings(_)) => settings::key(model, key),
+        Some(Overlay::Recorder(_)) => settings::record(model, key),
     }
 }
 

@@ -283,6 +283,75 @@ fn u25_the_palette_finds_a_process_and_opens_it() {
 }
 
 #[test]
+fn u5_with_a_hundred_idle_processes_nothing_is_due() {
+    let all = (1..=100).map(|number| process(number, &format!("p{number}"), agent("idle", 0)));
+    let mut model = model(all.chain([process(101, "web", json!({}))]).collect());
+    open(&mut model, 1);
+    // A server is asked for its ports a few times; then there is no more to wait for.
+    let mut turns = 0;
+    while let Some(due) = model.next_deadline() {
+        model.now.ms = due;
+        update(&mut model, Message::Tick);
+        turns += 1;
+        assert!(turns < 10, "{due}");
+    }
+}
+
+#[test]
+fn u5_a_tick_that_changes_nothing_draws_nothing() {
+    use crate::frame::encode::ChangedRows;
+    let all = (1..=100).map(|number| process(number, &format!("p{number}"), agent("idle", 0)));
+    let mut model = model(all.collect());
+    open(&mut model, 1);
+    let mut encoder = crate::frame::Encoder::new(crate::frame::ColorDepth::True);
+    let mut grid = Grid::new(model.size);
+    let mut bytes = Vec::new();
+    for _ in 0..2 {
+        bytes.clear();
+        view::chrome(&model, &mut grid);
+        view::overlays(&model, &mut grid);
+        encoder.encode(&grid, &ChangedRows::All, &mut bytes);
+        update(&mut model, Message::Tick);
+    }
+    assert!(bytes.is_empty(), "{}", bytes.escape_ascii());
+}
+
+#[test]
+fn a_split_offers_something_new_first_and_nothing_that_is_there() {
+    let mut model = model(vec![process(1, "web", json!({})), process(2, "api", json!({}))]);
+    open(&mut model, 1);
+    typed(&mut model, b"\x1cv");
+    let Some(Overlay::Palette(palette)) = model.overlays.last() else { panic!("no palette") };
+    let texts: Vec<String> = palette.entries(&model).into_iter().map(|entry| entry.text).collect();
+    assert_eq!(texts, ["shell", "command…", "api"]);
+}
+
+#[test]
+fn a_setting_is_changed_in_the_deck_and_the_recorder_takes_no_key_that_programs_need() {
+    let mut model = model(Vec::new());
+    let commands = typed(&mut model, b"\x1c,jl");
+    assert_eq!(commands, [Command::KeepSetting("glyphs", "'ascii'".to_owned())]);
+    typed(&mut model, b"jjj\r");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Recorder(_))));
+    // Neither a letter nor Ctrl-C can be it, and the prefix that there is can be pressed too.
+    assert!(typed(&mut model, b"a\r\x03\r").is_empty());
+    typed(&mut model, b"\x1c");
+    assert_eq!(typed(&mut model, b"\x1d\r"), [Command::KeepSetting("prefix", "'Ctrl-]'".to_owned())]);
+}
+
+#[test]
+fn a_deck_inside_a_process_knows_nothing_of_that_process() {
+    let place = Place { own: Some(ProcessId::from_entropy(1)), ..Place::default() };
+    let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks(), place);
+    open(&mut model, 1);
+    update(&mut model, Message::Connected(vec![process(1, "own", json!({})), process(2, "web", json!({}))]));
+    let own = process(1, "own", json!({}));
+    update(&mut model, Message::Happened(Event::Changed(Box::new(own))));
+    assert_eq!(model.crew.processes.len(), 1);
+    assert!(model.deck.tabs.is_empty());
+}
+
+#[test]
 fn nothing_but_the_person_opens_something_over_the_deck() {
     let mut model = model(vec![blocked(1, "fix", 300)]);
     let view = process(2, "late", json!({"unseen": {"what": "turn", "since": 5}}));

@@ -4,7 +4,7 @@ use super::{framed, text, wrap};
 use crate::frame::{Grid, Point, Rect, ShownCursor, width};
 use crate::model::Model;
 use crate::model::line::Line;
-use crate::model::overlay::{Confirm, Page, Prompt};
+use crate::model::overlay::{Confirm, Page, Prompt, Purpose};
 use crate::theme::Role;
 
 /// Columns of a dialog where there is room.
@@ -29,7 +29,14 @@ fn wrap_keeping(line: &str, columns: u16) -> Vec<String> {
 
 pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
     let area = model.areas().deck.middle(COLUMNS, 3);
-    let inside = framed(model, grid, area, &prompt.title, "Enter do it  Esc back");
+    let verb = match prompt.purpose {
+        Purpose::Rename(_) => "rename",
+        Purpose::Tell(_) | Purpose::Answer(_) => "send",
+        Purpose::Run(_) => "run",
+        Purpose::StartAgent(..) => "start",
+        Purpose::Search(_) => "search",
+    };
+    let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}  Esc back"));
     line(
         model,
         grid,

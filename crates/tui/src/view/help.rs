@@ -1,13 +1,10 @@
-//! Help and the menu after the prefix, both made from the table of keys.
+//! Help: every key of every context, made from the table of keys.
 
 use super::{framed, text};
-use crate::frame::{Grid, Point, Rect, width};
+use crate::frame::{Grid, Point};
 use crate::keymap::{Action, Context};
 use crate::model::Model;
 use crate::theme::Role;
-
-/// Columns of one entry of the menu.
-const ENTRY: u16 = 36;
 
 /// Every key of every context.
 pub(crate) fn draw(model: &Model, top: usize, grid: &mut Grid) {
@@ -42,40 +39,12 @@ fn rows(model: &Model) -> Vec<(String, String, Role)> {
         rows.push((String::new(), String::new(), Role::Text));
         rows.push((heading, String::new(), Role::Heading));
         let keys = keymap.rows(context).into_iter();
-        rows.extend(keys.map(|(keys, action)| (keys, action.label(), Role::Active)));
+        // The nine tabs are one row.
+        let keys = keys.filter(|(_, action)| !matches!(action, Action::Tab(2..)));
+        rows.extend(keys.map(|(keys, action)| match action {
+            Action::Tab(_) => (format!("{keys}-9"), "tab 1 to 9".to_owned(), Role::Active),
+            action => (keys, action.label(), Role::Active),
+        }));
     }
     rows
-}
-
-/// The keys that may come next, above the status line.
-pub(crate) fn menu(model: &Model, grid: &mut Grid) {
-    let area = model.areas().deck;
-    let entries: Vec<(String, Action)> = model
-        .looks
-        .keymap
-        .rows(Context::Deck)
-        .into_iter()
-        .filter(|(_, action)| !matches!(action, Action::Tab(2..)))
-        .collect();
-    let columns = (area.cols.saturating_sub(2) / ENTRY).max(1);
-    let count = u16::try_from(entries.len()).unwrap_or(u16::MAX);
-    let rows = count.div_ceil(columns).min(area.rows.saturating_sub(2));
-    let place = Rect { row: area.bottom().saturating_sub(rows + 2), rows: rows + 2, ..area };
-    let title = format!("{} then", model.looks.keymap.prefix_text());
-    let inside = framed(model, grid, place, &title, "Esc cancels");
-    for (at, (keys, action)) in (0u16..).zip(entries) {
-        let (column, row) = (at / rows.max(1), at % rows.max(1));
-        let col = inside.col + column * ENTRY;
-        let end = grid.text(
-            Point { col, row: inside.row + row },
-            &format!(" {keys}"),
-            text(model, Role::Active),
-            12,
-        );
-        let words = if matches!(action, Action::Tab(_)) { "tab 1 to 9".to_owned() } else { action.label() };
-        let start = end.max(col + 9) + 1;
-        let room = ENTRY.saturating_sub(start - col).min(inside.right().saturating_sub(start));
-        let words = super::cut(&words, room.min(width::columns(&words)), model.looks.is_ascii);
-        grid.text(Point { col: start, row: inside.row + row }, &words, text(model, Role::Text), room);
-    }
 }

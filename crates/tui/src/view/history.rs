@@ -27,8 +27,8 @@ pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
     let below = history.lines.len().saturating_sub(history.top + usize::from(screen.rows));
     let words = match (history.is_loading, below) {
         (true, _) => " loading ".to_owned(),
-        (false, 0) => " bottom ".to_owned(),
-        (false, below) => format!(" {below} lines below "),
+        (false, 0) if history.anchor.is_none() => " bottom ".to_owned(),
+        (false, _) => format!(" {} of {} ", history.cursor.line + 1, history.lines.len()),
     };
     text_to(grid, place.right().saturating_sub(1), place.row, &words, text(model, Role::Warn));
     let row = u16::try_from(history.cursor.line.saturating_sub(history.top)).unwrap_or(0);

@@ -2,9 +2,9 @@
 
 use super::{cut, lines, put, text, text_to};
 use crate::frame::{Grid, Point, Rect, width};
+use crate::model::Model;
 use crate::model::overlay::Overlay;
 use crate::model::splits::PaneId;
-use crate::model::{Model, age};
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
@@ -42,7 +42,7 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     let number = matches!(model.overlays.last(), Some(Overlay::Wall(_))).then(|| format!("{} ", at + 1));
     let is_title = !process.title.is_empty() && process.title != process.name.as_str();
     let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
-    let state = state_words(model, process);
+    let state = model.state_words(process);
     let room = place.cols.saturating_sub(width::columns(&state) + 8);
     let name = cut(
         &format!("{}{}{own_title}", number.unwrap_or_default(), process.name),
@@ -58,17 +58,4 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     );
     let state = format!(" {} {state} ", mark.glyph(model.looks.is_ascii));
     text_to(grid, place.right().saturating_sub(1), place.row, &state, text(model, mark.role()));
-}
-
-/// What a process is at, and since when if it waits for the person.
-fn state_words(model: &Model, process: &proto::ProcessView) -> String {
-    let mark = model.crew.mark(process);
-    let ports = model.crew.ports.get(&process.id).and_then(|ports| ports.first());
-    let since = model.crew.need(process).map(|(_, since)| age(model.now.epoch_ms.saturating_sub(since)));
-    match (since, ports) {
-        (Some(since), _) => format!("{} {since}", mark.word()),
-        (None, Some(port)) => format!(":{port}"),
-        (None, None) if process.agent.is_none() && process.pid.is_some() => "runs".to_owned(),
-        (None, None) => mark.word().to_owned(),
-    }
 }

@@ -15,9 +15,21 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
     for row in area.row..area.bottom() {
         put(grid, area.right(), row, line, text(model, Role::Border));
     }
+    if model.is_loaded && model.crew.processes.is_empty() && area.cols > STRIP_MAX {
+        empty(model, grid, area);
+    }
     let first = first_row(model, area);
     for (row, content) in (area.row..area.bottom()).zip(rows(model).into_iter().skip(first)) {
         draw_row(model, grid, Rect { row, rows: 1, ..area }, &content);
+    }
+}
+
+/// What the rail is for, while it has nothing.
+fn empty(model: &Model, grid: &mut Grid, area: Rect) {
+    let words = "Agents, commands and shells are listed here, those that need you first.";
+    let lines = super::wrap(words, area.cols.saturating_sub(2));
+    for (row, line) in (area.row + 1..area.bottom()).zip(&lines) {
+        grid.text(Point { col: area.col + 1, row }, line, text(model, Role::Dim), area.cols);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The status line: where the keyboard is, what runs, what went wrong, and the keys that help.
 
-use super::{put, text, text_to};
+use super::{on_bar, put, text, text_to};
 use crate::frame::{Grid, Point, width};
 use crate::keymap::{Action, Context};
 use crate::model::overlay::Overlay;
@@ -25,9 +25,7 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
         if col + needed > start.saturating_sub(1) {
             continue;
         }
-        let mut style = text(model, role);
-        style.bg = bar.bg;
-        col = grid.text(Point { col, row: area.row }, &words, style, needed) + 1;
+        col = grid.text(Point { col, row: area.row }, &words, on_bar(model, role), needed) + 1;
     }
     if let Some(mark) = model.away.as_ref().map(|_| "!") {
         put(grid, start.saturating_sub(2), area.row, mark, text(model, Role::Alert));
@@ -43,6 +41,7 @@ fn mode(model: &Model) -> &'static str {
         (Prefix::None, Some(Overlay::Inbox(_))) => "INBOX",
         (Prefix::None, Some(Overlay::Help(_))) => "HELP",
         (Prefix::None, Some(Overlay::Page(_))) => "READ",
+        (Prefix::None, Some(Overlay::Settings(_) | Overlay::Recorder(_))) => "SETTINGS",
         (Prefix::None, Some(Overlay::Prompt(_) | Overlay::Confirm(_))) => "ASK",
         (Prefix::None, Some(Overlay::Wall(_))) => "WALL",
         (Prefix::None, Some(Overlay::History(history))) if history.is_casual => "SCROLL",

@@ -1,6 +1,6 @@
 //! The row of tabs, and the project at its end.
 
-use super::{cut, put, text, text_to};
+use super::{cut, on_bar, put, text, text_to};
 use crate::frame::{Grid, Point, width};
 use crate::model::Model;
 use crate::theme::{Mark, Role};
@@ -33,15 +33,13 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
         let all = format!(" {}", label.number);
         let mut col = grid.text(Point { col: label.col, row }, &all, style, u16::MAX);
         if let Some(mark) = label.mark {
-            let mut marked = text(model, mark.role());
-            marked.bg = style.bg;
-            let marked = if is_active { style } else { marked };
+            let marked = if is_active { style } else { on_bar(model, mark.role()) };
             put(grid, col, row, mark.glyph(model.looks.is_ascii), marked);
             col += 1;
         }
         grid.text(Point { col, row }, &format!(" {} ", label.name), style, u16::MAX);
     }
-    let project = std::path::Path::new(&model.place.directory).file_name();
+    let project = std::path::Path::new(&model.place.project).file_name();
     let project =
         project.map_or_else(String::new, |name| proto::Printable(&name.to_string_lossy()).to_string());
     let words =

@@ -1,6 +1,6 @@
 //! Notices at the upper right. They take no key and never cover the row of the cursor.
 
-use super::{cut, text, text_to};
+use super::{cut, on_bar, text_to};
 use crate::frame::{Grid, Point, width};
 use crate::model::Model;
 use crate::theme::Role;
@@ -12,9 +12,7 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
     let cursor = grid.cursor.map(|cursor| cursor.at.row);
     for (at, (words, row)) in rows(model, cursor).into_iter().enumerate() {
         let is_alert = model.toasts.get(at).is_some_and(|toast| toast.is_alert);
-        let style = text(model, if is_alert { Role::Alert } else { Role::Text });
-        let mut style = style;
-        style.bg = text(model, Role::Bar).bg;
+        let mut style = on_bar(model, if is_alert { Role::Alert } else { Role::Bar });
         style.attributes.insert(term::Attributes::BOLD);
         text_to(grid, model.size.cols.saturating_sub(1), row, &words, style);
     }

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
-    let area = model.areas().deck.middle(64, 14);
+    let area = model.areas().deck.middle(66, 14);
     let style = |role| text(model, role);
     for (row, (words, role)) in (area.row..area.bottom()).zip(lines(model)) {
         grid.text(Point { col: area.col, row }, &words, style(role), area.cols);
@@ -26,24 +26,37 @@ fn lines(model: &Model) -> Vec<(String, Role)> {
         (true, 1) => "One process runs; nothing is open.".to_owned(),
         (true, count) => format!("{count} processes run; nothing is open."),
     };
-    let agents = if model.crew.agents.is_empty() { String::new() } else { model.crew.agents.join(" ") };
     let keymap = &model.looks.keymap;
     let prefix = keymap.prefix_text();
     let leave = keymap.key_of(Context::Deck, Action::Leave).unwrap_or_default();
-    let row = |key: &str, what: &str, note: &str| format!("  {key}  {what:<28} {note}");
-    vec![
+    let presets: Vec<&str> = model.crew.presets.iter().map(|preset| preset.name.as_str()).collect();
+    let row = |key: &str, what: &str, note: &str| (format!("  {key}  {what:<18} {note}"), Role::Text);
+    let mut lines = vec![
         (head, Role::Heading),
         (String::new(), Role::Text),
-        (row("1", "Start an agent", &agents), Role::Text),
-        (row("2", "Open a shell", &model.place.directory), Role::Text),
-        (row("3", "Run a command", ""), Role::Text),
-        (row("4", "Go to a process", "also in the rail"), Role::Text),
+        row("1", "Start an agent", &model.crew.agents.join(" ")),
+        row("2", "Open a shell", &model.place.directory),
+        row("3", "Run a command", &presets.join(" ")),
+        row("4", "Go to a process", if count == 0 { "" } else { "also in the rail: Tab after the menu key" }),
         (String::new(), Role::Text),
-        (format!("Your menu key is {prefix}{}.", alias(&prefix)), Role::Focus),
-        ("It takes no other key from your programs; press it now to try.".to_owned(), Role::Dim),
-        (String::new(), Role::Text),
-        (format!("Leave with {prefix} {leave}: everything goes on running."), Role::Dim),
-    ]
+    ];
+    lines.extend(prefix_lines(model, &prefix));
+    lines.push((String::new(), Role::Text));
+    lines.push((format!("Leave with {prefix} {leave}: everything goes on running."), Role::Dim));
+    if model.host.is_known {
+        lines.push((model.host.words(), Role::Dim));
+    }
+    lines
+}
+
+/// The one key to know, to be tried at once.
+fn prefix_lines(model: &Model, prefix: &str) -> [(String, Role); 3] {
+    let tried = match model.prefix_tried {
+        true => (format!("That was it. {prefix} opens the menu wherever you are."), Role::Good),
+        false => (format!("Your menu key is {prefix}{}. Press it now.", alias(prefix)), Role::Focus),
+    };
+    let rest = ("  It takes no other key from your programs.".to_owned(), Role::Dim);
+    [tried, rest, ("  Not on your keyboard? Press k to choose another.".to_owned(), Role::Dim)]
 }
 
 /// The other way to press the prefix that is shipped.
