@@ -96,7 +96,7 @@ pub fn read(spec: &StateFileSpec, text: &str, living: PidIdentity) -> Option<Sta
 }
 
 fn evidence(spec: &StateSpec, value: &Value) -> Evidence {
-    let message = spec.message.as_ref().map(|message| one_line(&message.say(value))).unwrap_or_default();
+    let message = spec.message.as_ref().map(|message| one_line(&message.render(value))).unwrap_or_default();
     let known = Evidence::new(Source::StateFile, spec.id.clone(), Some(spec.state));
     Evidence { kind: spec.kind, message, background: spec.background, ..known }
 }

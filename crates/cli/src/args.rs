@@ -109,12 +109,12 @@ mod tests {
 
     #[test]
     fn a_wrong_command_line_is_told_on_one_line_with_the_usage_as_its_next_step() {
-        let told = |words: &[&str]| usage(&Cli::try_parse_from(words).unwrap_err().to_string());
-        let missing = told(&["qd", "key"]);
+        let message = |words: &[&str]| usage(&Cli::try_parse_from(words).unwrap_err().to_string());
+        let missing = message(&["qd", "key"]);
         assert!(missing.to_string().contains("were not provided: <NAME> <KEY>"), "{missing}");
         let hint = missing.hint().unwrap();
         assert!(hint.starts_with("Usage: qd key") && hint.contains("--help"), "{hint}");
-        let tip = told(&["qd", "spwan"]).hint().unwrap();
+        let tip = message(&["qd", "spwan"]).hint().unwrap();
         assert!(tip.starts_with("a similar subcommand exists: 'spawn'"), "{tip}");
         assert!(tip.ends_with("--help says more"), "{tip}");
         assert!(!missing.to_string().contains('\n') && !hint.contains('\n'));

@@ -392,14 +392,14 @@ fn own_files(dir: &Path) -> Vec<PathBuf> {
 /// Returns a file's text; `None` when it does not exist. Only plain files of the user or of root count: a
 /// file that another user left in a shared directory must not decide what this user runs.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
-    let told = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
+    let unreadable = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(opened) => opened,
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
-        Err(error) => return Err(told(&error)),
+        Err(error) => return Err(unreadable(&error)),
     };
-    let found = rustix::fs::fstat(&opened).map_err(|error| told(&error))?;
+    let found = rustix::fs::fstat(&opened).map_err(|error| unreadable(&error))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err("is not a plain file".to_owned());
     }
@@ -407,7 +407,7 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, String> {
         return Err("belongs to another user, so it is not used".to_owned());
     }
     let mut text = String::new();
-    File::from(opened).take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| told(&error))?;
+    File::from(opened).take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
     if text.len() as u64 > MAX_FILE {
         return Err(format!("has more than {} KiB", MAX_FILE / 1024));
     }

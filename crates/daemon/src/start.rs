@@ -289,10 +289,10 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
     }));
     if is_ephemeral {
         let asker = engine.clone();
-        let (told, ended) = oneshot::channel();
+        let (report, ended) = oneshot::channel();
         let reading = move || {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
-            let _ended = told.send(());
+            let _ended = report.send(());
         };
         std::thread::Builder::new().name("stdin".to_owned()).spawn(reading)?;
         drop(tokio::spawn(async move {
@@ -332,7 +332,7 @@ mod tests {
         check_origin(&places, true).unwrap();
         std::fs::write(places.database(), "").unwrap();
         check_origin(&places, true).unwrap();
-        let told = check_origin(&places, false).unwrap_err().to_string();
-        assert!(told.contains(places.data.to_str().unwrap()), "{told}");
+        let failure = check_origin(&places, false).unwrap_err().to_string();
+        assert!(failure.contains(places.data.to_str().unwrap()), "{failure}");
     }
 }

@@ -186,7 +186,8 @@ pub(crate) fn changed(
     if start.content.as_ref() == Some(&content) {
         return Ok(None);
     }
-    let known = record.leave.as_ref().map(|leave| leave.frame.clone()).filter(|frame| !frame.is_empty());
+    let known =
+        record.approval.as_ref().map(|approval| approval.frame.clone()).filter(|frame| !frame.is_empty());
     let frame = known.unwrap_or_else(|| match start.needs_built_in {
         true => frame(&launch_spec),
         false => frame(&LaunchSpec { env: &record.spec.environment.env, ..launch_spec }),

@@ -88,10 +88,10 @@ mod tests {
         for number in (0..80).chain([0]) {
             screen.feed(format!("at http://localhost:{}/a/long/path\r\n", 1000 + number).as_bytes());
         }
-        let told = addresses(&candidate_lines(&screen));
-        assert_eq!(told.len(), MOST);
-        assert_eq!(told[0], "http://localhost:1000/a/long/path", "wraps are joined");
-        assert_eq!(told[1], "http://localhost:1079/a/long/path");
+        let listed = addresses(&candidate_lines(&screen));
+        assert_eq!(listed.len(), MOST);
+        assert_eq!(listed[0], "http://localhost:1000/a/long/path", "wraps are joined");
+        assert_eq!(listed[1], "http://localhost:1079/a/long/path");
         screen.feed(b"\x1b[?1049h\x1b[Hhttp://full.screen/");
         assert_eq!(addresses(&candidate_lines(&screen))[0], "http://full.screen/");
         assert!(found(&format!("http://a.b/{}", "x".repeat(LONGEST))).is_empty());

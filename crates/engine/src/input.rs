@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// Whether a person asks, wherever they sit.
+    /// Returns true if a person asks, wherever they sit.
     #[must_use]
     pub fn is_person(self) -> bool {
         matches!(self, Self::Human | Self::Via(_))
@@ -319,7 +319,7 @@ pub enum RunFact {
     /// A source has none any more.
     Withdrawn(Source),
     /// The screen was looked at and something about it is new.
-    Looked(Box<ScreenSeen>),
+    ScreenSeen(Box<ScreenSeen>),
     /// The vendor's session became known.
     Session(String),
     /// The vendor's transcript or server has a new prompt.

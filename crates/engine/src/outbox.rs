@@ -18,9 +18,9 @@ pub(crate) struct Outbox {
     pub(crate) now: Moment,
     pub(crate) effects: Vec<Effect>,
     /// Processes that the current input changed: each is recorded and announced once, at its end.
-    touched: BTreeSet<ProcessId>,
+    durable: BTreeSet<ProcessId>,
     /// Processes of which something changed that is not worth a record: each is announced once, at its end.
-    shown: BTreeSet<ProcessId>,
+    visible: BTreeSet<ProcessId>,
     pub(crate) numbers: UndoCell<Numbers>,
     /// While a command is carried out: in which process the person sits who asked, if they sit in one.
     pub(crate) via: Option<Name>,
@@ -80,8 +80,8 @@ impl Outbox {
         Self {
             now: Moment::default(),
             effects: Vec::new(),
-            touched: BTreeSet::new(),
-            shown: BTreeSet::new(),
+            durable: BTreeSet::new(),
+            visible: BTreeSet::new(),
             numbers: numbers.into(),
             via: None,
             signals: VecDeque::new(),
@@ -132,30 +132,30 @@ impl Outbox {
 
     /// Marks a process as changed; [`Outbox::flush`] records and announces it once.
     pub(crate) fn mark_durable(&mut self, id: ProcessId) {
-        self.touched.insert(id);
+        self.durable.insert(id);
     }
 
     /// Marks a process as changed in a way that is not worth a record.
     pub(crate) fn mark_visible(&mut self, id: ProcessId) {
-        self.shown.insert(id);
+        self.visible.insert(id);
     }
 
     /// Forgets the changes of a process that is gone.
     pub(crate) fn unmark(&mut self, id: ProcessId) {
-        self.touched.remove(&id);
-        self.shown.remove(&id);
+        self.durable.remove(&id);
+        self.visible.remove(&id);
     }
 
     /// Records and announces the processes that changed.
     pub(crate) fn flush(&mut self, processes: &Processes) {
-        for id in std::mem::take(&mut self.shown) {
+        for id in std::mem::take(&mut self.visible) {
             let is_seen = |process: &&Process| !process.is_departed();
             let view = processes.get(&id).filter(is_seen).map(Process::view);
-            if let Some(view) = view.filter(|_| !self.touched.contains(&id)) {
+            if let Some(view) = view.filter(|_| !self.durable.contains(&id)) {
                 self.announce(Event::Changed(Box::new(view)));
             }
         }
-        for id in std::mem::take(&mut self.touched) {
+        for id in std::mem::take(&mut self.durable) {
             let Some(process) = processes.get(&id) else { continue };
             self.record(Record::Put(Box::new(process.record())));
             if !process.is_departed() {

@@ -139,8 +139,8 @@ pub struct ProcessRecord {
     #[serde(default)]
     pub spawned: u32,
     /// What a person allowed for it to be started: the digest, and whether it was for this process only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leave: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "leave")]
+    pub approval: Option<Approval>,
     /// When it was spawned, or last started by a person, on the uptime clock.
     #[serde(default)]
     pub born_ms: u64,

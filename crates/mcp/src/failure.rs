@@ -51,7 +51,7 @@ impl ToolFailure {
         let code = code.as_ref().and_then(Value::as_str).unwrap_or("internal");
         let named = fields.iter().find(|(theirs, _)| begins_with_field(&failure.message, theirs));
         let rest = |theirs: &str| failure.message.split_once(theirs).map_or("", |(_, rest)| rest).to_owned();
-        let mut told = match (named, blamed(failure.code, fields)) {
+        let mut refusal = match (named, blamed(failure.code, fields)) {
             (Some((theirs, ours)), _) => Self::new(code, format!("{ours}{}", rest(theirs))).of_field(ours),
             (None, Some(ours)) => Self::new(code, format!("{ours}: {}", failure.message)).of_field(ours),
             (None, None) => Self::new(code, failure.message.clone()),
@@ -59,11 +59,11 @@ impl ToolFailure {
         let facts = [("current_revision", failure.revision), ("item", failure.item)];
         let cause = failure.cause.map(|cause| ("cause", json!(cause)));
         let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, json!(fact?))));
-        told.more = cause.into_iter().chain(facts).collect();
+        refusal.more = cause.into_iter().chain(facts).collect();
         // The daemon's own hints name verbs of the command line, which an agent does not have.
-        match next_step(failure, told.field.as_deref()) {
-            Some(hint) => told.hint(hint),
-            None => told,
+        match next_step(failure, refusal.field.as_deref()) {
+            Some(hint) => refusal.hint(hint),
+            None => refusal,
         }
     }
 
@@ -71,8 +71,8 @@ impl ToolFailure {
     /// effect.
     pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
         let message = "the daemon went away before it answered; this may or may not have happened";
-        let told = Self::new("retry_unknown_outcome", message).hint(hint);
-        Self { more: vec![("request_id", json!(request_id))], ..told }
+        let refusal = Self::new("retry_unknown_outcome", message).hint(hint);
+        Self { more: vec![("request_id", json!(request_id))], ..refusal }
     }
 
     /// Returns the whole error as JSON.
@@ -121,7 +121,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
     Some(match (failure.code, field) {
         (ErrorCode::NotFound, field) => missing(field),
         (ErrorCode::Conflict, field) => taken(failure, field),
-        (ErrorCode::Denied, _) => "a person or the project's rules said no: do not look for another way",
+        (ErrorCode::Denied, _) => "a person or the project's rules refused it: do not look for another way",
         (ErrorCode::NotRelated, _) => {
             "you may drive yourself and your descendants; help(permissions) tells more"
         }
@@ -203,39 +203,42 @@ mod tests {
     #[test]
     fn the_daemons_field_becomes_the_tools_field() {
         let failure = Failure::invalid("cwd", "is not a directory");
-        let told = ToolFailure::refusal(&failure, &[("target", "process"), ("cwd", "working_dir")]);
-        assert_eq!(told.to_json()["error"]["message"], json!("working_dir: is not a directory"));
-        assert_eq!(told.to_json()["error"]["field"], json!("working_dir"));
+        let refusal = ToolFailure::refusal(&failure, &[("target", "process"), ("cwd", "working_dir")]);
+        assert_eq!(refusal.to_json()["error"]["message"], json!("working_dir: is not a directory"));
+        assert_eq!(refusal.to_json()["error"]["field"], json!("working_dir"));
     }
 
     #[test]
     fn a_refusal_without_a_field_blames_the_first() {
         let failure = Failure::new(ErrorCode::NotFound, "no process is called x");
-        let told = ToolFailure::refusal(&failure, &[("target", "process")]).to_json();
-        assert_eq!(told["error"]["message"], json!("process: no process is called x"));
-        assert_eq!(told["error"]["hint"], json!("list_processes tells what there is"));
+        let refusal = ToolFailure::refusal(&failure, &[("target", "process")]).to_json();
+        assert_eq!(refusal["error"]["message"], json!("process: no process is called x"));
+        assert_eq!(refusal["error"]["hint"], json!("list_processes tells what there is"));
     }
 
     #[test]
     fn a_path_to_a_field_names_it() {
         let failure = Failure::new(ErrorCode::InvalidArgs, "request.wait.until.silence: not a number");
-        let told = ToolFailure::refusal(&failure, &[("targets", "processes"), ("silence", "seconds")]);
-        assert_eq!(told.to_json()["error"]["message"], json!("seconds: not a number"));
+        let refusal = ToolFailure::refusal(&failure, &[("targets", "processes"), ("silence", "seconds")]);
+        assert_eq!(refusal.to_json()["error"]["message"], json!("seconds: not a number"));
     }
 
     #[test]
     fn a_conflict_tells_the_revision_there_is_and_a_question_its_item() {
         let stale = Failure::new(ErrorCode::Conflict, "plan has revision 7").revision(7);
-        let told = ToolFailure::refusal(&stale, &[("name", "pad")]).to_json();
-        assert_eq!(told["error"]["current_revision"], json!(7));
+        let refusal = ToolFailure::refusal(&stale, &[("name", "pad")]).to_json();
+        assert_eq!(refusal["error"]["current_revision"], json!(7));
         assert!(
-            told["error"]["hint"].as_str().is_some_and(|hint| hint.contains("expected_revision")),
-            "{told}"
+            refusal["error"]["hint"].as_str().is_some_and(|hint| hint.contains("expected_revision")),
+            "{refusal}"
         );
         let asked = Failure::new(ErrorCode::NeedsTrust, "a person must allow this").item(4);
-        let told = ToolFailure::refusal(&asked, &[("argv", "argv")]).to_json();
-        assert_eq!((&told["error"]["code"], &told["error"]["item"]), (&json!("needs_trust"), &json!(4)));
-        assert!(told["error"].get("field").is_none(), "no argument is to blame: {told}");
+        let refusal = ToolFailure::refusal(&asked, &[("argv", "argv")]).to_json();
+        assert_eq!(
+            (&refusal["error"]["code"], &refusal["error"]["item"]),
+            (&json!("needs_trust"), &json!(4))
+        );
+        assert!(refusal["error"].get("field").is_none(), "no argument is to blame: {refusal}");
     }
 
     #[test]
@@ -293,25 +296,28 @@ mod tests {
             ),
         ];
         for (code, message, fields, field, hint) in cases {
-            let told = ToolFailure::refusal(&Failure::new(*code, *message), fields).to_json();
-            assert_eq!(told["error"]["field"], json!(field), "{message}");
-            assert!(told["error"]["hint"].as_str().is_some_and(|told| told.contains(hint)), "{told}");
+            let refusal = ToolFailure::refusal(&Failure::new(*code, *message), fields).to_json();
+            assert_eq!(refusal["error"]["field"], json!(field), "{message}");
+            assert!(
+                refusal["error"]["hint"].as_str().is_some_and(|refusal| refusal.contains(hint)),
+                "{refusal}"
+            );
         }
     }
 
     #[test]
     fn t11_the_cause_beneath_a_failed_spawn_is_told() {
         let failed = Failure::new(ErrorCode::SpawnFailed, "no such program").cause(Cause::NotFound);
-        let told = ToolFailure::refusal(&failed, &[("argv", "argv")]).to_json();
+        let refusal = ToolFailure::refusal(&failed, &[("argv", "argv")]).to_json();
         assert_eq!(
-            (&told["error"]["code"], &told["error"]["cause"]),
+            (&refusal["error"]["code"], &refusal["error"]["cause"]),
             (&json!("spawn_failed"), &json!("not_found"))
         );
     }
 
     #[test]
     fn c7_no_control_character_of_an_argument_comes_back() {
-        let told = ToolFailure::invalid("name", "\u{1b}]0;x\u{7}").to_json().to_string();
-        assert!(!told.contains("\\u001b") && !told.contains('\u{1b}'), "{told}");
+        let refusal = ToolFailure::invalid("name", "\u{1b}]0;x\u{7}").to_json().to_string();
+        assert!(!refusal.contains("\\u001b") && !refusal.contains('\u{1b}'), "{refusal}");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn list(
     {
         return Err(ToolFailure::invalid("cursor", "no such place in the list; begin again without it"));
     }
-    let (mut told, mut size, mut last, mut next) = (Vec::new(), 0, None, None);
+    let (mut page, mut size, mut last, mut next) = (Vec::new(), 0, None, None);
     for (key, row) in rows {
         let row = Value::Object(row);
         size += row.to_string().len() + 1;
@@ -41,10 +41,10 @@ pub(crate) fn list(
             next = last;
             break;
         }
-        told.push(row);
+        page.push(row);
         last = Some(key);
     }
-    let mut answer = Map::from_iter([(name.to_owned(), json!(told))]);
+    let mut answer = Map::from_iter([(name.to_owned(), json!(page))]);
     put(&mut answer, "next_cursor", json!(next));
     Ok(answer)
 }

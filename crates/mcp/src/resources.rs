@@ -176,10 +176,10 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
 /// Reads a whole pad: a resource has no cursor.
 async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceContents, ErrorData> {
     let project = context.directory().await.map_err(|failure| {
-        let told = failure.to_json();
+        let error = failure.to_json();
         ErrorData::internal_error(
-            told["error"]["message"].as_str().unwrap_or_default().to_owned(),
-            Some(told),
+            error["error"]["message"].as_str().unwrap_or_default().to_owned(),
+            Some(error),
         )
     })?;
     let request = Pad { project, act: PadAct::Read { name: name.to_owned(), revision: None } };
@@ -196,13 +196,13 @@ async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceCon
 }
 
 fn refusal(trouble: &CallError) -> ErrorData {
-    let told = trouble.to_failure(&[("target", "uri"), ("name", "uri")]).to_json();
-    let message = told["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let error = trouble.to_failure(&[("target", "uri"), ("name", "uri")]).to_json();
+    let message = error["error"]["message"].as_str().unwrap_or_default().to_owned();
     let is_missing = matches!(trouble, CallError::Refused(failure) if failure.code == ErrorCode::NotFound);
     if is_missing {
-        ErrorData::resource_not_found(message, Some(told))
+        ErrorData::resource_not_found(message, Some(error))
     } else {
-        ErrorData::internal_error(message, Some(told))
+        ErrorData::internal_error(message, Some(error))
     }
 }
 

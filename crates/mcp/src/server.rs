@@ -107,7 +107,7 @@ impl Server {
                 () = self.is_gone() => return to_result(Err(cancelled())),
                 _ = ticks.tick() => {
                     beats += 1;
-                    progress(context, f64::from(beats), &waiting.told).await;
+                    progress(context, f64::from(beats), &waiting.status).await;
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Server {
         let options = TaskOptions::new()
             .with_ttl_ms(lifetime)
             .with_poll_interval_ms(POLL_MS)
-            .with_status_message(waiting.told.clone());
+            .with_status_message(waiting.status.clone());
         let link = self.context.link.clone();
         let task = self.tasks.spawn(options, move |context| {
             Box::pin(async move {

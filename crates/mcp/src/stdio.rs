@@ -97,17 +97,17 @@ async fn serve(setup: Setup) -> io::Result<()> {
 /// Resolves when the process that started us ends, even if another process still holds our input open. Waits
 /// for ever where that process cannot be watched: the end of our input remains.
 async fn starter_is_over() {
-    let (told, hears) = oneshot::channel();
+    let (report, ended) = oneshot::channel();
     let watching = starter().map(|handle| {
         std::thread::Builder::new().name("mcp-starter".to_owned()).spawn(move || {
             let mut watched = [PollFd::new(&handle, PollFlags::IN)];
             while matches!(poll(&mut watched, None), Err(Errno::INTR)) {}
             // The receiver is gone when we end first.
-            let _heard = told.send(());
+            let _sent = report.send(());
         })
     });
     match watching {
-        Some(Ok(_)) => drop(hears.await),
+        Some(Ok(_)) => drop(ended.await),
         Some(Err(_)) | None => std::future::pending().await,
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Waiting {
     /// When to give up with an error.
     pub(crate) timeout: Option<Duration>,
     /// What it waits for, in words.
-    pub(crate) told: String,
+    pub(crate) status: String,
     /// The daemon's field names with the tool's.
     pub(crate) fields: &'static [(&'static str, &'static str)],
     /// The result for clients without tasks; `None` makes them wait too.
@@ -94,8 +94,11 @@ impl Waiting {
                 Err(trouble) => return self.without(&trouble),
             }
             if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
-                return Err(ToolFailure::new("timeout", format!("{}: the time given has passed", self.told))
-                    .hint("get_process_status tells what it is doing"));
+                return Err(ToolFailure::new(
+                    "timeout",
+                    format!("{}: the time given has passed", self.status),
+                )
+                .hint("get_process_status tells what it is doing"));
             }
             if began.elapsed() >= most {
                 return Ok(self.still_running());

@@ -138,10 +138,10 @@ fn listen(link: &Link, address: Address) -> (CancelOnDrop, watch::Receiver<u64>)
     tokio::spawn(async move {
         let sender = Arc::new(sender);
         while !sender.is_closed() {
-            let (link, cancel, told) = (link.clone(), Arc::clone(&cancel), Arc::clone(&sender));
+            let (link, cancel, changes) = (link.clone(), Arc::clone(&cancel), Arc::clone(&sender));
             let address = address.clone();
             // However it ended, events were missed, so something may have changed.
-            drop(tokio::task::spawn_blocking(move || hear(&link, &cancel, &address, &told)).await);
+            drop(tokio::task::spawn_blocking(move || hear(&link, &cancel, &address, &changes)).await);
             sender.send_modify(|revision| *revision += 1);
             tokio::select! {
                 () = sender.closed() => return,

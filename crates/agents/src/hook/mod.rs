@@ -146,7 +146,7 @@ fn nothing(event: &str) -> Reading {
 
 fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
     let state = spec.state?;
-    let message = spec.message.as_ref().map(|phrase| one_line(&phrase.say(payload))).unwrap_or_default();
+    let message = spec.message.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default();
     let known = Evidence::new(Source::Hook, spec.id.clone(), Some(state));
     let dialog = spec.choices.as_ref().map(|choices| Dialog {
         digest: format!("hook:{message}"),
@@ -178,8 +178,8 @@ fn moment(spec: &EventSpec, payload: &Value) -> EventMoment {
         MomentWord::TurnEnded => EventMoment::TurnEnded,
         MomentWord::TurnFailed => EventMoment::TurnFailed,
         MomentWord::PermissionAsked => EventMoment::PermissionAsked {
-            title: spec.title.as_ref().map(|phrase| one_line(&phrase.say(payload))).unwrap_or_default(),
-            body: spec.body.as_ref().map(|phrase| body(&phrase.say(payload))).unwrap_or_default(),
+            title: spec.title.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default(),
+            body: spec.body.as_ref().map(|phrase| body(&phrase.render(payload))).unwrap_or_default(),
         },
     }
 }

@@ -44,7 +44,7 @@ pub struct MessagesSpec {
 /// Returns the request for the messages of a session.
 #[must_use]
 pub fn list(spec: &ServerSpec, session: &str) -> Option<ServerRequest> {
-    ServerRequest::get(&spec.messages.as_ref()?.path.say(&json!({ "session": session })))
+    ServerRequest::get(&spec.messages.as_ref()?.path.render(&json!({ "session": session })))
 }
 
 /// Returns the model's text after the prompts that were made in this span (milliseconds since the epoch).

@@ -268,7 +268,8 @@ impl ServerReader {
 
     /// Requests the owner of an unknown session: it is a subagent's, or a person went to it.
     fn ask_who(&mut self, session: &str, news: &mut Vec<ServerNews>) {
-        let path = self.spec.who.as_ref().map(|who| who.path.say(&serde_json::json!({ "session": session })));
+        let path =
+            self.spec.who.as_ref().map(|who| who.path.render(&serde_json::json!({ "session": session })));
         self.remember_other(session);
         let asked = path.and_then(|path| fetch(&path, Purpose::Who(session.to_owned())));
         news.extend(asked.map(ServerNews::Fetch));

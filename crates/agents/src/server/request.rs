@@ -101,7 +101,7 @@ pub fn answer(spec: &ServerSpec, ask: &PendingRequest, answer: &str, text: &str)
 }
 
 fn post(spec: &RequestSpec, facts: &Value) -> Option<ServerRequest> {
-    let path = plain(spec.path.say(facts))?;
+    let path = plain(spec.path.render(facts))?;
     let body = spec.body.as_ref().map(|form| form.fill(facts));
     Some(ServerRequest { method: Method::Post, path, body, is_for_show: spec.is_for_show })
 }

@@ -129,13 +129,14 @@ impl SessionSoFar {
         if let Some(fails) = &spec.fails {
             let known = Evidence::new(Source::Server, spec.id.clone(), Some(AgentState::Error));
             self.failure =
-                Some(with_quota(Evidence { message: one_line(&fails.say(event)), ..known }, None, quotas));
+                Some(with_quota(Evidence { message: one_line(&fails.render(event)), ..known }, None, quotas));
         }
         let Some(state) = spec.state else { return };
         if state.is_busy() && !self.is_in_turn {
             self.begin_turn();
         }
-        let message = spec.message.as_ref().map(|message| one_line(&message.say(event))).unwrap_or_default();
+        let message =
+            spec.message.as_ref().map(|message| one_line(&message.render(event))).unwrap_or_default();
         let reset = spec.reset.iter().find_map(|reset| reset.of(event)).and_then(instant);
         let known = Evidence::new(Source::Server, spec.id.clone(), Some(state));
         self.status = Some(with_quota(Evidence { message, ..known }, reset, quotas));
@@ -174,7 +175,7 @@ impl SessionSoFar {
         let before = (self.used, self.total);
         if let Some(used) = sum(&spec.used, event).filter(|used| *used > 0) {
             self.used = Some(used);
-            self.model = spec.model.as_ref().map(|model| model.say(event)).or_else(|| self.model.take());
+            self.model = spec.model.as_ref().map(|model| model.render(event)).or_else(|| self.model.take());
         }
         self.total = sum(&spec.total, event).unwrap_or(self.total);
         before != (self.used, self.total)
@@ -232,8 +233,8 @@ fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<PendingRequest>
         id,
         rule: rule.to_owned(),
         kind: spec.kind,
-        title: one_line(&spec.title.say(event)),
-        body: spec.body.as_ref().map(|body| one_line(&body.say(event))).unwrap_or_default(),
+        title: one_line(&spec.title.render(event)),
+        body: spec.body.as_ref().map(|body| one_line(&body.render(event))).unwrap_or_default(),
         options: listed.into_iter().flatten().filter_map(label).collect(),
     })
 }

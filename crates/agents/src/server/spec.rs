@@ -290,7 +290,7 @@ fn filled(value: &Value, facts: &Value) -> Value {
     match value {
         // The form was checked when it was read.
         Value::String(text) => {
-            Phrase::parse(text).map_or(Value::Null, |phrase| Value::String(phrase.say(facts)))
+            Phrase::parse(text).map_or(Value::Null, |phrase| Value::String(phrase.render(facts)))
         }
         Value::Array(items) => items.iter().map(|item| filled(item, facts)).collect(),
         Value::Object(table) => table.iter().map(|(key, item)| (key.clone(), filled(item, facts))).collect(),

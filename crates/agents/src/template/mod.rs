@@ -295,7 +295,7 @@ mod tests {
     fn a_phrase_says_the_first_field_that_says_something() {
         let payload = json!({ "tool": "Bash", "input": { "command": "", "path": "a.rs" }, "n": 3 });
         let phrase = Phrase::parse("{/tool}: {/input/command|/input/path} {/n}{/missing}").unwrap();
-        assert_eq!(phrase.say(&payload), "Bash: a.rs 3");
+        assert_eq!(phrase.render(&payload), "Bash: a.rs 3");
         assert!(Phrase::parse("{tool}").is_err());
         assert!(Phrase::parse("{}").is_err());
     }
@@ -309,7 +309,7 @@ mod tests {
                     prop_assert!(filled.is_ok());
                 }
                 if let Ok(phrase) = Phrase::parse(&source) {
-                    let _said = phrase.say(&json!({ "a": [1, { "b": null }] }));
+                    let _said = phrase.render(&json!({ "a": [1, { "b": null }] }));
                 }
             }
         }

@@ -33,13 +33,13 @@ impl Phrase {
 
     /// Fills the fields from this payload; missing ones become empty.
     #[must_use]
-    pub fn say(&self, payload: &Value) -> String {
-        self.parts.iter().fold(String::new(), |mut said, part| {
+    pub fn render(&self, payload: &Value) -> String {
+        self.parts.iter().fold(String::new(), |mut whole, part| {
             match part {
-                Part::Text(text) => said.push_str(text),
-                Part::Open(pointers) => said.push_str(&first_said(payload, pointers)),
+                Part::Text(text) => whole.push_str(text),
+                Part::Open(pointers) => whole.push_str(&first_text(payload, pointers)),
             }
-            said
+            whole
         })
     }
 }
@@ -71,7 +71,7 @@ impl JsonSchema for Phrase {
     }
 }
 
-fn first_said(payload: &Value, pointers: &[String]) -> String {
+fn first_text(payload: &Value, pointers: &[String]) -> String {
     let fields = pointers.iter().filter_map(|pointer| payload.pointer(pointer));
     fields.map(as_text).find(|text| !text.is_empty()).unwrap_or_default()
 }

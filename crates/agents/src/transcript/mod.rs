@@ -263,7 +263,7 @@ impl TurnSoFar {
         if let Some(fails) = &spec.fails {
             let quota = spec.quota.then_some(Quota { reset_at: self.reset_at });
             self.failure =
-                Some(Failure { rule: spec.id.clone(), message: one_line(&fails.say(value)), quota });
+                Some(Failure { rule: spec.id.clone(), message: one_line(&fails.render(value)), quota });
         }
         let Some(text) = spec.text.as_ref().and_then(|text| text.of(value)) else { return };
         let message = text_at(spec.message.as_ref(), value);

@@ -112,14 +112,14 @@ broken from row 2 on: its hash\\u{7}
 
     #[test]
     fn a_log_whose_oldest_rows_went_says_from_where_on_it_is_kept() {
-        let told = |first: u64| {
+        let message = |first: u64| {
             let verified = Some(AuditVerdict::Intact { first, rows: 7, head: "aa".into() });
             let memory = Memory::default();
             print_page(&AuditPage { rows: Vec::new(), verified }, &mut memory.output()).unwrap();
             memory.text().lines().last().unwrap_or_default().to_owned()
         };
-        assert_eq!(told(1), "intact: 7 rows, the newest is aa");
-        assert_eq!(told(41), "intact: 7 rows, the newest is aa; the 40 before are no longer kept");
+        assert_eq!(message(1), "intact: 7 rows, the newest is aa");
+        assert_eq!(message(41), "intact: 7 rows, the newest is aa; the 40 before are no longer kept");
     }
 
     #[test]

@@ -145,8 +145,8 @@ impl AgentFiles {
     }
 
     /// Processes a notice about it.
-    pub(crate) fn hear(&mut self, heard: AgentNotice, agents: &Agents) {
-        match heard {
+    pub(crate) fn take_notice(&mut self, notice: AgentNotice, agents: &Agents) {
+        match notice {
             AgentNotice::Prompt => self.begin_turn(agents),
             // A server connection that began in the middle of a turn has its end but not its text: other
             // sources have it.
@@ -258,18 +258,18 @@ impl AgentFiles {
                 );
             }
             (None, Some(line)) => agents.list_turn(Arc::clone(&self.agent_run), line, wanted),
-            (None, None) => self.say_screen(wanted.turn, agents),
+            (None, None) => self.report_screen_text(wanted.turn, agents),
         }
     }
 
     fn take_listed(&self, wanted: &WantedText, found: Option<EndedTurn>, agents: &Agents) {
-        let said = found.filter(|turn| !turn.text.trim().is_empty() || turn.end != TurnEnd::Done);
-        let Some(EndedTurn { end, text }) = said else { return self.say_screen(wanted.turn, agents) };
+        let turn = found.filter(|turn| !turn.text.trim().is_empty() || turn.end != TurnEnd::Done);
+        let Some(EndedTurn { end, text }) = turn else { return self.report_screen_text(wanted.turn, agents) };
         let result = RunFact::Result { turn: wanted.turn, text, from: "server", end: Some(end) };
         agents.send_fact(self.agent_run.run, result);
     }
 
-    fn say_screen(&self, turn: u64, agents: &Agents) {
+    fn report_screen_text(&self, turn: u64, agents: &Agents) {
         let text = self.screen_text(agents).unwrap_or_default();
         agents.send_fact(self.agent_run.run, RunFact::Result { turn, text, from: "screen", end: None });
     }

@@ -196,9 +196,9 @@ impl Watching {
                 self.unwatch(run, |_| true);
             }
             Order::AgentNotice(run, AgentNotice::Moved) => self.watch_what_there_is(run),
-            Order::AgentNotice(run, heard) => {
+            Order::AgentNotice(run, notice) => {
                 if let Some(agent_files) = self.watched.get_mut(&run) {
-                    agent_files.hear(heard, &self.agents);
+                    agent_files.take_notice(notice, &self.agents);
                 }
             }
             Order::Find(run, sought) => {

@@ -182,7 +182,7 @@ impl FollowPosition {
             }
             // The exit of a run that an earlier daemon saw is known from the start; its log's end comes
             // later.
-            let ended = self.exit.zip(now.exited_at).or(now.told_exit);
+            let ended = self.exit.zip(now.exited_at).or(now.reported_exit);
             match ended {
                 Some((exit, offset)) if self.at >= offset => {
                     return self.end_with(client, exit, offset, "exited").await;

@@ -131,9 +131,9 @@ pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, 
 }
 
 /// Returns the search path for a caller's programs: a person sends theirs, a process has its own.
-pub(super) fn path_of(client: &Client, own: Option<String>, said: Option<String>) -> Option<String> {
-    let said = said.filter(|_| client.caller.is_person());
-    said.or(own).or_else(own_path)
+pub(super) fn path_of(client: &Client, own: Option<String>, requested: Option<String>) -> Option<String> {
+    let requested = requested.filter(|_| client.caller.is_person());
+    requested.or(own).or_else(own_path)
 }
 
 fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Option<&str>) -> PresetList {

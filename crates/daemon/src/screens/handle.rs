@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     /// The log's end, once the child is over.
     pub(crate) exited_at: Option<u64>,
     /// How it ended and the log's end, once the engine has announced it.
-    pub(crate) told_exit: Option<(Exit, u64)>,
+    pub(crate) reported_exit: Option<(Exit, u64)>,
     /// Nothing more will come: the run was released or lost.
     pub(crate) is_over: bool,
     /// The screen shows what there was when the run was hosted. False only while a daemon that has just

@@ -196,7 +196,7 @@ impl KeptRun {
             version: screen.version(),
             size: Some(Size { cols: size.cols, rows: size.rows }),
             exited_at: Some(end),
-            told_exit: header.exit.map(|exit| (exit, end)),
+            reported_exit: header.exit.map(|exit| (exit, end)),
             is_over: true,
             is_ready: true,
         };

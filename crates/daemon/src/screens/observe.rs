@@ -121,7 +121,7 @@ impl Observer {
     /// Returns what the engine has not got yet.
     pub(crate) fn news(&mut self) -> Vec<RunFact> {
         let is_new = self.said.as_ref() != Some(&self.shown);
-        let look = is_new.then(|| RunFact::Looked(Box::new(self.shown.clone())));
+        let look = is_new.then(|| RunFact::ScreenSeen(Box::new(self.shown.clone())));
         if is_new {
             self.said = Some(self.shown.clone());
         }

@@ -348,8 +348,8 @@ impl Run {
 
     fn say_output(&mut self, now: Instant, facts: &mut FactQueue) {
         match self.output_said_at {
-            Some(said) if now.duration_since(said) < OUTPUT => {
-                self.output_due.get_or_insert(said + OUTPUT);
+            Some(last) if now.duration_since(last) < OUTPUT => {
+                self.output_due.get_or_insert(last + OUTPUT);
             }
             _ => {
                 self.output_said_at = Some(now);
@@ -488,8 +488,8 @@ impl Run {
     /// Records how the run ended, from the engine.
     pub(crate) fn know_exit(&mut self, ended: Ended) {
         self.ended = Some(ended);
-        let told = Some((ended.exit, ended.final_offset));
-        self.handle.progress.send_modify(|progress| progress.told_exit = told);
+        let exit = Some((ended.exit, ended.final_offset));
+        self.handle.progress.send_modify(|progress| progress.reported_exit = exit);
     }
 
     /// Announces that nothing more will come.

@@ -12,7 +12,7 @@ const BITS: u32 = 12;
 pub(crate) struct Versions {
     /// The emulator's version of the last returned state.
     shown: Option<u64>,
-    told: u64,
+    given: u64,
 }
 
 impl Versions {
@@ -21,20 +21,20 @@ impl Versions {
     pub(crate) fn version_at(&mut self, shown: u64, offset: u64) -> u64 {
         if self.shown != Some(shown) {
             let by_output = offset << BITS;
-            let by_itself = if self.shown.is_some() { after(self.told) } else { self.told };
-            (self.shown, self.told) = (Some(shown), by_output.max(by_itself));
+            let by_itself = if self.shown.is_some() { after(self.given) } else { self.given };
+            (self.shown, self.given) = (Some(shown), by_output.max(by_itself));
         }
-        self.told
+        self.given
     }
 
     /// Returns a version that no reader has got: the next daemon continues with it.
     pub(crate) fn next(&self) -> u64 {
-        if self.shown.is_some() { after(self.told) } else { self.told }
+        if self.shown.is_some() { after(self.given) } else { self.given }
     }
 
     /// Continues where an earlier daemon ended.
     pub(crate) fn go_on_from(&mut self, next: u64) {
-        *self = Self { shown: None, told: next };
+        *self = Self { shown: None, given: next };
     }
 }
 
@@ -57,16 +57,16 @@ mod tests {
     #[test]
     fn a_version_grows_with_every_change_and_names_its_offset() {
         let mut versions = Versions::default();
-        let told: Vec<u64> = [(1, 0), (2, 10), (3, 10), (4, 9), (5, 11)]
+        let given: Vec<u64> = [(1, 0), (2, 10), (3, 10), (4, 9), (5, 11)]
             .map(|(shown, offset)| {
-                let told = versions.version_at(shown, offset);
+                let given = versions.version_at(shown, offset);
                 // The same version again, also when output came that changed nothing.
-                assert_eq!(versions.version_at(shown, offset + 5), told);
-                told
+                assert_eq!(versions.version_at(shown, offset + 5), given);
+                given
             })
             .to_vec();
-        assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
-        assert_eq!(told.iter().map(|version| offset_of(*version)).collect::<Vec<_>>(), [0, 10, 10, 10, 11]);
+        assert!(given.is_sorted_by(|one, next| one < next), "{given:?}");
+        assert_eq!(given.iter().map(|version| offset_of(*version)).collect::<Vec<_>>(), [0, 10, 10, 10, 11]);
     }
 
     #[test]

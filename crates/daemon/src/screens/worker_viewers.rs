@@ -233,7 +233,8 @@ fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
 
 /// Refuses a viewer for a run whose holder has gone: as lost, unless its end was announced before.
 fn refuse(new: NewViewer) {
-    let ended = new.handle.progress.borrow().told_exit.filter(|(exit, _)| exit.reason != ExitReason::Lost);
+    let ended =
+        new.handle.progress.borrow().reported_exit.filter(|(exit, _)| exit.reason != ExitReason::Lost);
     let mut viewer = Viewer::new(new, Mode::Live);
     match ended {
         Some((exit, offset)) => {

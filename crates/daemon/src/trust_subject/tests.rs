@@ -71,7 +71,7 @@ impl Bench {
             "run": 2, "project": self.project_dir.project,
         }))
         .unwrap();
-        let leave = Approval { digest, once: true, frame, content: content.clone(), listed: None };
+        let approval = Approval { digest, once: true, frame, content: content.clone(), listed: None };
         StartRun {
             run: RunKey::new(record.id, record.run.number),
             argv: argv.to_vec(),
@@ -80,7 +80,7 @@ impl Bench {
             env_hex: BTreeMap::new(),
             person_env: BTreeMap::new(),
             size: record.size,
-            record: ProcessRecord { leave: Some(leave), ..record },
+            record: ProcessRecord { approval: Some(approval), ..record },
             agent: None,
             content: Some(content),
             needs_built_in: false,
@@ -128,7 +128,7 @@ fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
         let now = changed(&start, None).unwrap().unwrap_or_else(|| panic!("{name}: it was not found"));
         assert_ne!(
             (&now.digest, &now.content),
-            (&start.record.leave.as_ref().unwrap().digest, start.content.as_ref().unwrap())
+            (&start.record.approval.as_ref().unwrap().digest, start.content.as_ref().unwrap())
         );
         assert!(
             now.command.contains("changed") && now.command.contains("with: A=\"b c\""),
@@ -162,7 +162,7 @@ fn a_leave_without_a_frame_is_known_by_the_whole_record() {
     let digest = |argv: &[&str], env: &str| {
         let mut start = bench.start(Kind::Command, &words(argv));
         start.content = Some(String::new());
-        start.record.leave = None;
+        start.record.approval = None;
         start.record.spec.environment.env.insert("A".to_owned(), env.to_owned());
         changed(&start, None).unwrap().expect("nothing on a disk is nothing").digest
     };

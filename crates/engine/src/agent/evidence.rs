@@ -46,7 +46,7 @@ impl Slot {
         limit.map(|limit| self.at.uptime_ms.saturating_add(limit))
     }
 
-    /// Whether it still counts.
+    /// Returns true if it still counts.
     pub(crate) fn counts(&self, now: u64) -> bool {
         self.expires().is_none_or(|expires| now < expires)
     }

@@ -100,7 +100,7 @@ impl Agent {
 
     /// Notes the moment at which no source reports any more that the agent is blocked; the state may follow later.
     pub(crate) fn note_unblocked(&mut self, now: u64) {
-        let is_blocked = self.blocking().is_some() || self.live.dialogs.parked > 0;
+        let is_blocked = self.blocking().is_some() || self.live.dialogs.permissions > 0;
         if std::mem::replace(&mut self.live.progress.is_blocked, is_blocked) && !is_blocked {
             self.live.progress.dialog_closed_at = Some(now);
             self.live.dialogs.asked.clear();
@@ -113,7 +113,7 @@ impl Agent {
         let before = self.visible();
         let old = self.live.evidence.belief;
         let judgement =
-            state::weigh(&self.live.evidence.table, old, self.live.dialogs.parked > 0, now.uptime_ms);
+            state::weigh(&self.live.evidence.table, old, self.live.dialogs.permissions > 0, now.uptime_ms);
         self.live.evidence.belief = judgement.belief;
         self.live.evidence.judgement = Some(judgement);
         self.live.evidence.judged_at = now.uptime_ms;

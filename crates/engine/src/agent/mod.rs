@@ -168,9 +168,9 @@ pub(crate) struct DialogState {
     /// An answer worked a moment ago: until then a block without a dialog is the one that was answered.
     pub(crate) answered_until: Option<u64>,
     /// Requests for permission that wait in the inbox.
-    pub(crate) parked: u32,
+    pub(crate) permissions: u32,
     /// The vendor showed its own dialog for a request that waits in the inbox.
-    pub(crate) is_parked_shown: bool,
+    pub(crate) is_permission_shown: bool,
     /// What its hooks asked permission for since it was last not blocked.
     pub(crate) asked: Asked,
 }

@@ -45,7 +45,7 @@ pub(crate) enum Reason {
     /// The strongest source won.
     Strongest,
     /// A request for permission waits in the inbox.
-    Parked,
+    PermissionWaits,
     /// A report says that the agent rests, and the last hook that its turn failed.
     TurnFailed,
     /// A dialog stands on the screen although a stronger source says something else.
@@ -78,7 +78,7 @@ pub(crate) struct Judgement {
     pub(crate) recheck: Option<u64>,
 }
 
-/// Whether opinions of these states contradict each other.
+/// Returns true if opinions of these states contradict each other.
 pub(crate) fn contradict(one: AgentState, other: AgentState) -> bool {
     class(one) != class(other)
 }
@@ -94,7 +94,7 @@ fn class(state: AgentState) -> u8 {
     }
 }
 
-/// Whether no turn is under way and the next one can begin.
+/// Returns true if no turn is under way and the next one can begin.
 fn is_rest(state: AgentState) -> bool {
     matches!(state, AgentState::Idle | AgentState::Waiting)
 }
@@ -137,15 +137,15 @@ fn is_report(source: Source) -> bool {
 }
 
 /// Weighs everything that counts now against what was believed before.
-pub(crate) fn weigh(table: &Table, before: Belief, is_parked: bool, now: u64) -> Judgement {
+pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool, now: u64) -> Judgement {
     let mut counting: Vec<&Slot> = table.slots().filter(|slot| slot.counts(now)).collect();
     counting.sort_by_key(|slot| rank(slot));
     let mut choice = choose(&counting, now);
-    if is_parked && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
-        choice = Choice { ruling: Reason::Parked, ..choice };
+    if has_permission_waiting && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
+        choice = Choice { ruling: Reason::PermissionWaits, ..choice };
     }
     let candidate = match choice.ruling {
-        Reason::Parked => Some(AgentState::Blocked),
+        Reason::PermissionWaits => Some(AgentState::Blocked),
         _ => choice.winner.and_then(Slot::state),
     };
     let (belief, debounced, ripe) = debounce(before, candidate, &choice, now);

@@ -20,7 +20,7 @@ impl Decide for verb::Attach {
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
         let process = engine.grants.find(caller, &attach.target, verb, &engine.ctx)?;
-        process.check_heard()?;
+        process.check_reachable()?;
         let id = process.id;
         if let (Some(policy), Some(process)) = (attach.policy, engine.ctx.processes.get_mut(&id)) {
             process.spec.policy = policy;

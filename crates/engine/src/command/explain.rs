@@ -52,7 +52,7 @@ fn why(agent: &Agent) -> String {
     let rule = match judgement.ruling {
         Reason::Nothing => "what was believed before stands",
         Reason::Strongest => "the strongest source that counts wins",
-        Reason::Parked => "a request for permission waits in the inbox, which blocks it",
+        Reason::PermissionWaits => "a request for permission waits in the inbox, which blocks it",
         Reason::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
         Reason::TurnFailed => "a report says that it rests, and the last hook that its turn failed",
         Reason::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",

@@ -43,12 +43,12 @@ impl Decide for verb::Hook {
                 if let Some(agent) = engine.ctx.processes.agent_mut(id) {
                     agent.live.dialogs.asked.push(title.clone(), body.clone());
                 }
-                // Parked first: the request then stands for what its evidence says, and there is one item, not two.
-                let is_parked = engine.inbox.park(id, ticket, title, body, &mut engine.ctx);
+                // The inbox gets it first: the request then stands for what its evidence says, and there is one item, not two.
+                let is_held = engine.inbox.hold_permission(id, ticket, title, body, &mut engine.ctx);
                 if let Some(evidence) = evidence {
                     engine.agent_evidence(run, evidence);
                 }
-                return Ok((!is_parked).then_some(CommandAnswer::Hook(HookDecision::Nothing)));
+                return Ok((!is_held).then_some(CommandAnswer::Hook(HookDecision::Nothing)));
             }
         }
         if let Some(evidence) = evidence {

@@ -101,7 +101,7 @@ impl Decide for verb::Answer {
             About::Permission { .. } => {
                 let allows = option.names.iter().any(|name| name == "allow");
                 let denial = || HookDecision::Deny("denied by a person".to_owned());
-                engine.inbox.unpark(
+                engine.inbox.decide_permission(
                     answer.item,
                     if allows { HookDecision::Allow } else { denial() },
                     &mut engine.ctx,
@@ -230,7 +230,7 @@ fn with_text(option: &DialogOption, text: &str) -> Result<DialogOption, Failure>
     Ok(DialogOption { keys: keys.collect(), ..option.clone() })
 }
 
-/// Whether a text may be an answer in the person's own words.
+/// Checks whether a text may be an answer in the person's own words.
 fn check_words(words: &str) -> Result<(), Failure> {
     if words.trim().is_empty() || words.len() > MAX_WORDS {
         return Err(Failure::invalid("choice", format!("between 1 and {MAX_WORDS} bytes")));

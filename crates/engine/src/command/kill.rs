@@ -36,7 +36,7 @@ impl Decide for verb::Kill {
         let (id, run) = (process.id, process.key());
         match sent {
             Some(signal) => {
-                process.check_heard()?;
+                process.check_reachable()?;
                 engine.ctx.out.push(Effect::Signal { run, signal });
                 done()
             }

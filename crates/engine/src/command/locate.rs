@@ -9,7 +9,7 @@ use crate::process::Process;
 /// Finds the run that the daemon goes on with.
 pub(super) fn locate(asker: Asker, engine: &Engine) -> CommandResult {
     let process = engine.ctx.processes.known(asker.target()?)?;
-    process.check_heard()?;
+    process.check_reachable()?;
     Ok(Some(CommandAnswer::Located(located(process))))
 }
 

@@ -75,7 +75,7 @@ impl Engine {
     pub(crate) fn forget_caller(&mut self, ticket: Ticket) {
         self.waits.forget_waits_of(ticket, &mut self.ctx);
         self.mail.queue.waiters.retain(|waiter| waiter.ticket != ticket);
-        self.inbox.forget_parked(ticket, &mut self.ctx);
+        self.inbox.forget_permission(ticket, &mut self.ctx);
         for process in self.ctx.processes.values_mut() {
             process.launch.tickets.retain(|starter| *starter != ticket);
             if let Some(agent) = process.agent.as_deref_mut() {

@@ -52,7 +52,7 @@ impl Decide for verb::Resume {
     }
 }
 
-/// Whether a vendor session may be called that: it becomes a word of an argv.
+/// Checks whether a vendor session may be called that: it becomes a word of an argv.
 pub(super) fn check_session(session: &str) -> Result<(), Failure> {
     if session.is_empty() || session.len() > MAX_SESSION {
         return Err(Failure::invalid("session", format!("between 1 and {MAX_SESSION} bytes")));

@@ -358,7 +358,7 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
     Ok(Some(AgentRecord { permissions, model, mode, ..AgentRecord::default() }))
 }
 
-/// Whether a model may be called that: it becomes a word of an argv.
+/// Checks whether a model may be called that: it becomes a word of an argv.
 fn check_model(model: &str) -> Result<(), Failure> {
     if model.is_empty() || model.len() > MAX_MODEL {
         return Err(Failure::invalid("model", format!("between 1 and {MAX_MODEL} bytes")));

@@ -166,7 +166,7 @@ fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a text may be a message of this caller.
+/// Checks whether a text may be a message of this caller.
 pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), Failure> {
     let most = if caller == Caller::Human { MAX_OF_PERSON } else { MAX_OF_PROCESS };
     if text.trim().is_empty() {

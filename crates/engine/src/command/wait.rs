@@ -165,7 +165,7 @@ fn check_wait(engine: &Engine, caller: Caller, request: &request::Wait) -> Resul
                 .hint("wait for --pattern, --exit or --silence"));
         }
         if matches!(request.until, Until::Pattern(_)) {
-            process.check_heard()?;
+            process.check_reachable()?;
         }
         if matches!(request.until, Until::Ready(_)) && process.spec.ready.is_none() {
             return Err(cannot_tell(process));

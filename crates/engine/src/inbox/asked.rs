@@ -90,7 +90,7 @@ impl Agent {
     }
 }
 
-/// Whether a screen's text shows a part of a command that proves it is that one. Both without spaces.
+/// Returns true if a screen's text shows a part of a command that proves it is that one. Both without spaces.
 fn is_part(shown: &str, whole: &str) -> bool {
     if whole.is_empty() {
         return false;

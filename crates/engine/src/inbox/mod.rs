@@ -125,12 +125,12 @@ impl Inbox {
     /// Opens, renews or closes the item that stands for what blocks an agent.
     pub(crate) fn sync_inbox(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent(id) else { return };
-        let is_parked = agent.live.dialogs.parked > 0;
+        let has_permission_waiting = agent.live.dialogs.permissions > 0;
         let wanted = agent.blocking_digest().zip(agent.blocking().cloned());
         // A request that waits in the inbox stands for itself and for the vendor's own dialog about it.
         let is_hushed = agent.live.dialogs.answered_until.is_some();
         let wanted = wanted
-            .filter(|_| !is_parked)
+            .filter(|_| !has_permission_waiting)
             .filter(|(_, evidence)| !is_hushed || evidence.dialog.is_some())
             .map(|(digest, evidence)| (digest, agent.whole_words(evidence)));
         let open = self.dialog_item_of(id);
@@ -141,26 +141,26 @@ impl Inbox {
             (Some((digest, evidence)), Some(item)) => self.renew_dialog(id, item, digest, &evidence, ctx),
         }
         self.finish_answering(id, ctx);
-        self.follow_parked(id, ctx);
+        self.sync_permissions(id, ctx);
     }
 
     /// Ends a request that waits in the inbox when the vendor's own dialog about it was answered.
-    pub(crate) fn follow_parked(&mut self, id: ProcessId, ctx: &mut Context) {
+    pub(crate) fn sync_permissions(&mut self, id: ProcessId, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
-        if agent.live.dialogs.parked == 0 {
-            agent.live.dialogs.is_parked_shown = false;
+        if agent.live.dialogs.permissions == 0 {
+            agent.live.dialogs.is_permission_shown = false;
             return;
         }
         let is_shown =
             agent.live.evidence.table.get(Source::Dialog).is_some_and(|slot| slot.digest().is_some());
-        let was_shown = std::mem::replace(&mut agent.live.dialogs.is_parked_shown, is_shown);
+        let was_shown = std::mem::replace(&mut agent.live.dialogs.is_permission_shown, is_shown);
         if !was_shown || is_shown {
             return;
         }
         let of = |item: &&Item| item.view.id == id && matches!(item.about, About::Permission { .. });
         let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
         for number in numbers {
-            self.unpark(number, HookDecision::Nothing, ctx);
+            self.decide_permission(number, HookDecision::Nothing, ctx);
         }
     }
 
@@ -220,7 +220,7 @@ impl Inbox {
     }
 
     /// Puts a request for permission into the inbox; returns false if the agent has no desk for them.
-    pub(crate) fn park(
+    pub(crate) fn hold_permission(
         &mut self,
         id: ProcessId,
         ticket: Ticket,
@@ -231,7 +231,7 @@ impl Inbox {
         let now = ctx.out.now;
         let Some(agent) = ctx.processes.agent_mut(id) else { return false };
         let Some(desk) = agent.record.permissions else { return false };
-        agent.live.dialogs.parked += 1;
+        agent.live.dialogs.permissions += 1;
         let (until, on_timeout) = (now.uptime_ms.saturating_add(desk.timeout_ms), desk.on_timeout);
         let options = vec![option(1, "allow", "Allow"), option(2, "deny", "Deny")];
         let about = About::Permission { ticket, until, on_timeout };
@@ -251,7 +251,7 @@ impl Inbox {
     }
 
     /// Decides a request for permission.
-    pub(crate) fn unpark(&mut self, number: u64, decision: HookDecision, ctx: &mut Context) {
+    pub(crate) fn decide_permission(&mut self, number: u64, decision: HookDecision, ctx: &mut Context) {
         let Some(item) = self.items.get(&number) else { return };
         let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
         let ticket = *ticket;
@@ -260,7 +260,7 @@ impl Inbox {
         ctx.out.reply(ticket, Ok(CommandAnswer::Hook(decision)));
         let now = ctx.out.now;
         if let Some(agent) = ctx.processes.agent_mut(id) {
-            agent.live.dialogs.parked = agent.live.dialogs.parked.saturating_sub(1);
+            agent.live.dialogs.permissions = agent.live.dialogs.permissions.saturating_sub(1);
             // A subagent's request left no word of its own about the agent.
             let hook = agent.live.evidence.table.get(Source::Hook).and_then(|slot| slot.state());
             if is_decided && hook == Some(AgentState::Blocked) {
@@ -272,12 +272,12 @@ impl Inbox {
     }
 
     /// Forgets a request whose hook is gone.
-    pub(crate) fn forget_parked(&mut self, gone: Ticket, ctx: &mut Context) {
+    pub(crate) fn forget_permission(&mut self, gone: Ticket, ctx: &mut Context) {
         let of = |item: &Item| matches!(item.about, About::Permission { ticket, .. } if ticket == gone);
         let numbers: Vec<u64> =
             self.items.values().filter(|item| of(item)).map(|item| item.view.item).collect();
         for number in numbers {
-            self.unpark(number, HookDecision::Nothing, ctx);
+            self.decide_permission(number, HookDecision::Nothing, ctx);
         }
     }
 
@@ -300,7 +300,7 @@ impl Inbox {
                 OnTimeout::Allow => HookDecision::Allow,
                 OnTimeout::Ask => HookDecision::Nothing,
             };
-            self.unpark(number, decision, ctx);
+            self.decide_permission(number, decision, ctx);
         }
     }
 
@@ -397,7 +397,7 @@ impl Inbox {
         let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
         for number in numbers {
             match self.items.get(&number).map(|item| &item.about) {
-                Some(About::Permission { .. }) => self.unpark(number, HookDecision::Nothing, ctx),
+                Some(About::Permission { .. }) => self.decide_permission(number, HookDecision::Nothing, ctx),
                 _ => self.close_item(number, ctx),
             }
         }

@@ -65,16 +65,16 @@ fn a_new_failure_of_an_agent_replaces_the_old_one() {
 fn a_request_for_permission_is_decided_by_time_when_no_person_answers() {
     let (mut inbox, mut ctx) = (Inbox::default(), context());
     let a = add_agent(&mut ctx, "a");
-    assert!(!inbox.park(a.process, Ticket(1), "run".to_owned(), "ls".to_owned(), &mut ctx));
+    assert!(!inbox.hold_permission(a.process, Ticket(1), "run".to_owned(), "ls".to_owned(), &mut ctx));
     let desk = PermissionDesk { timeout_ms: 500, on_timeout: OnTimeout::Allow };
     ctx.processes.agent_mut(a.process).unwrap().record.permissions = Some(desk);
-    assert!(inbox.park(a.process, Ticket(2), "run".to_owned(), "ls".to_owned(), &mut ctx));
+    assert!(inbox.hold_permission(a.process, Ticket(2), "run".to_owned(), "ls".to_owned(), &mut ctx));
     assert_eq!(inbox.inbox_deadline(), Some(1_500));
-    assert_eq!(ctx.processes.agent(a.process).unwrap().live.dialogs.parked, 1);
+    assert_eq!(ctx.processes.agent(a.process).unwrap().live.dialogs.permissions, 1);
     at(&mut ctx, 1_500);
     inbox.pass_inbox_deadlines(&mut ctx);
     assert_eq!(decision(&mut ctx, Ticket(2)), Some(HookDecision::Allow));
-    assert_eq!(ctx.processes.agent(a.process).unwrap().live.dialogs.parked, 0);
+    assert_eq!(ctx.processes.agent(a.process).unwrap().live.dialogs.permissions, 0);
 }
 
 #[test]

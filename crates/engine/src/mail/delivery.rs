@@ -186,7 +186,7 @@ impl Progress {
         self.retry_at = Some(now.saturating_add(LEASE_MS));
     }
 
-    /// Whether typing may be tried now.
+    /// Returns true if typing may be tried now.
     pub(crate) fn may_try(&self, now: u64) -> bool {
         self.retry_at.is_none_or(|at| at <= now)
     }

@@ -58,7 +58,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     text.split(is_break).map(|line| line.chars().map(visible).collect()).collect()
 }
 
-/// Whether a character begins a new line somewhere.
+/// Returns true if a character begins a new line somewhere.
 fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

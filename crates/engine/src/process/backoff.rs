@@ -33,7 +33,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Whether there is nothing to write down.
+    /// Returns true if there is nothing to write down.
     pub(crate) fn is_fresh(&self) -> bool {
         *self == Self::default()
     }
@@ -70,7 +70,7 @@ impl Backoff {
     }
 }
 
-/// Whether a start counts. One that lies ahead was counted before the machine was started again.
+/// Returns true if a start counts. One that lies ahead was counted before the machine was started again.
 fn is_recent(start: u64, now: u64) -> bool {
     now.checked_sub(start).is_some_and(|age| age < WINDOW_MS)
 }

@@ -64,7 +64,7 @@ pub(crate) fn with_declared(
     base
 }
 
-/// Whether variables may be declared like this.
+/// Checks whether variables may be declared like this.
 pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), Failure> {
     for (name, value) in declared {
         let field = || format!("env.{}", Printable(name));

@@ -162,7 +162,7 @@ impl Engine {
                 }
                 self.reevaluate(run.process);
             }
-            RunFact::Looked(look) => self.agent_screen(run, *look),
+            RunFact::ScreenSeen(look) => self.agent_screen(run, *look),
             RunFact::Session(session) => {
                 if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
                     agent.set_session(session, &mut self.ctx.out);

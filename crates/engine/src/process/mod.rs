@@ -121,7 +121,7 @@ impl Process {
             agent: (record.spec.kind == Kind::Agent).then(agent),
             spec: record.spec,
             run: run_state,
-            launch: Launch { approval: record.leave, ..Launch::default() },
+            launch: Launch { approval: record.approval, ..Launch::default() },
             usage: Usage { spawns: record.spawned, born_ms: record.born_ms },
             backoff: record.backoff,
             seen,
@@ -145,7 +145,7 @@ impl Process {
             seen: Some(self.seen),
             agent: self.agent.as_deref().map(|agent| agent.record.clone()),
             spawned: self.usage.spawns,
-            leave: self.launch.approval.clone(),
+            approval: self.launch.approval.clone(),
             born_ms: self.usage.born_ms,
             backoff: self.backoff.clone(),
         }
@@ -224,7 +224,7 @@ impl Process {
     }
 
     /// Checks that its holder has answered this daemon; before that nothing can be done with its terminal.
-    pub(crate) fn check_heard(&self) -> Result<(), Failure> {
+    pub(crate) fn check_reachable(&self) -> Result<(), Failure> {
         match self.run.awaits {
             None => Ok(()),
             Some(_) => {

@@ -79,7 +79,7 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    /// Whether its size may become the terminal's: it types, and does not mirror.
+    /// Returns true if its size may become the terminal's: it types, and does not mirror.
     pub(crate) fn counts_for_size(&self) -> bool {
         !self.read_only && !self.mirrors
     }
@@ -203,7 +203,7 @@ impl RunState {
         }
     }
 
-    /// Whether a child runs or is about to.
+    /// Returns true if a child runs or is about to.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.status, Status::Starting | Status::Running | Status::Stopping)
     }

@@ -101,7 +101,7 @@ impl Granted {
     }
 }
 
-/// Whether `caller` may do `verb` to something that is `relation` to it and over which it was `granted` this.
+/// Returns true if `caller` may do `verb` to something that is `relation` to it and over which it was `granted` this.
 #[must_use]
 pub fn may(caller: Caller, verb: Verb, relation: Relation, granted: Granted) -> bool {
     match caller {

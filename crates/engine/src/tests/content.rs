@@ -259,7 +259,8 @@ fn a_leave_that_was_taken_back_keeps_its_content_when_it_is_given_again() {
     answer(&mut stage, item, "allow_once");
     again(&mut stage, Caller::Process(lead), child);
     assert_eq!(content(&stage), Some("content of aa".to_owned()));
-    let Some(Approval { once: true, frame, .. }) = stage.starts().last().unwrap().record.leave.clone() else {
+    let Some(Approval { once: true, frame, .. }) = stage.starts().last().unwrap().record.approval.clone()
+    else {
         panic!("no leave for once")
     };
     assert_eq!(frame, TrustSubject { ..trust_subject("aa", Rule::Ask) }.frame);

@@ -20,13 +20,13 @@ fn busy_leader(crew: &mut Crew) -> (RunKey, RunKey) {
 
 fn show_dialog(crew: &mut Crew, run: RunKey, digest: &str) {
     let look = ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
-    crew.fact(run, RunFact::Looked(Box::new(look)));
+    crew.fact(run, RunFact::ScreenSeen(Box::new(look)));
 }
 
 fn clear_dialog(crew: &mut Crew, run: RunKey) {
     crew.fact(
         run,
-        RunFact::Looked(Box::new(ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() })),
+        RunFact::ScreenSeen(Box::new(ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() })),
     );
     crew.report(run, AgentState::Working);
     crew.pass(2_000);

@@ -150,7 +150,7 @@ impl Life {
             Step::Look(n, asks, composer) => {
                 let asked = Evidence::new(Source::Dialog, "d", Some(AgentState::Blocked));
                 let look = ScreenSeen { dialog: asks.then_some(asked), composer, ..ScreenSeen::default() };
-                self.fact(n, RunFact::Looked(Box::new(look)));
+                self.fact(n, RunFact::ScreenSeen(Box::new(look)));
             }
             Step::Typed(n, outcome) => self.typed(n, outcome),
             Step::Crash { held } => self.crash(held),

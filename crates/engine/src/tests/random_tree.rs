@@ -80,7 +80,7 @@ impl Crew {
         let launched = Launched { has_channel: true, channel_reaches_busy: true, ..Launched::default() };
         self.fact(run, RunFact::Launched(launched));
         let look = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
-        self.fact(run, RunFact::Looked(Box::new(look)));
+        self.fact(run, RunFact::ScreenSeen(Box::new(look)));
     }
 
     pub(super) fn report(&mut self, run: RunKey, state: AgentState) {

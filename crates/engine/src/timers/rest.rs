@@ -34,7 +34,7 @@ impl Watched {
         }
     }
 
-    /// Whether it did something since it is watched, so that a rest is a coming to rest.
+    /// Returns true if it did something since it is watched, so that a rest is a coming to rest.
     fn has_moved(&self, process: &Process) -> bool {
         if self.has_moved || process.run.number > self.run || (!self.was_over && !process.is_live()) {
             return true;
@@ -45,13 +45,13 @@ impl Watched {
         agent.record.turn > self.turn || is_working(agent) || (is_news && stops)
     }
 
-    /// Whether it has come to rest since it is watched.
+    /// Returns true if it has come to rest since it is watched.
     fn has_come_to_rest(&self, process: Option<&Process>, now: u64) -> bool {
         self.ended.is_some() || process.is_some_and(|process| self.has_moved(process) && rests(process, now))
     }
 }
 
-/// Whether a process rests.
+/// Returns true if a process rests.
 fn rests(process: &Process, now: u64) -> bool {
     // What is being ended or waits to be started again has not come to rest.
     if process.run.ending.is_some() || process.run.restart_at.is_some() {
@@ -81,7 +81,7 @@ pub(crate) fn agent_rests(agent: &Agent) -> bool {
     }
 }
 
-/// Whether an agent is seen at work. A run that is being adopted shows nothing yet.
+/// Returns true if an agent is seen at work. A run that is being adopted shows nothing yet.
 fn is_working(agent: &Agent) -> bool {
     matches!(agent.state(), AgentState::Working | AgentState::Thinking)
 }

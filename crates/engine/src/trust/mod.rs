@@ -79,7 +79,7 @@ impl TrustStore {
     ) -> Result<Option<Approval>, Failure> {
         let Caller::Process(asker) = caller else { return Ok(None) };
         match &order.trust_subject {
-            Some(trust_subject) => self.ask_leave(asker, trust_subject, inbox, ctx).map(Some),
+            Some(trust_subject) => self.ask_approval(asker, trust_subject, inbox, ctx).map(Some),
             None if is_plain_agent(order) => Ok(None),
             None => {
                 let spawn = &order.spawn;
@@ -96,7 +96,7 @@ impl TrustStore {
                 let preset = spawn.preset.clone();
                 let trust_subject =
                     TrustSubject { digest, command, preset, project, ..TrustSubject::default() };
-                self.ask_leave(asker, &trust_subject, inbox, ctx).map(Some)
+                self.ask_approval(asker, &trust_subject, inbox, ctx).map(Some)
             }
         }
     }
@@ -116,7 +116,7 @@ impl TrustStore {
             return Ok(());
         }
         let (digest, frame, content) = match process.launch.approval.clone() {
-            Some(leave) => (leave.digest, leave.frame, leave.content),
+            Some(approval) => (approval.digest, approval.frame, approval.content),
             None => {
                 let env = process.spec.environment.env.iter().map(|(name, value)| format!("{name}={value}"));
                 let parts =
@@ -137,9 +137,9 @@ impl TrustStore {
             project,
             ..TrustSubject::default()
         };
-        let leave = self.ask_leave(asker, &trust_subject, inbox, ctx)?;
+        let approval = self.ask_approval(asker, &trust_subject, inbox, ctx)?;
         if let Some(process) = ctx.processes.get_mut(&id) {
-            process.launch.approval = Some(leave);
+            process.launch.approval = Some(approval);
             ctx.out.mark_durable(id);
         }
         Ok(())
@@ -148,9 +148,11 @@ impl TrustStore {
     /// Returns true if the approval on which a process was started still holds.
     pub(crate) fn is_trusted_still(&self, process: &Process) -> bool {
         match &process.launch.approval {
-            Some(leave) => {
+            Some(approval) => {
                 let is_trusted = |digest: &String| self.trusted.contains_key(digest);
-                leave.once || is_trusted(&leave.digest) || leave.listed.as_ref().is_some_and(is_trusted)
+                approval.once
+                    || is_trusted(&approval.digest)
+                    || approval.listed.as_ref().is_some_and(is_trusted)
             }
             // No permission: a person started it, or it is an agent as its manifest has it.
             None => {
@@ -160,7 +162,7 @@ impl TrustStore {
         }
     }
 
-    pub(crate) fn ask_leave(
+    pub(crate) fn ask_approval(
         &mut self,
         asker: RunKey,
         trust_subject: &TrustSubject,
@@ -177,18 +179,18 @@ impl TrustStore {
             .hint("only the rules in the project's file can change that, and a person changes them"));
         }
         let is_trusted = |digest: &String| self.trusted.contains_key(digest);
-        let leave = Approval {
+        let approval = Approval {
             digest: digest.clone(),
             once: false,
             frame: trust_subject.frame.clone(),
             content: trust_subject.content.clone(),
             listed: trust_subject.listed.clone().filter(is_trusted),
         };
-        if leave.listed.is_some() || is_trusted(&digest) {
-            return Ok(leave);
+        if approval.listed.is_some() || is_trusted(&digest) {
+            return Ok(approval);
         }
         if self.once.remove(&once) {
-            return Ok(Approval { once: true, ..leave });
+            return Ok(Approval { once: true, ..approval });
         }
         if self.refused.contains(&(asker, digest.clone())) {
             return Err(denied(Caller::Process(asker), "a person refused to start this")
@@ -330,10 +332,10 @@ impl Engine {
             self.start_failed(run, failure.clone());
             return self.give_up(run, &failure);
         };
-        match self.trust.ask_leave(asker, trust_subject, &mut self.inbox, &mut self.ctx) {
-            Ok(leave) => {
+        match self.trust.ask_approval(asker, trust_subject, &mut self.inbox, &mut self.ctx) {
+            Ok(approval) => {
                 if let Some(process) = self.ctx.processes.get_mut(&run.process) {
-                    process.launch.approval = Some(leave);
+                    process.launch.approval = Some(approval);
                 }
                 self.ctx.out.mark_durable(run.process);
                 self.ctx.processes.order_start(run.process, &self.ctx.config, &mut self.ctx.out);
@@ -394,7 +396,7 @@ fn title(trust_subject: &TrustSubject) -> String {
     Printable(&line).to_string()
 }
 
-/// Whether an entry may be started only while its manifest is built in: a process has it started, and no person has
+/// Returns true if an entry may be started only while its manifest is built in: a process has it started, and no person has
 /// allowed more.
 pub(crate) fn needs_built_in(process: &Process) -> bool {
     let is_persons = process.launch.starter.map_or(process.spec.parent.is_none(), Caller::is_person);
@@ -404,10 +406,11 @@ pub(crate) fn needs_built_in(process: &Process) -> bool {
 /// What must be found on the disk for an entry to be started: what was allowed, unless a person starts it or no
 /// approval was needed.
 pub(crate) fn content_needed(process: &Process) -> Option<String> {
-    let leave = process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
+    let approval =
+        process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
     // The question about a first run was about its words, where the files were not read.
-    let is_unread = process.run.number.0 <= 1 && leave.content.is_empty();
-    (!is_unread).then(|| leave.content.clone())
+    let is_unread = process.run.number.0 <= 1 && approval.content.is_empty();
+    (!is_unread).then(|| approval.content.clone())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn item_of(failure: &Failure) -> u64 {
 }
 
 fn ask(trust: &mut TrustStore, asker: RunKey, inbox: &mut Inbox, ctx: &mut Context) -> Result<bool, Failure> {
-    trust.ask_leave(asker, &subject("d"), inbox, ctx).map(|approval| approval.once)
+    trust.ask_approval(asker, &subject("d"), inbox, ctx).map(|approval| approval.once)
 }
 
 #[test]
@@ -73,6 +73,6 @@ fn a_rule_of_the_project_denies_without_asking() {
     let (mut trust, mut inbox, mut ctx) = (TrustStore::default(), Inbox::default(), context());
     let a = add_agent(&mut ctx, "a");
     let denied = TrustSubject { rule: Rule::Deny, ..subject("d") };
-    let failure = trust.ask_leave(a, &denied, &mut inbox, &mut ctx).unwrap_err();
+    let failure = trust.ask_approval(a, &denied, &mut inbox, &mut ctx).unwrap_err();
     assert_eq!((failure.code, inbox.items.len()), (ErrorCode::Denied, 0));
 }

@@ -397,12 +397,12 @@ pub(crate) fn satisfied(process: &Process, text: Option<String>) -> Satisfied {
     }
 }
 
-/// Whether a turn is over but for its text.
+/// Returns true if a turn is over but for its text.
 fn is_collected(process: &Process, turn: u64) -> bool {
     process.agent.as_deref().is_some_and(|agent| agent.collecting.contains_key(&turn))
 }
 
-/// Whether an agent that seems to rest does: a prompt that is on its way, or was just taken, shows in the state later.
+/// Returns true if an agent that seems to rest does: a prompt that is on its way, or was just taken, shows in the state later.
 fn rests_for_certain(agent: &Agent) -> bool {
     !matches!(agent.state(), AgentState::Idle | AgentState::Waiting) || crate::timers::agent_rests(agent)
 }

@@ -18,7 +18,7 @@ use crate::waits::{Wait, satisfied};
 /// Longest pattern; the daemon also bounds what it compiles to.
 const MAX_PATTERN: usize = 1024;
 
-/// Whether a process can tell like this.
+/// Checks whether a process can tell like this.
 pub(crate) fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
     match ready {
         Some(Ready::Pattern(pattern)) if pattern.is_empty() || pattern.len() > MAX_PATTERN => {

@@ -148,7 +148,7 @@ async fn waiting(context: &ToolContext, item: u64) -> Result<Waiting, ToolFailur
     Ok(Waiting {
         wait,
         timeout: None,
-        told: format!("waiting for a person to answer item {item}"),
+        status: format!("waiting for a person to answer item {item}"),
         fields: ASK_FIELDS,
         meanwhile: None,
         is_over_when_blocked: false,

@@ -191,7 +191,7 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Out
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
         timeout: None,
-        told: format!("{} ({}) works on its instructions", spawned.name, spawned.id),
+        status: format!("{} ({}) works on its instructions", spawned.name, spawned.id),
         fields: AGENT_FIELDS,
         meanwhile: Some(Value::Object(base.clone())),
         is_over_when_blocked: false,

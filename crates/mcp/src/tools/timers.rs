@@ -160,7 +160,7 @@ async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait,
         timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),
-        told: format!("waiting for timer {timer}"),
+        status: format!("waiting for timer {timer}"),
         fields: TIMER_FIELDS,
         meanwhile: None,
         is_over_when_blocked: false,

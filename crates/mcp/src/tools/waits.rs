@@ -99,12 +99,12 @@ async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         _ => Until::State(states),
     };
     let processes = arguments.texts("processes").unwrap_or_default();
-    let told = format!("waiting for {} to be {}", processes.join(", "), words.join(" or "));
+    let status = format!("waiting for {} to be {}", processes.join(", "), words.join(" or "));
     let wait = Wait {
         quantifier: if arguments.text("mode") == Some("any") { Quantifier::Any } else { Quantifier::All },
         ..Wait::until(processes.into_iter().map(Target).collect(), until)
     };
-    Ok(waiting(wait, arguments, told, STATE_FIELDS))
+    Ok(waiting(wait, arguments, status, STATE_FIELDS))
 }
 
 async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
@@ -122,7 +122,7 @@ async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     Ok(Outcome::Waiting(Box::new(Waiting {
         wait: Wait::until(vec![Target(view.id.to_string())], Until::Turn(turn)),
         timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),
-        told: format!("waiting for turn {turn} of {}", view.name),
+        status: format!("waiting for turn {turn} of {}", view.name),
         fields: TURN_FIELDS,
         meanwhile: None,
         is_over_when_blocked: true,
@@ -139,19 +139,27 @@ async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome
         None => named(context.ask(CallPolicy::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
     };
     let pattern = arguments.required("pattern").to_owned();
-    let told = format!("waiting for {pattern} in {wanted}");
+    let status = format!("waiting for {pattern} in {wanted}");
     let wait = Wait { since: Some(since), ..Wait::until(vec![Target(wanted)], Until::Pattern(pattern)) };
-    Ok(waiting(wait, arguments, told, PATTERN_FIELDS))
+    Ok(waiting(wait, arguments, status, PATTERN_FIELDS))
 }
 
 fn waiting(
     wait: Wait,
     arguments: &Arguments,
-    told: String,
+    status: String,
     fields: &'static [(&'static str, &'static str)],
 ) -> Outcome {
     let timeout = arguments.millis("timeout_seconds").map(Duration::from_millis);
-    let told = crate::views::shortened(&told, 200);
+    let status = crate::views::shortened(&status, 200);
     let (meanwhile, is_over_when_blocked, then) = (None, false, Then::Tell);
-    Outcome::Waiting(Box::new(Waiting { wait, timeout, told, fields, meanwhile, is_over_when_blocked, then }))
+    Outcome::Waiting(Box::new(Waiting {
+        wait,
+        timeout,
+        status,
+        fields,
+        meanwhile,
+        is_over_when_blocked,
+        then,
+    }))
 }

@@ -115,7 +115,7 @@ fn a_screen_rule_that_says_blocked_ranks_as_a_dialog() {
 fn a_parked_request_blocks_whatever_the_screen_shows() {
     let table = table(&[(ProgramStatus, Some(Working), 10)]);
     let judgement = weigh(&table, Belief { state: Working, pending: None }, true, 20);
-    assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::Parked));
+    assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::PermissionWaits));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_busy_a_starting_and_a_held_agent_are_waited_for() {
     assert!(reason(scene.delivery(mail)).contains("working"));
     let picker =
         ScreenSeen { screen: Some(Evidence::new(Source::Screen, "picker", None)), ..ScreenSeen::default() };
-    scene.fact(RunFact::Looked(Box::new(picker)));
+    scene.fact(RunFact::ScreenSeen(Box::new(picker)));
     scene.report(AgentState::Idle);
     assert!(reason(scene.delivery(mail)).contains("cannot be judged"));
     scene.look(Composer::Empty);

@@ -158,7 +158,7 @@ fn only_people_and_what_is_above_it_answer_for_an_agent() {
     let child = scene.stage.spawn_as(Caller::Process(parent), agent("child"));
     let stranger = scene.stage.spawn(agent("stranger"));
     let look = crate::ScreenSeen { dialog: Some(dialog("d1")), ..crate::ScreenSeen::default() };
-    scene.stage.fact(child, RunFact::Looked(Box::new(look)));
+    scene.stage.fact(child, RunFact::ScreenSeen(Box::new(look)));
     let item = scene.item().unwrap().item;
     let give = || Command::Answer(GiveAnswer { item, choice: "1".to_owned() });
     for caller in [Caller::Process(child), Caller::Process(stranger)] {

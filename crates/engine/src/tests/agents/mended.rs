@@ -172,7 +172,7 @@ fn shows(scene: &mut Scene, digest: &str, body: &str) {
     if let Some(dialog) = &mut evidence.dialog {
         body.clone_into(&mut dialog.body);
     }
-    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
+    scene.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn shows_form(scene: &mut Scene) {
         (dialog.title, dialog.body) = ("Which of the two…".into(), String::new());
         dialog.options = vec![crate::inbox::option(1, "cancel", "Cancel")];
     }
-    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
+    scene.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
 }
 
 /// The hook of a form with these answers.
@@ -367,6 +367,7 @@ fn m20g_a_dialog_whose_options_the_screen_cannot_show_has_those_of_the_server() 
     }
     let asked = Evidence { source: Source::Server, ..dialog("ask:per_1") };
     scene.fact(RunFact::Evidence(Box::new(asked)));
-    scene.fact(RunFact::Looked(Box::new(ScreenSeen { dialog: Some(on_screen), ..ScreenSeen::default() })));
+    scene
+        .fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(on_screen), ..ScreenSeen::default() })));
     assert_eq!(scene.item().expect("opened").options.len(), 2);
 }

@@ -225,7 +225,7 @@ impl Model {
             composer,
             ..ScreenSeen::default()
         };
-        self.scene.fact(RunFact::Looked(Box::new(look)));
+        self.scene.fact(RunFact::ScreenSeen(Box::new(look)));
     }
 
     fn report(&mut self) {

@@ -62,13 +62,13 @@ impl Scene {
 
     /// The screen shows this composer and nothing else worth telling.
     pub(in crate::tests) fn look(&mut self, composer: Composer) {
-        self.fact(RunFact::Looked(Box::new(ScreenSeen { composer, ..ScreenSeen::default() })));
+        self.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { composer, ..ScreenSeen::default() })));
     }
 
     /// The screen shows a dialog.
     pub(in crate::tests) fn show_dialog(&mut self, digest: &str) {
         let look = ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
-        self.fact(RunFact::Looked(Box::new(look)));
+        self.fact(RunFact::ScreenSeen(Box::new(look)));
     }
 
     pub(in crate::tests) fn hook(&mut self, state: Option<AgentState>, moment: HookMoment) -> Ticket {

@@ -162,7 +162,7 @@ fn background_work_and_held_screens_are_shown() {
         composer: Composer::Unknown,
         ..ScreenSeen::default()
     };
-    scene.fact(RunFact::Looked(Box::new(look)));
+    scene.fact(RunFact::ScreenSeen(Box::new(look)));
     let view = scene.view();
     assert_eq!((view.state, view.background, view.held), (AgentState::Idle, 2, true));
 }
@@ -180,7 +180,7 @@ fn the_vendor_session_is_pinned_and_recorded() {
 fn an_explanation_names_every_opinion_and_the_rule() {
     let mut scene = Scene::idle();
     let look = ScreenSeen { dialog: Some(dialog("d1")), ..ScreenSeen::default() };
-    scene.fact(RunFact::Looked(Box::new(look)));
+    scene.fact(RunFact::ScreenSeen(Box::new(look)));
     let ticket = scene.stage.ask(Command::Explain(Explain { target: target(scene.run) }));
     let Reply::Explanation(explanation) = scene.stage.reply(ticket) else { panic!("no explanation") };
     let sources: Vec<Source> = explanation.opinions.iter().map(|opinion| opinion.evidence.source).collect();
