@@ -127,7 +127,7 @@ impl Outbox {
 
     /// The processes that are marked as changed.
     pub(crate) fn changed(&self) -> impl Iterator<Item = ProcessId> {
-        self.touched.iter().copied()
+        self.durable.iter().copied()
     }
 
     /// Marks a process as changed; [`Outbox::flush`] records and announces it once.
