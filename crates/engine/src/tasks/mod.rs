@@ -1,6 +1,6 @@
 //! Tasks: named units of work, each a directory with the runs that worked in it.
 //!
-//! [`Tasks`] holds the records and decides what may happen to them; [`Engine`](crate::Engine) finds out who asks, routes and
+//! `Tasks` holds the records and decides what may happen to them; [`Engine`](crate::Engine) finds out who asks, routes and
 //! records. Where a task stands is not stored: [`status`] derives it at each look from what git and the processes say.
 //!
 //! | file | idea |
@@ -12,7 +12,7 @@
 //! | `status` | where a task stands, and the order of the list |
 //!
 //! An operation that changes files (create, drop, restore, land) is recorded with its plan before it begins and is over when
-//! its end is recorded. A daemon that starts finds the operations that were cut short in [`Tasks::unfinished`].
+//! its end is recorded. A daemon that starts finds the operations that were cut short in `Tasks::unfinished`.
 
 mod command;
 mod record;
