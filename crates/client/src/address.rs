@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use proto::Dirs;
 
 use crate::launch::{self, Lifetime};
+use crate::reconnect_policy::DaemonStart;
 use crate::{ClientError, Connection, ready, recorded};
 
 /// How long a daemon may take from start to listening, adoption of hundreds of holders included.
@@ -101,17 +102,24 @@ impl DaemonAddress {
 
     /// Like [`DaemonAddress::connect`], giving up at `deadline`.
     pub fn connect_before(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
-        self.connect_unless(deadline, None)
+        self.connect_unless(DaemonStart::Always, deadline, None)
     }
 
-    /// Like `connect_before`, and also gives up when `cancel_fd` becomes readable while a daemon is greeted.
+    /// Connects to the next daemon after one was gone, giving up at `deadline`.
+    pub fn reconnect_before(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+        self.connect_unless(DaemonStart::AfterCrash, deadline, None)
+    }
+
+    /// Connects and says hello; gives up at `deadline` or when `cancel_fd` becomes readable while a daemon is
+    /// greeted.
     pub(crate) fn connect_unless(
         &mut self,
+        start: DaemonStart,
         deadline: Instant,
         cancel_fd: Option<BorrowedFd<'_>>,
     ) -> Result<Connection, ClientError> {
         for _ in 1..MAX_STARTS {
-            let mut connection = self.open_or_start(deadline)?;
+            let mut connection = self.open_or_start(start, deadline)?;
             match connection.hello_before(deadline, cancel_fd) {
                 // The daemon was killed while it started a holder: the holder, not yet executed, kept the
                 // listening socket open for a moment longer. Only hello was sent, so sending it again is
@@ -120,25 +128,38 @@ impl DaemonAddress {
                 other => return other.map(|_| connection),
             }
         }
-        let mut connection = self.open_or_start(deadline)?;
+        let mut connection = self.open_or_start(start, deadline)?;
         connection.hello_before(deadline, cancel_fd)?;
         Ok(connection)
     }
 
-    fn open_or_start(&mut self, deadline: Instant) -> Result<Connection, ClientError> {
+    /// Connects without hello; starts a daemon first when none listens and `start` says so.
+    pub(crate) fn open_or_start(
+        &mut self,
+        start: DaemonStart,
+        deadline: Instant,
+    ) -> Result<Connection, ClientError> {
         for _ in 0..MAX_STARTS {
             match (self.open(), self.exe.clone()) {
                 (Ok(connection), _) => return Ok(connection),
-                (Err(error), Some(exe)) if nobody_listens(&error) => self.start(&exe, deadline)?,
+                (Err(error), Some(exe)) if start.is_due(error.kind()) => self.start(&exe, deadline)?,
+                (Err(error), _)
+                    if start == DaemonStart::AfterCrash && error.kind() == io::ErrorKind::NotFound =>
+                {
+                    return Err(ClientError::Unreachable(
+                        "it was shut down, and no other has started".to_owned(),
+                    ));
+                }
                 (Err(error), _) => return Err(self.unreachable(error)),
             }
         }
         self.knock()
     }
 
-    fn unreachable(&self, error: io::Error) -> ClientError {
+    /// Returns the error for a socket that cannot be opened.
+    pub(crate) fn unreachable(&self, error: io::Error) -> ClientError {
         let socket = self.places.socket();
-        if nobody_listens(&error) {
+        if DaemonStart::Always.is_due(error.kind()) {
             ClientError::Unreachable(format!("{}: {error}", socket.display()))
         } else {
             ClientError::Unopened { socket, source: error }
@@ -195,11 +216,6 @@ fn has_ended(child: &Child) -> bool {
 pub(crate) fn has_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
-}
-
-/// Returns true if there is no socket, or only one that a dead daemon left behind.
-fn nobody_listens(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
 /// Creates a directory that only this user may enter, with an unpredictable name and no link in its place.

@@ -1,7 +1,6 @@
-//! One connection: calls, their answers, and what arrives between them. It does not reconnect: only the
-//! caller knows whether repeating a request is safe.
+//! The blocking driver of the protocol: one connection, whose calls wait for their answers. It does not
+//! reconnect: [`reconnect_policy`](crate::reconnect_policy) decides when that is safe.
 
-use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,54 +8,29 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use proto::event::Announcement;
-use proto::frame::{Data, DataKind, Decoder, Frame, data_header};
-use proto::reply::{Answer, ServerLine, Welcome};
-use proto::request::Hello;
-use proto::version::{PROTOCOL, VERSION};
-use proto::{Call, Dirs, ErrorCode, Notice, Outcome, Reply, Request};
+use proto::reply::Welcome;
+use proto::{Dirs, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, sendmsg,
 };
 
+use crate::protocol::{Incoming, Protocol, hello};
 use crate::stream_end::{Stops, StreamEnd};
 use crate::wait_limit::{GREETING, TAKING, WaitLimit};
-use crate::{ClientError, ready};
+use crate::{ClientError, ready, token};
 
 /// Bytes per read from the socket: one large data frame and its header fit.
 const READ_SIZE: usize = 256 << 10; // 256 KiB
-/// The most things that may arrive while one call waits for its answer; more means a faulty daemon.
-const MAX_QUEUED: usize = 65_536;
-
-/// The variable that names the file with the token of the run that this process is in.
-pub(crate) const TOKEN_FILE: &str = "QD_TOKEN_FILE";
-/// Longest token that is read.
-const MAX_TOKEN: u64 = 1024;
-
-/// Something the daemon sent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Incoming {
-    /// The answer to a call made with [`Connection::send`].
-    Answer(Answer),
-    /// An event; only after `subscribe`.
-    Event(Announcement),
-    /// Something about this connection's own stream; only after `attach` or `follow`.
-    Notice(Notice),
-    /// Bytes of a stream.
-    Data(Data),
-}
 
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
-    decoder: Decoder,
-    queue: VecDeque<Incoming>,
-    next_id: u64,
+    protocol: Protocol,
     buffer: Vec<u8>,
     /// The directories of this daemon: it is only sent tokens that it has made.
     own: Vec<PathBuf>,
@@ -73,9 +47,7 @@ impl Connection {
         }
         Ok(Self {
             stream,
-            decoder: Decoder::default(),
-            queue: VecDeque::new(),
-            next_id: 1,
+            protocol: Protocol::default(),
             buffer: vec![0; READ_SIZE],
             own: path.parent().map(Path::to_owned).into_iter().collect(),
         })
@@ -98,26 +70,20 @@ impl Connection {
         deadline: Instant,
         cancel_fd: Option<BorrowedFd<'_>>,
     ) -> Result<Welcome, ClientError> {
-        let token = own_token(&self.own);
-        let hello = Request::Hello(Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token });
-        let wait_limit = WaitLimit { cancel_fd, ..WaitLimit::with(&hello).until(deadline) };
-        match self.call_with(hello, wait_limit) {
-            Ok(Reply::Welcome(welcome)) if welcome.protocol == PROTOCOL => Ok(welcome),
-            Ok(Reply::Welcome(welcome)) => {
-                Err(ClientError::Version { ours: PROTOCOL, theirs: welcome.protocol })
+        let mut greeting = self.protocol.greet(hello(token::own_token(&self.own)))?;
+        let wait_limit = WaitLimit { cancel_fd, ..WaitLimit::of(GREETING).until(deadline) };
+        loop {
+            if let Some(welcome) = self.protocol.welcome(&mut greeting)? {
+                return Ok(welcome);
             }
-            Ok(other) => Err(ClientError::nonsense(format!("hello was answered with {other:?}"))),
-            Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Version => {
-                Err(self.other_version())
+            self.flush()?;
+            if !self.has_more(wait_limit)? {
+                return Err(ClientError::Broken(io::ErrorKind::Interrupted.into()));
             }
-            Err(error) => Err(error),
+            if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Err(Protocol::ended(&greeting));
+            }
         }
-    }
-
-    /// Returns the protocol version of a daemon that refused ours: `status` is answered with any version.
-    fn other_version(&mut self) -> ClientError {
-        let theirs = self.status().map_or(0, |status| status.protocol);
-        ClientError::Version { ours: PROTOCOL, theirs }
     }
 
     /// Sends a request and waits for the answer, as long as the request may take. What else arrives meanwhile
@@ -144,16 +110,15 @@ impl Connection {
     /// Sends a request without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
     /// [`Connection::answer`].
     pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
-        let id = self.next_id;
-        let line = self.line(request)?;
-        self.stream.write_all(&line).map_err(untaken)?;
+        let id = self.protocol.request(request)?;
+        self.flush()?;
         Ok(id)
     }
 
     /// Sends a request without waiting, with a descriptor.
     pub(crate) fn send_with(&mut self, request: Request, fd: BorrowedFd<'_>) -> Result<u64, ClientError> {
-        let id = self.next_id;
-        let line = self.line(request)?;
+        self.flush()?;
+        let (id, line) = self.protocol.encode(request)?;
         let fds = [fd];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -164,23 +129,55 @@ impl Connection {
         let sent = retry_on_intr(|| sendmsg(&self.stream, &bytes, &mut beside, SendFlags::NOSIGNAL));
         // The descriptor was sent with the first byte.
         let rest = &line[sent.map_err(broken)?..];
-        self.stream.write_all(rest).map_err(untaken)?;
+        self.stream.write_all(rest).map_err(unread)?;
         Ok(id)
     }
 
-    /// Returns the bytes of one call with the next id, for callers that write by themselves.
-    pub(crate) fn line(&mut self, request: Request) -> Result<Vec<u8>, ClientError> {
-        let call = Call { id: self.next_id, request };
-        self.next_id += 1;
-        let mut line = serde_json::to_vec(&call).map_err(|error| ClientError::Broken(error.into()))?;
-        line.push(b'\n');
-        Ok(line)
+    /// Queues a request; [`Connection::send_ready`] sends it. Returns the id of its answer.
+    pub fn queue(&mut self, request: Request) -> Result<u64, ClientError> {
+        self.protocol.request(request)
     }
 
-    /// Returns the bytes of one call together with its id.
-    pub(crate) fn numbered_line(&mut self, request: Request) -> Result<(u64, Vec<u8>), ClientError> {
-        let id = self.next_id;
-        self.line(request).map(|line| (id, line))
+    /// Queues input for a stream; [`Connection::send_ready`] sends it.
+    pub fn queue_input(&mut self, stream: u32, bytes: &[u8]) -> Result<(), ClientError> {
+        bytes.chunks(proto::frame::MAX_DATA).try_for_each(|piece| self.protocol.input(stream, 0, piece))
+    }
+
+    /// Queues one data frame of a paste; an empty one ends it.
+    pub(crate) fn queue_piece(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+        self.protocol.input(stream, offset, bytes)
+    }
+
+    /// Returns the answer to a call if it has arrived, without reading the socket.
+    pub(crate) fn arrived_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
+        self.protocol.answer(id)
+    }
+
+    /// Returns how many queued bytes were not sent.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        self.protocol.outgoing().len()
+    }
+
+    /// Sends as many of the queued bytes as the socket accepts now.
+    pub fn send_ready(&mut self) -> Result<(), ClientError> {
+        while !self.protocol.outgoing().is_empty() {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(&self.stream, self.protocol.outgoing(), flags) {
+                Ok(count) => self.protocol.note_sent(count),
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(errno) => return Err(broken(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all queued bytes.
+    fn flush(&mut self) -> Result<(), ClientError> {
+        let sent = self.stream.write_all(self.protocol.outgoing());
+        // After an error the rest is useless: it is unknown how much was sent.
+        self.protocol.discard_outgoing();
+        sent.map_err(unread)
     }
 
     /// Waits for the answer to the call with this id, without a limit.
@@ -194,25 +191,15 @@ impl Connection {
         id: u64,
         wait_limit: WaitLimit<'_>,
     ) -> Result<Option<Reply>, ClientError> {
-        // Answers come in any order: this one may have come during the wait for another.
-        let is_it = |queued: &Incoming| matches!(queued, Incoming::Answer(answer) if answer.id == id);
-        if let Some(at) = self.queue.iter().position(is_it)
-            && let Some(Incoming::Answer(answer)) = self.queue.remove(at)
-        {
-            return outcome(answer.outcome).map(Some);
-        }
         loop {
-            match self.decoder.next_frame().map(parse).transpose()? {
-                Some(Incoming::Answer(answer)) if answer.id == id || answer.id == 0 => {
-                    return outcome(answer.outcome).map(Some);
-                }
-                Some(other) if self.queue.len() < MAX_QUEUED => self.queue.push_back(other),
-                Some(_) => {
-                    return Err(ClientError::nonsense("too much arrived before the answer to a call"));
-                }
-                None if !self.has_more(wait_limit)? => return Ok(None),
-                None if self.fill().map_err(ClientError::Broken)? == 0 => return Err(ClientError::gone()),
-                None => {}
+            if let Some(reply) = self.protocol.answer(id)? {
+                return Ok(Some(reply));
+            }
+            if !self.has_more(wait_limit)? {
+                return Ok(None);
+            }
+            if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Err(ClientError::gone());
             }
         }
     }
@@ -235,9 +222,13 @@ impl Connection {
 
     /// Returns the next thing that the daemon sends; `None` once it has closed the connection.
     pub fn receive(&mut self) -> Result<Option<Incoming>, ClientError> {
-        match self.queue.pop_front() {
-            Some(queued) => Ok(Some(queued)),
-            None => self.next_from_socket(),
+        loop {
+            if let Some(incoming) = self.next_arrived()? {
+                return Ok(Some(incoming));
+            }
+            if self.fill().map_err(ClientError::Broken)? == 0 {
+                return Ok(None);
+            }
         }
     }
 
@@ -247,7 +238,7 @@ impl Connection {
         stops: &mut Stops,
     ) -> Result<Result<Incoming, StreamEnd>, ClientError> {
         loop {
-            if let Some(incoming) = self.take()? {
+            if let Some(incoming) = self.next_arrived()? {
                 return Ok(Ok(incoming));
             }
             if let Some(stop) = stops.wait(Some(self.stream.as_fd()), None)? {
@@ -264,7 +255,7 @@ impl Connection {
     /// Returns the next thing that the daemon sends before `deadline`; `Ok(None)` when the time is over.
     pub fn receive_before(&mut self, deadline: Instant) -> Result<Option<Incoming>, ClientError> {
         loop {
-            if let Some(incoming) = self.take()? {
+            if let Some(incoming) = self.next_arrived()? {
                 return Ok(Some(incoming));
             }
             if !ready::readable_before(self.stream.as_fd(), deadline).map_err(broken)? {
@@ -277,11 +268,8 @@ impl Connection {
     }
 
     /// Returns what has arrived already, without reading the socket.
-    pub(crate) fn take(&mut self) -> Result<Option<Incoming>, ClientError> {
-        match self.queue.pop_front() {
-            Some(queued) => Ok(Some(queued)),
-            None => self.decoder.next_frame().map(parse).transpose(),
-        }
+    pub(crate) fn next_arrived(&mut self) -> Result<Option<Incoming>, ClientError> {
+        self.protocol.next_arrived()
     }
 
     /// Reads the socket once; returns the number of bytes, 0 at its end.
@@ -289,7 +277,7 @@ impl Connection {
         loop {
             match self.stream.read(&mut self.buffer) {
                 Ok(count) => {
-                    self.decoder.push(&self.buffer[..count]);
+                    self.protocol.receive(&self.buffer[..count]);
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -302,8 +290,8 @@ impl Connection {
 
     /// Sends one data frame; an empty one ends a stream.
     pub fn send_data(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        let frame = data_frame(stream, offset, bytes)?;
-        self.stream.write_all(&frame).map_err(untaken)
+        self.protocol.input(stream, offset, bytes)?;
+        self.flush()
     }
 
     /// Returns a handle to the daemon's own process that becomes readable at its end. Opened while the
@@ -317,15 +305,10 @@ impl Connection {
         &self.stream
     }
 
-    fn next_from_socket(&mut self) -> Result<Option<Incoming>, ClientError> {
-        loop {
-            if let Some(frame) = self.decoder.next_frame() {
-                return parse(frame).map(Some);
-            }
-            if self.fill().map_err(ClientError::Broken)? == 0 {
-                return Ok(None);
-            }
-        }
+    /// Returns the socket, the protocol and the daemon's directories, for another driver.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn into_parts(self) -> (UnixStream, Protocol, Vec<PathBuf>) {
+        (self.stream, self.protocol, self.own)
     }
 }
 
@@ -342,7 +325,7 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 
 /// Returns the error for a failed write. A daemon that does not read is not gone, and what it was sent may be
 /// cut off in the middle.
-fn untaken(error: io::Error) -> ClientError {
+fn unread(error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::WouldBlock => ClientError::Silent(TAKING),
         _ => ClientError::Broken(error),
@@ -352,52 +335,6 @@ fn untaken(error: io::Error) -> ClientError {
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
-    }
-}
-
-/// Returns the token of the run that this process is in, if that run belongs to the daemon with these
-/// directories. It is read again for every hello: a proxy that outlives a run must not keep its token.
-/// Without one the lineage decides.
-fn own_token(own: &[PathBuf]) -> Option<String> {
-    let path = PathBuf::from(std::env::var_os(TOKEN_FILE)?);
-    if !own.iter().any(|directory| directory.is_absolute() && path.starts_with(directory)) {
-        return None;
-    }
-    let mut token = String::new();
-    std::fs::File::open(path).ok()?.take(MAX_TOKEN).read_to_string(&mut token).ok()?;
-    let token = token.trim_end();
-    (!token.is_empty()).then(|| token.to_owned())
-}
-
-/// Returns one input frame, header and bytes together so that it is sent in one write.
-pub(crate) fn data_frame(stream: u32, offset: u64, bytes: &[u8]) -> Result<Vec<u8>, ClientError> {
-    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= proto::frame::MAX_DATA);
-    let length = length.ok_or_else(|| ClientError::nonsense("a data frame may have at most 1 MiB"))?;
-    let mut frame = Vec::with_capacity(proto::frame::HEADER + bytes.len());
-    frame.extend_from_slice(&data_header(DataKind::Input, stream, offset, length));
-    frame.extend_from_slice(bytes);
-    Ok(frame)
-}
-
-pub(crate) fn outcome(outcome: Outcome) -> Result<Reply, ClientError> {
-    match outcome {
-        Outcome::Ok(reply) => Ok(reply),
-        Outcome::Error(failure) => Err(failure.into()),
-    }
-}
-
-fn parse(frame: Result<Frame, proto::FrameError>) -> Result<Incoming, ClientError> {
-    match frame.map_err(|error| ClientError::nonsense(error.to_string()))? {
-        Frame::Data(data) => Ok(Incoming::Data(data)),
-        Frame::Line(line) => {
-            let line = serde_json::from_slice(&line)
-                .map_err(|error| ClientError::nonsense(format!("not a line of this protocol: {error}")))?;
-            Ok(match line {
-                ServerLine::Reply(answer) => Incoming::Answer(answer),
-                ServerLine::Event(event) => Incoming::Event(event),
-                ServerLine::Notice(notice) => Incoming::Notice(notice),
-            })
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use proto::{Dirs, Printable};
 
-use crate::connection::TOKEN_FILE;
+use crate::token::TOKEN_FILE;
 use crate::{ClientError, ready};
 
 /// The longest first line that is accepted from a daemon.

@@ -1,15 +1,41 @@
-//! The client of the daemon: connect or start, call, follow, subscribe, attach.
+//! The client of the daemon: connect or start, call, follow, subscribe, attach. It prints nothing: faces
+//! print.
 //!
-//! It is synchronous, because a verb must take milliseconds, process start included, and prints nothing:
-//! faces print.
+//! A walk through one call, from the request to its reply:
 //!
-//! Reading order: [`address`] (connect to a daemon, starting one when none listens), [`connection`] (calls
-//! and what comes between their answers), [`verbs`] (one typed method per verb), [`follow`] (the log as it
-//! grows), [`events`] (events), [`reconnecting`] (both, and waits, across the ends of daemons), [`paste`]
-//! (input too long for one line), [`log_view`] (a log on a person's terminal), [`attach`] (a person's
-//! terminal as a viewer).
+//! 1. [`protocol`] turns requests into bytes to send and received bytes into answers, events, notices and
+//!    data. It has no socket and no clock.
+//! 2. A driver moves the bytes. [`connection`] is the blocking one: a verb of the command line must take
+//!    milliseconds, process start included. `async_connection` (feature `tokio`) is the one for servers: its
+//!    `receive` can be dropped at any moment without losing anything.
+//! 3. [`address`] connects to a daemon and starts one when none listens.
+//! 4. [`reconnect_policy`] decides everything about a daemon that is gone: whether to start another, how
+//!    often and how long to try, which requests are sent again, under which key. [`reconnecting`] (streams,
+//!    waits and typing of the command line), [`attach`] and `async_client` (feature `tokio`: pooled calls and
+//!    events of servers) only do what it says.
+//!
+//! ```ignore
+//! let daemon = client::AsyncClient::new(places, exe, 48);                     // connects at the first call
+//! let all = daemon.request::<verb::List>(Empty {}).await?;             // sent again where that is harmless
+//! let (mut viewer, attached) = daemon.open::<verb::Attach>(CallOptions::default(), attach).await?;
+//! loop {
+//!     tokio::select! {
+//!         incoming = viewer.receive() => { /* Data, Notice; None when the daemon has closed it */ }
+//!         bytes = typed.recv() => viewer.queue_input(attached.stream, &bytes)?, // sent by `receive`
+//!     }
+//! }
+//! let mut events = daemon.events();
+//! while let Ok(event) = events.next().await { /* `resync` first, and after each end of a daemon */ }
+//! ```
+//!
+//! Then: [`verbs`] (one typed method per verb), [`follow`] (the log as it grows), [`events`] (events),
+//! [`paste`] (input too long for one line), [`log_view`] (a log on a person's terminal).
 
 pub mod address;
+#[cfg(feature = "tokio")]
+pub mod async_client;
+#[cfg(feature = "tokio")]
+pub mod async_connection;
 pub mod attach;
 pub mod connection;
 pub mod error;
@@ -17,6 +43,8 @@ pub mod events;
 pub mod follow;
 pub mod log_view;
 pub mod paste;
+pub mod protocol;
+pub mod reconnect_policy;
 pub mod reconnecting;
 pub mod signals;
 pub mod verbs;
@@ -27,12 +55,19 @@ mod reconnect;
 mod recorded;
 mod shutdown;
 mod stream_end;
+mod token;
 mod wait_limit;
 
 pub use address::DaemonAddress;
-pub use connection::{Connection, Incoming};
+#[cfg(feature = "tokio")]
+pub use async_client::{AsyncClient, AsyncEvents, CallOptions};
+#[cfg(feature = "tokio")]
+pub use async_connection::AsyncConnection;
+pub use connection::Connection;
 pub use error::ClientError;
 pub use events::EventStream;
 pub use follow::{Chunk, FollowStream};
+pub use protocol::{Incoming, Protocol};
+pub use reconnect_policy::{CallError, DaemonStart};
 pub use reconnecting::{Next, ReconnectingEvents, ReconnectingFollow};
 pub use stream_end::{Stops, StreamEnd};

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 use proto::request::{Empty, Target, TypedInput, Write, WriteKey};
-use proto::{ErrorCode, Failure, Outcome, Reply, Request};
+use proto::{ErrorCode, Failure, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::connection::{broken, data_frame};
-use crate::{ClientError, Connection, Incoming, ready};
+use crate::connection::broken;
+use crate::{ClientError, Connection, ready};
 
 /// Bytes per frame: small enough that progress moves and other viewers' frames get through.
 pub const PIECE: usize = 256 << 10; // 256 KiB
@@ -55,8 +55,8 @@ impl Connection {
         let mut piece = vec![0; PIECE];
         loop {
             let count = fill_piece(source, &mut piece).map_err(PasteError::Source)?;
-            let frame = data_frame(stream, sent, &piece[..count])?;
-            let early = self.write_unless_answered(&frame, id);
+            self.queue_piece(stream, sent, &piece[..count])?;
+            let early = self.flush_unless_answered(id);
             sent += count as u64;
             if let Some(early) = early.map_err(|error| of_the_whole(error, sent, count == 0))? {
                 return wrote(early);
@@ -68,26 +68,20 @@ impl Connection {
         }
     }
 
-    /// Writes while it checks for an early answer: a daemon that has refused stops reading, and a plain write
-    /// would wait for ever.
-    fn write_unless_answered(&mut self, mut bytes: &[u8], id: u64) -> Result<Option<Reply>, ClientError> {
-        while !bytes.is_empty() {
+    /// Sends what is queued while it checks for an early answer: a daemon that has refused stops reading, and
+    /// a plain write would wait for ever.
+    fn flush_unless_answered(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
+        while self.unsent() > 0 {
             let mut fds = [PollFd::from_borrowed_fd(self.stream().as_fd(), PollFlags::IN | PollFlags::OUT)];
             ready::wait(&mut fds, None).map_err(broken)?;
-            let ready = fds[0].revents();
-            if ready.contains(PollFlags::OUT) {
-                let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
-                match rustix::net::send(self.stream(), bytes, flags) {
-                    Ok(count) => bytes = &bytes[count..],
-                    Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            if fds[0].revents().contains(PollFlags::OUT) {
+                if let Err(error) = self.send_ready() {
                     // The daemon may have answered before it closed the connection.
-                    Err(errno) => {
-                        return self.last_answer(id)?.map_or(Err(broken(errno)), |last| Ok(Some(last)));
-                    }
+                    return self.last_answer(id)?.map_or(Err(error), |last| Ok(Some(last)));
                 }
             } else if self.fill().map_err(ClientError::Broken)? == 0 {
                 return Err(ClientError::gone());
-            } else if let Some(early) = self.early_answer(id)? {
+            } else if let Some(early) = self.arrived_answer(id)? {
                 return Ok(Some(early));
             }
         }
@@ -97,23 +91,8 @@ impl Connection {
     /// Returns the answer to `id` that the daemon sent before it closed the connection.
     fn last_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
         while matches!(self.fill(), Ok(count) if count > 0) {
-            if let Some(last) = self.early_answer(id)? {
+            if let Some(last) = self.arrived_answer(id)? {
                 return Ok(Some(last));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the answer to `id` if it has arrived; nothing else is expected on a connection that pastes.
-    fn early_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
-        while let Some(incoming) = self.take()? {
-            if let Incoming::Answer(answer) = incoming
-                && answer.id == id
-            {
-                return match answer.outcome {
-                    Outcome::Ok(reply) => Ok(Some(reply)),
-                    Outcome::Error(failure) => Err(failure.into()),
-                };
             }
         }
         Ok(None)

@@ -9,8 +9,6 @@ mod tell;
 mod wait;
 mod write;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use proto::{ErrorCode, Failure, ProcessId, RunNumber};
 
 pub use events::ReconnectingEvents;
@@ -43,16 +41,9 @@ fn check_runs(connection: &mut Connection, runs: &[(ProcessId, RunNumber)]) -> R
             let message = format!("{} was started again while the daemon was away", view.name);
             let failure = Failure::new(ErrorCode::NotRunning, message);
             return Err(failure
-                .hint("how its run before went on, nobody can say: ask about the new one")
+                .hint("what became of the run before is not known; ask about the new one")
                 .into());
         }
     }
     Ok(())
-}
-
-/// Returns a key that no other request of this user has: it names the kind of request, the sending process
-/// and the time.
-fn fresh_key(word: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("{word}-{}-{now}", std::process::id())
 }

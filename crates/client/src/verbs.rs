@@ -46,7 +46,8 @@ macro_rules! define_methods {
     ($(
         $(#[doc = $doc:literal])*
         $verb:ident $(($($arguments:tt)+))? $word:ident $(as $method:ident)?
-            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?
+            $(, repeat $repeat:ident)?;
     )*) => {
         impl Connection {
             $(method! { concat!($($doc),*), $verb, $word $(as $method)?, $($($arguments)+)? })*

@@ -28,7 +28,12 @@ pub(crate) struct WaitLimit<'a> {
 impl<'a> WaitLimit<'a> {
     /// Returns the limit of a request.
     pub(crate) fn with(request: &Request) -> Self {
-        Self { deadline: limit(request).map(|limit| (Instant::now() + limit, limit)), cancel_fd: None }
+        answer_limit(request).map(Self::of).unwrap_or_default()
+    }
+
+    /// Returns a limit of this length from now on.
+    pub(crate) fn of(length: Duration) -> Self {
+        Self { deadline: Some((Instant::now() + length, length)), cancel_fd: None }
     }
 
     /// Limits it to this deadline.
@@ -44,7 +49,8 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-fn limit(request: &Request) -> Option<Duration> {
+/// Returns how long the daemon may take to answer; `None` for a request that waits by itself.
+pub(crate) fn answer_limit(request: &Request) -> Option<Duration> {
     match request.answer_time() {
         AnswerTime::Greeting => Some(GREETING),
         AnswerTime::Attaching => Some(ATTACHING),

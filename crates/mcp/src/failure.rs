@@ -3,11 +3,15 @@
 //! It translates the daemon's errors into the one shape `{error: {code, message, hint}}`. Failed tools never
 //! become protocol errors, because clients hide those from the model.
 
+use client::CallError;
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::{Value, json};
 
 /// Stands for the field that names something that exists already, where that is not `name`.
 pub(crate) const TAKEN: &str = "(taken)";
+
+/// The most calls to the daemon at once.
+pub(crate) const MAX_CALLS: usize = 48;
 
 /// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +71,27 @@ impl ToolFailure {
         }
     }
 
+    /// Translates the error of a call; `fields` as in [`ToolFailure::refusal`].
+    pub(crate) fn of_call(error: &CallError, fields: &[(&str, &str)]) -> Self {
+        match error {
+            CallError::Refused(failure) => Self::refusal(failure, fields),
+            CallError::Unreachable(why) => Self::new("unreachable", why.as_str())
+                .hint("try again in a moment; a person can run `qd doctor`"),
+            CallError::UnknownOutcome => Self::unknown_outcome(),
+            CallError::Busy => {
+                Self::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
+                    .hint("wait for one of them; wait_for_state takes several processes at once")
+            }
+        }
+    }
+
     /// Creates the error for a call during which the daemon went away: it is unknown whether the call had an
-    /// effect.
-    pub(crate) fn unknown_outcome(request_id: String, hint: &str) -> Self {
+    /// effect. Its id finds the call in the daemon's log and the client's transcript.
+    fn unknown_outcome() -> Self {
         let message = "the daemon went away before it answered; this may or may not have happened";
-        let refusal = Self::new("retry_unknown_outcome", message).hint(hint);
-        Self { more: vec![("request_id", json!(request_id))], ..refusal }
+        let told = Self::new("retry_unknown_outcome", message)
+            .hint("look whether it happened (list_processes, scratchpad_list) before you repeat it");
+        Self { more: vec![("request_id", json!(request_id()))], ..told }
     }
 
     /// Returns the whole error as JSON.
@@ -88,6 +107,13 @@ impl ToolFailure {
         }
         json!({ "error": error })
     }
+}
+
+/// Returns an id for one call. It is only a label: without entropy it is constant.
+fn request_id() -> String {
+    let mut random = [0; 8];
+    let _filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    format!("r_{:016x}", u64::from_le_bytes(random))
 }
 
 /// Returns true if a message is `field: …` or `a.path.to.field: …`.

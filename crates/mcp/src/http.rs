@@ -24,6 +24,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use client::AsyncClient;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -33,8 +34,8 @@ use tokio::sync::{Semaphore, watch};
 
 use self::connections::{HANDSHAKE, Peer};
 use self::gate::{LockOut, Names};
+use crate::failure::MAX_CALLS;
 use crate::framing::{self, MAX_LINE};
-use crate::link::Link;
 use crate::server::Server;
 use crate::stdio::{Setup, secluded};
 use crate::tools::ToolContext;
@@ -144,10 +145,8 @@ async fn serve(
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (_present, gone) = watch::channel(false);
-    let server = Server::new(
-        ToolContext::new(Link::new(setup.places, setup.exe), setup.here, setup.on_first_call),
-        gone,
-    );
+    let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
+    let server = Server::new(ToolContext::new(daemon, setup.here, setup.on_first_call), gone);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names.hosts())
         .with_allowed_origins(names.origins())

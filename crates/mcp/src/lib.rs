@@ -5,7 +5,7 @@
 //! is a client of the daemon, which knows who calls and what they may do.
 //!
 //! Reading order: `tools` (one file per family, one table), `fields`, `outputs` and `pages` (arguments and
-//! results), `waiting` (results that take time), `link` (connections to the daemon), `framing` and `wire`
+//! results), `waiting` (results that take time), `framing` and `wire`
 //! (lines in, lines out), `server` (which method is answered by what), `resources` and `watch` (what can be
 //! read and subscribed to), `stdio` and `http` (the two transports), `reference` (the documents generated
 //! from all of it).
@@ -16,13 +16,13 @@
 //! | `mcp-output` | standard output | lines, bounded | bytes | answers wait | output closes |
 //! | `mcp-starter` | a handle to the process that started us | its end | the end | - | it ends |
 //! | service | the protocol's state | lines | a task per request | at most 256 requests are open | input ends |
-//! | a blocking thread per call | one connection | the daemon's answer | a value | at most 48 calls | answered or cancelled |
+//! | a task per call | one connection | the daemon's answer | a value | at most 48 calls | answered or cancelled |
+//! | a blocking thread per connect | a socket | the daemon's start | a connection | the call waits | connected |
 
 mod failure;
 mod fields;
 mod framing;
 mod http;
-mod link;
 mod outputs;
 mod pages;
 mod params;

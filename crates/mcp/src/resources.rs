@@ -1,14 +1,14 @@
 //! Resources: screens, logs, scratchpads, timers and the list of processes. They return what the tools read.
 
-use client::{ClientError, Connection};
+use client::{AsyncClient, CallError, CallOptions};
 use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct, Read, ReadMode, Target};
-use proto::{ErrorCode, Event, ProcessView};
+use proto::{ErrorCode, Event, ProcessView, verb};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-use crate::link::{CallError, CallPolicy, Link};
+use crate::failure::ToolFailure;
 use crate::tools::{ToolContext, timers};
 use crate::views;
 
@@ -85,8 +85,9 @@ impl Address {
 /// Returns the resources that can be read now. Without a daemon there are still the lists; reading them
 /// reports that it is missing.
 pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
-    let work = |connection: &mut Connection| Ok((connection.list()?, pads(connection)?));
-    let (all, pads) = context.link.ask(CallPolicy::OPTIONAL, work).await.unwrap_or_default();
+    let (daemon, options) = (&context.daemon, CallOptions::optional());
+    let all = daemon.request_with::<verb::List>(options, Empty {}).await.unwrap_or_default();
+    let pads = pads(daemon).await;
     let resource =
         |address: Address, name: String, kind: &str| Resource::new(address.uri(), name).with_mime_type(kind);
     let lists = [(Address::Processes, "processes"), (Address::Timers, "timers")]
@@ -101,11 +102,11 @@ pub(crate) async fn list(context: &ToolContext) -> Vec<Resource> {
 }
 
 /// Returns the pads of the caller's own project; empty for a caller without one.
-fn pads(connection: &mut Connection) -> Result<Vec<PadEntry>, ClientError> {
-    match connection.pad(Pad { project: None, act: PadAct::List(Empty {}) }) {
-        Ok(PadOutcome::Listed(entries)) => Ok(entries),
-        Ok(_) | Err(ClientError::Failed(_)) => Ok(Vec::new()),
-        Err(error) => Err(error),
+async fn pads(daemon: &AsyncClient) -> Vec<PadEntry> {
+    let request = Pad { project: None, act: PadAct::List(Empty {}) };
+    match daemon.request_with::<verb::Pad>(CallOptions::optional(), request).await {
+        Ok(PadOutcome::Listed(entries)) => entries,
+        Ok(_) | Err(_) => Vec::new(),
     }
 }
 
@@ -131,24 +132,22 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
 
 /// Reads one resource.
 pub(crate) async fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let link = &context.link;
+    let daemon = &context.daemon;
     let Some(address) = Address::parse(uri) else {
         return Err(unknown(uri));
     };
     let contents = match &address {
         Address::Processes => {
-            let all = link
-                .ask(CallPolicy::QUESTION, Connection::list)
-                .await
-                .map_err(|trouble| refusal(&trouble))?;
+            let asked = daemon.request::<verb::List>(Empty {}).await;
+            let all = asked.map_err(|error| refusal(&error))?;
             ResourceContents::text(processes(&all).to_string(), uri).with_mime_type("application/json")
         }
-        Address::Screen(id) => text(link, id, ReadMode::Screen, uri).await?,
-        Address::Log(id) => text(link, id, ReadMode::Stream, uri).await?,
+        Address::Screen(id) => text(daemon, id, ReadMode::Screen, uri).await?,
+        Address::Log(id) => text(daemon, id, ReadMode::Stream, uri).await?,
         Address::Pad(name) => pad(context, name, uri).await?,
         Address::Timers => {
-            let asked = link.ask(CallPolicy::QUESTION, Connection::timers).await;
-            let all = asked.map_err(|trouble| refusal(&trouble))?;
+            let asked = daemon.request::<verb::Timers>(Empty {}).await;
+            let all = asked.map_err(|error| refusal(&error))?;
             let rows: Vec<_> = timers::rows(&all).map(|(_, row)| row).collect();
             ResourceContents::text(json!({ "timers": rows }).to_string(), uri)
                 .with_mime_type("application/json")
@@ -161,7 +160,12 @@ fn processes(all: &[ProcessView]) -> Value {
     json!({"processes": all.iter().map(views::row).collect::<Vec<_>>()})
 }
 
-async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<ResourceContents, ErrorData> {
+async fn text(
+    daemon: &AsyncClient,
+    id: &str,
+    mode: ReadMode,
+    uri: &str,
+) -> Result<ResourceContents, ErrorData> {
     let request = Read {
         target: Target(id.to_owned()),
         mode,
@@ -169,8 +173,8 @@ async fn text(link: &Link, id: &str, mode: ReadMode, uri: &str) -> Result<Resour
         join: mode != ReadMode::Screen,
         ..Read::default()
     };
-    let asked = link.ask(CallPolicy::QUESTION, move |connection| connection.read(request.clone())).await;
-    Ok(ResourceContents::text(asked.map_err(|trouble| refusal(&trouble))?.text, uri))
+    let asked = daemon.request::<verb::Read>(request).await;
+    Ok(ResourceContents::text(asked.map_err(|error| refusal(&error))?.text, uri))
 }
 
 /// Reads a whole pad: a resource has no cursor.
@@ -183,9 +187,8 @@ async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceCon
         )
     })?;
     let request = Pad { project, act: PadAct::Read { name: name.to_owned(), revision: None } };
-    let asked =
-        context.link.ask(CallPolicy::QUESTION, move |connection| connection.pad(request.clone())).await;
-    match asked.map_err(|trouble| refusal(&trouble))? {
+    let asked = context.daemon.request::<verb::Pad>(request).await;
+    match asked.map_err(|error| refusal(&error))? {
         PadOutcome::Text { content, .. } => {
             Ok(ResourceContents::text(content, uri).with_mime_type("text/markdown"))
         }
@@ -195,14 +198,14 @@ async fn pad(context: &ToolContext, name: &str, uri: &str) -> Result<ResourceCon
     }
 }
 
-fn refusal(trouble: &CallError) -> ErrorData {
-    let error = trouble.to_failure(&[("target", "uri"), ("name", "uri")]).to_json();
-    let message = error["error"]["message"].as_str().unwrap_or_default().to_owned();
-    let is_missing = matches!(trouble, CallError::Refused(failure) if failure.code == ErrorCode::NotFound);
+fn refusal(error: &CallError) -> ErrorData {
+    let body = ToolFailure::of_call(error, &[("target", "uri"), ("name", "uri")]).to_json();
+    let message = body["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let is_missing = matches!(error, CallError::Refused(failure) if failure.code == ErrorCode::NotFound);
     if is_missing {
-        ErrorData::resource_not_found(message, Some(error))
+        ErrorData::resource_not_found(message, Some(body))
     } else {
-        ErrorData::internal_error(message, Some(error))
+        ErrorData::internal_error(message, Some(body))
     }
 }
 

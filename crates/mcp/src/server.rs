@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::Connection;
+use client::CallOptions;
+use proto::request::Empty;
+use proto::verb;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
     CompleteResult, ContentBlock, CreateTaskResult, CustomRequest, CustomResult, GetPromptRequestParams,
@@ -25,7 +27,6 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::failure::ToolFailure;
-use crate::link::CallPolicy;
 use crate::params;
 use crate::prompts;
 use crate::resources::{self, Address};
@@ -95,7 +96,7 @@ impl Server {
         if let Some(meanwhile) = waiting.meanwhile {
             return to_result(Ok(meanwhile));
         }
-        let work = waiting.run_briefly(&self.context.link);
+        let work = waiting.run_briefly(&self.context.daemon);
         tokio::pin!(work);
         let mut ticks = tokio::time::interval(PROGRESS);
         ticks.tick().await;
@@ -116,7 +117,7 @@ impl Server {
     /// Starts a task for a wait that takes time. One that is satisfied already, or never can be, is answered
     /// at once.
     async fn entrust_unless_finished(&self, waiting: Waiting) -> CallToolResponse {
-        let look = waiting.run(&self.context.link, ONE_TASK);
+        let look = waiting.run(&self.context.daemon, ONE_TASK);
         // Cutting the look off loses nothing: a task repeats the same wait from the same beginning.
         let seen = tokio::time::timeout(LOOK, look).await;
         match seen {
@@ -133,12 +134,12 @@ impl Server {
             .with_ttl_ms(lifetime)
             .with_poll_interval_ms(POLL_MS)
             .with_status_message(waiting.status.clone());
-        let link = self.context.link.clone();
+        let daemon = self.context.daemon.clone();
         let task = self.tasks.spawn(options, move |context| {
             Box::pin(async move {
                 tokio::select! {
                     () = context.cancelled() => Err(TaskExit::Cancelled),
-                    answer = waiting.run(&link, most) => Ok(to_result(answer)),
+                    answer = waiting.run(&daemon, most) => Ok(to_result(answer)),
                 }
             })
         });
@@ -275,7 +276,7 @@ impl ServerHandler for Server {
         let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let addresses: Vec<Address> = wanted.iter().filter_map(|uri| Address::parse(uri)).collect();
         let listener = Listener::Sink(context.sink().clone());
-        let telling = watches::tell_all(self.context.link.clone(), addresses, listener);
+        let telling = watches::tell_all(self.context.daemon.clone(), addresses, listener);
         tokio::select! {
             () = context.cancelled() => {}
             () = self.is_gone() => {}
@@ -291,7 +292,7 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let address = address(&request.uri)?;
         let listener = Listener::Peer(context.peer.clone());
-        if self.subscriptions.add(&self.context.link, address, listener) {
+        if self.subscriptions.add(&self.context.daemon, address, listener) {
             return Ok(());
         }
         Err(ErrorData::invalid_request("uri: too many subscriptions; unsubscribe from some", None))
@@ -328,7 +329,8 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         // Without a daemon there are no completions, which is a valid answer.
-        let all = self.context.link.ask(CallPolicy::OPTIONAL, Connection::list).await.unwrap_or_default();
+        let listed = self.context.daemon.request_with::<verb::List>(CallOptions::optional(), Empty {}).await;
+        let all = listed.unwrap_or_default();
         Ok(CompleteResult::new(prompts::complete(&request, &all)))
     }
 

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use client::AsyncClient;
 use proto::Dirs;
 use rmcp::service::serve_directly;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,7 +18,7 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::link::{Link, MAX_CALLS};
+use crate::failure::MAX_CALLS;
 use crate::server::Server;
 use crate::tools::ToolContext;
 use crate::wire;
@@ -26,8 +27,8 @@ use crate::wire;
 const FAREWELL: Duration = Duration::from_millis(700);
 /// How long finished answers may take to be written when a signal ends us.
 const BRIEF: Duration = Duration::from_millis(150);
-/// Threads for calls that block, and some for event listeners.
-const MAX_THREADS: usize = MAX_CALLS + 24;
+/// Threads that connect to the daemon.
+const MAX_THREADS: usize = 24;
 
 /// The environment of a server.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub fn serve_stdio(setup: Setup) -> io::Result<()> {
         .max_blocking_threads(MAX_THREADS)
         .build()?;
     let ended = runtime.block_on(serve(setup));
-    // Threads that still block on the daemon must not delay the end.
+    // Threads that still connect to the daemon must not delay the end.
     runtime.shutdown_background();
     ended
 }
@@ -68,8 +69,8 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
-    let link = Link::new(setup.places, setup.exe);
-    let server = Server::new(ToolContext::new(link, setup.here, setup.on_first_call), client.gone.clone());
+    let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
+    let server = Server::new(ToolContext::new(daemon, setup.here, setup.on_first_call), client.gone.clone());
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
     let mut gone = client.gone;

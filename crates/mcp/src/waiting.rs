@@ -6,14 +6,14 @@
 
 use std::time::{Duration, Instant};
 
+use client::{AsyncClient, CallError, CallOptions};
 use proto::agent::Turn;
 use proto::reply::{Satisfied, Waited};
 use proto::request::{AskResult, Target, Until, Wait};
-use proto::{AgentState, ErrorCode, ProcessId};
+use proto::{AgentState, ErrorCode, ProcessId, verb};
 use serde_json::{Map, Value, json};
 
 use crate::failure::ToolFailure;
-use crate::link::{CallError, CallPolicy, Link};
 use crate::pages;
 use crate::tools::asking::Questions;
 use crate::tools::turn_told;
@@ -82,16 +82,16 @@ impl Waiting {
     }
 
     /// Waits at most `most`; returns `still_running` when that was not enough.
-    pub(crate) async fn run(&self, link: &Link, most: Duration) -> Result<Value, ToolFailure> {
+    pub(crate) async fn run(&self, daemon: &AsyncClient, most: Duration) -> Result<Value, ToolFailure> {
         let began = Instant::now();
         loop {
             let spent = began.elapsed();
             let left = self.timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(spent));
             let slice = most.saturating_sub(spent).min(left).min(SLICE);
-            match self.slice(link, slice).await {
-                Ok(waited) => return self.finish(link, waited).await,
+            match self.slice(daemon, slice).await {
+                Ok(waited) => return self.finish(daemon, waited).await,
                 Err(CallError::Refused(failure)) if failure.code == ErrorCode::Timeout => {}
-                Err(trouble) => return self.without(&trouble),
+                Err(error) => return self.without(&error),
             }
             if self.timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
                 return Err(ToolFailure::new(
@@ -107,22 +107,21 @@ impl Waiting {
     }
 
     /// Like [`Waiting::run`] for clients without tasks: returns in time even if the daemon does not.
-    pub(crate) async fn run_briefly(&self, link: &Link) -> Result<Value, ToolFailure> {
-        match tokio::time::timeout(LATEST, self.run(link, ONE_ANSWER)).await {
+    pub(crate) async fn run_briefly(&self, daemon: &AsyncClient) -> Result<Value, ToolFailure> {
+        match tokio::time::timeout(LATEST, self.run(daemon, ONE_ANSWER)).await {
             Ok(answer) => answer,
             Err(_) => Ok(self.still_running()),
         }
     }
 
-    async fn slice(&self, link: &Link, length: Duration) -> Result<Waited, CallError> {
+    async fn slice(&self, daemon: &AsyncClient, length: Duration) -> Result<Waited, CallError> {
         let timeout_ms = u64::try_from(length.as_millis()).ok();
         let wait = Wait { timeout_ms, ..self.wait.clone() };
         let blocked = self
             .is_over_when_blocked
             .then(|| Wait { until: Until::State(vec![AgentState::Blocked]), ..wait.clone() });
-        let ask = |wait: Wait| {
-            link.ask(CallPolicy::QUESTION.lasting(length), move |connection| connection.wait(wait.clone()))
-        };
+        let ask =
+            |wait: Wait| daemon.request_with::<verb::Wait>(CallOptions::default().lasting(length), wait);
         let Some(blocked) = blocked else { return ask(wait).await };
         let is_blocked = async {
             match ask(blocked).await {
@@ -138,7 +137,7 @@ impl Waiting {
         }
     }
 
-    async fn finish(&self, link: &Link, waited: Waited) -> Result<Value, ToolFailure> {
+    async fn finish(&self, daemon: &AsyncClient, waited: Waited) -> Result<Value, ToolFailure> {
         match &self.then {
             Then::Tell => {
                 let satisfied: Vec<Value> = waited.satisfied.iter().map(to_value).collect();
@@ -153,10 +152,8 @@ impl Waiting {
             }
             Then::GiveTurn { process, turn, base } => {
                 let request = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
-                let asked = link
-                    .ask(CallPolicy::QUESTION, move |connection| connection.result(request.clone()))
-                    .await;
-                let result: Turn = asked.map_err(|trouble| trouble.to_failure(self.fields))?;
+                let asked = daemon.request::<verb::Result>(request).await;
+                let result: Turn = asked.map_err(|error| ToolFailure::of_call(&error, self.fields))?;
                 let mut answer = base.clone();
                 answer.extend(turn_told(&result, 0));
                 if self.is_over_when_blocked {
@@ -180,8 +177,8 @@ impl Waiting {
 
     /// Returns the result when the daemon returns an error. A question that is no longer open is not a
     /// failure: a person has answered it, and the answer comes as a message.
-    fn without(&self, trouble: &CallError) -> Result<Value, ToolFailure> {
-        if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, trouble) {
+    fn without(&self, error: &CallError) -> Result<Value, ToolFailure> {
+        if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, error) {
             open.forget(*item);
             if matches!(failure.code, ErrorCode::Conflict | ErrorCode::NotFound) {
                 let mut answer = base.clone();
@@ -190,7 +187,7 @@ impl Waiting {
                 return Ok(Value::Object(answer));
             }
         }
-        Err(trouble.to_failure(self.fields))
+        Err(ToolFailure::of_call(error, self.fields))
     }
 
     /// Returns the result when it did not happen in time.

@@ -3,8 +3,9 @@
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
 //! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
-//! [`task`] (units of work), [`mod@verbs`] (every verb, declared once), [`request`], [`stop`] and [`reply`] (requests and their
-//! replies), [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what
+//! [`task`] (units of work), [`mod@verbs`] (every verb, declared once), [`repeat`] (which may be sent again),
+//! [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
+//! [`frame`] (the bytes on the socket), [`terminal`] (what
 //! may reach a person's terminal and back), [`version`] (compatibility).
 
 pub mod agent;
@@ -19,6 +20,7 @@ pub mod modes;
 pub mod name;
 pub mod printable;
 pub mod process;
+pub mod repeat;
 pub mod reply;
 pub mod request;
 pub mod stop;
@@ -37,6 +39,7 @@ pub use id::{ProcessId, RunNumber};
 pub use name::Name;
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
+pub use repeat::Repeat;
 pub use reply::Outcome;
 pub use request::{Call, Request, Target};
 pub use stop::Stop;

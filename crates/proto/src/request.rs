@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{Budget, Ready};
+use crate::repeat::Repeat;
 use crate::verbs::{AnswerTime, VerbSpec, verb};
 use crate::{AgentState, Kind, Size, Stop};
 
@@ -45,7 +46,8 @@ macro_rules! define_request {
     ($(
         $(#[doc = $doc:literal])*
         $verb:ident $(($($arguments:tt)+))? $word:ident $(as $method:ident)?
-            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?
+            $(, repeat $repeat:ident)?;
     )*) => {
         /// Every verb of the door, as [`mod@crate::verbs`] declares them.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +65,13 @@ macro_rules! define_request {
             pub fn verb(&self) -> &'static str {
                 match self {
                     $(Self::$verb(_) => verb::$verb::WORD,)*
+                }
+            }
+
+            /// Returns the effect of sending it a second time, and gives it a key if it takes one and has none.
+            pub fn make_repeatable(&mut self, fresh_key: &mut dyn FnMut() -> String) -> Repeat {
+                match self {
+                    $(Self::$verb(arguments) => verb::$verb::make_repeatable(arguments, fresh_key),)*
                 }
             }
 

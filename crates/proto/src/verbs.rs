@@ -1,4 +1,5 @@
-//! Every verb of the door, declared once: its word, its arguments, its reply, its target and how soon it is answered.
+//! Every verb of the door, declared once: its word, its arguments, its reply, its target, how soon it is
+//! answered and whether it may be sent again.
 //!
 //! The rows of the macro `verbs!` are the declaration. [`Request`](crate::request::Request) and the types in
 //! [`verb`] are made from them, the engine's commands and their routing in `engine`, one call per verb in
@@ -11,6 +12,7 @@ use crate::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use crate::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
 };
+use crate::repeat::Repeat;
 use crate::reply::{
     Attached, DaemonStatus, Done, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken,
     Spawned, Subscribed, Text, ViewerView, Waited, Welcome, Wrote,
@@ -20,20 +22,21 @@ use crate::{ProcessView, Target, request};
 
 /// Hands every verb to the macro `$then`, one row each:
 ///
-/// `Variant(Arguments) word as method -> Reply or OtherReply: Result, of target_field, within AnswerTime;`
+/// `Variant(Arguments) word as method -> Reply or OtherReply: Result, of target_field, within AnswerTime, repeat how;`
 ///
 /// The engine gets those under `engine` as they were sent. Those under `door` are served by the daemon, which asks the
 /// engine what it needs. `as` names the client's method where it is not the word. `or` is a second reply that says only that
-/// it worked. A verb without `within` may take as long as what it waits for.
+/// it worked. A verb without `within` may take as long as what it waits for. `repeat` names a function of
+/// [`Repeat`](crate::repeat::Repeat); a verb without it may not be sent again when its answer was lost.
 #[macro_export]
 macro_rules! verbs {
     ($then:ident) => {
         $then! {
             engine {
                 /// Replies when something has happened.
-                Wait(Wait) wait -> Waited: Waited;
+                Wait(Wait) wait -> Waited: Waited, repeat harmless;
                 /// Sets a process's terminal size.
-                Resize(Resize) resize -> Done: (), of target, within Deciding;
+                Resize(Resize) resize -> Done: (), of target, within Deciding, repeat harmless;
                 /// Ends the run (or sends one signal); the entry stays.
                 Kill(Kill) kill -> Ended or Done: Option<Ended>, of target;
                 /// Ends the run and removes the entry.
@@ -41,53 +44,53 @@ macro_rules! verbs {
                 /// Starts a new run of the same argv, ending the old one first.
                 Restart(Restart) restart -> Spawned: Spawned, of target;
                 /// Gives a process another name.
-                Rename(Rename) rename -> Done: (), of target, within Deciding;
+                Rename(Rename) rename -> Done: (), of target, within Deciding, repeat harmless;
                 /// The viewers of all processes.
-                Viewers viewers -> Viewers: Vec<ViewerView>, within Deciding;
+                Viewers viewers -> Viewers: Vec<ViewerView>, within Deciding, repeat harmless;
                 /// Lets viewers go.
                 Detach(Detach) detach -> Viewers: Vec<ViewerView>, of target, within Deciding;
                 /// Sends a message to an agent, with a receipt.
-                Tell(Tell) tell -> Receipt: Receipt, of target;
+                Tell(Tell) tell -> Receipt: Receipt, of target, repeat keyed;
                 /// The delivery of a message.
-                Receipt(AskReceipt) receipt -> Receipt: Receipt;
+                Receipt(AskReceipt) receipt -> Receipt: Receipt, repeat harmless;
                 /// Cancels a message whose delivery has not begun.
                 CancelMessage(CancelMessage) cancel_message -> Receipt: Receipt;
                 /// Ends an agent's turn; the agent stays.
                 Interrupt(Interrupt) interrupt -> Done: (), of target;
                 /// The agent's text at the end of a turn.
-                Result(AskResult) result -> Turn: Turn, of target;
+                Result(AskResult) result -> Turn: Turn, of target, repeat harmless;
                 /// The evidence for an agent's state.
-                Explain(Explain) explain -> Explanation: Box<Explanation>, of target, within Deciding;
+                Explain(Explain) explain -> Explanation: Box<Explanation>, of target, within Deciding, repeat harmless;
                 /// The items that need a person.
-                Inbox inbox -> Inbox: Vec<InboxItem>, within Deciding;
+                Inbox inbox -> Inbox: Vec<InboxItem>, within Deciding, repeat harmless;
                 /// Answers an item of the inbox.
                 Answer(GiveAnswer) answer as answer_item -> Done: (), within Deciding;
                 /// Starts an agent again in its vendor session.
                 Resume(Resume) resume -> Spawned: Spawned, of target;
                 /// As whom the daemon identifies the caller, and what it may do.
-                WhoAmI who_am_i -> Identity: Box<Identity>, within Deciding;
+                WhoAmI who_am_i -> Identity: Box<Identity>, within Deciding, repeat harmless;
                 /// Sends a process a message later.
-                SetTimer(SetTimer) set_timer -> Timer: TimerView, of owner, within Deciding;
+                SetTimer(SetTimer) set_timer -> Timer: TimerView, of owner, within Deciding, repeat keyed;
                 /// The timers.
-                Timers timers -> Timers: Vec<TimerView>, within Deciding;
+                Timers timers -> Timers: Vec<TimerView>, within Deciding, repeat harmless;
                 /// Cancels, pauses or resumes a timer.
                 ChangeTimer(ChangeTimer) change_timer -> Timer: TimerView, within Deciding;
                 /// Asks the person something.
-                Ask(Ask) ask -> Asked: Asked;
+                Ask(Ask) ask -> Asked: Asked, repeat keyed;
                 /// Asks for a person's attention.
-                Attention(Attention) attention -> Asked: Asked, within Deciding;
+                Attention(Attention) attention -> Asked: Asked, within Deciding, repeat keyed;
                 /// Shows a process in all clients.
-                Select(Select) select -> Done: (), of target, within Deciding;
+                Select(Select) select -> Done: (), of target, within Deciding, repeat harmless;
                 /// Gives a process a right beyond the tree.
                 Grant(Grant) grant -> Granted: GrantView, of over, within Deciding;
                 /// Takes a grant back.
                 Revoke(Revoke) revoke -> Done: (), within Deciding;
                 /// The grants.
-                Grants grants -> Grants: Vec<GrantView>, within Deciding;
+                Grants grants -> Grants: Vec<GrantView>, within Deciding, repeat harmless;
                 /// Ends the trust in something.
                 Distrust(Distrust) distrust -> Done: (), within Deciding;
                 /// What agents may start without approval.
-                Trusted trusted -> Trusted: Vec<TrustView>, within Deciding;
+                Trusted trusted -> Trusted: Vec<TrustView>, within Deciding, repeat harmless;
                 /// Ends the daemon; the holders stay unless the request says otherwise.
                 Shutdown(Shutdown) shutdown as begin_shutdown -> Done: ();
             }
@@ -95,15 +98,15 @@ macro_rules! verbs {
                 /// Opens a connection: the client's name, protocol and token. Must come first.
                 Hello(Hello) hello as greet -> Welcome: Welcome, within Greeting;
                 /// The daemon's status. Answered before and after `hello`, with any protocol version.
-                Status status -> Status: DaemonStatus, within Greeting;
+                Status status -> Status: DaemonStatus, within Greeting, repeat harmless;
                 /// Starts a process.
-                Spawn(Box<Spawn>) spawn -> Spawned: Spawned;
+                Spawn(Box<Spawn>) spawn -> Spawned: Spawned, repeat keyed;
                 /// All processes that the caller may see.
-                List list -> Processes: Vec<ProcessView>, within Deciding;
+                List list -> Processes: Vec<ProcessView>, within Deciding, repeat harmless;
                 /// Text of a screen, of its history or of its log.
-                Read(Read) read -> Text: Text, of target, within Deciding;
+                Read(Read) read -> Text: Text, of target, within Deciding, repeat harmless;
                 /// Matches in rendered history.
-                Search(Search) search -> Matches: Matches, of target;
+                Search(Search) search -> Matches: Matches, of target, repeat harmless;
                 /// Types, pastes or presses keys.
                 Write(Write) write -> Wrote: Wrote, of target;
                 /// Turns this connection into a viewer of one process.
@@ -111,31 +114,31 @@ macro_rules! verbs {
                 /// Changes what an attached viewer sees; only on an attached connection.
                 View(View) view -> Done: ();
                 /// Streams the log by offset on this connection.
-                Follow(Follow) follow as begin_follow -> Following: Following, of target, within Deciding;
+                Follow(Follow) follow as begin_follow -> Following: Following, of target, within Deciding, repeat harmless;
                 /// Streams events on this connection.
-                Subscribe subscribe -> Subscribed: Subscribed, within Deciding;
+                Subscribe subscribe -> Subscribed: Subscribed, within Deciding, repeat harmless;
                 /// A lifecycle event of the agent that the caller runs in.
                 Hook(Hook) hook -> HookAnswer: HookAnswer;
                 /// The agents that can be started.
-                Agents(AskAgents) agents -> Agents: Vec<AgentOffer>;
+                Agents(AskAgents) agents -> Agents: Vec<AgentOffer>, repeat harmless;
                 /// Checks a manifest for faults.
-                CheckManifest(CheckManifest) check_manifest -> Manifest: ManifestChecked;
+                CheckManifest(CheckManifest) check_manifest -> Manifest: ManifestChecked, repeat harmless;
                 /// Records the screen of an agent, with secrets masked.
                 Sample(Sample) sample -> Sample: SampleTaken, of target;
                 /// Reads and writes scratchpads.
-                Pad(Pad) pad -> Pad: PadOutcome;
+                Pad(Pad) pad -> Pad: PadOutcome, repeat by_act;
                 /// Makes, lists, compares, reviews, lands and removes tasks.
                 Task(Task) task -> Task: Box<TaskOutcome>;
                 /// Marks what a process did as seen by a person.
-                See(See) see -> Done: (), of target, within Deciding;
+                See(See) see -> Done: (), of target, within Deciding, repeat harmless;
                 /// The ports on which a process listens.
-                Ports(Ports) ports -> Ports: Listening, of target;
+                Ports(Ports) ports -> Ports: Listening, of target, repeat harmless;
                 /// The presets of a project.
-                Presets(Presets) presets -> Presets: PresetList;
+                Presets(Presets) presets -> Presets: PresetList, repeat harmless;
                 /// Lets agents start something without approval.
                 Trust(Trust) trust -> Trust: TrustView;
                 /// Who asked for what, and what was decided.
-                Audit(Audit) audit -> Audit: AuditPage;
+                Audit(Audit) audit -> Audit: AuditPage, repeat harmless;
             }
         }
     };
@@ -175,6 +178,11 @@ pub trait VerbSpec {
     fn target(_arguments: &Self::Arguments) -> Option<&Target> {
         None
     }
+
+    /// Returns the effect of sending it a second time, and gives it a key if it takes one and has none.
+    fn make_repeatable(_arguments: &mut Self::Arguments, _fresh_key: &mut dyn FnMut() -> String) -> Repeat {
+        Repeat::Harmful
+    }
 }
 
 /// The type of a verb's arguments.
@@ -191,7 +199,8 @@ macro_rules! define_verbs {
     ($(
         $(#[doc = $doc:literal])*
         $verb:ident $(($($arguments:tt)+))? $word:ident $(as $method:ident)?
-            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?
+            $(, repeat $repeat:ident)?;
     )*) => {
         /// One type per verb, for code that is about a verb and not about one request.
         pub mod verb {
@@ -223,6 +232,13 @@ macro_rules! define_verbs {
 
                 $(fn target(arguments: &Self::Arguments) -> Option<&Target> {
                     Option::from(&arguments.$field)
+                })?
+
+                $(fn make_repeatable(
+                    arguments: &mut Self::Arguments,
+                    fresh_key: &mut dyn FnMut() -> String,
+                ) -> Repeat {
+                    Repeat::$repeat(arguments, fresh_key)
                 })?
             }
         )*

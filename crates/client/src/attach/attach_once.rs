@@ -53,7 +53,6 @@ pub(super) fn run(
         terminal,
         signals,
         drawing,
-        typed: Vec::new(),
         unshown: Vec::new(),
         exit: None,
         last_kind: None,

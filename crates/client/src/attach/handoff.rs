@@ -91,7 +91,7 @@ impl Session<'_> {
                 return;
             }
             // Only what must be undone still matters.
-            while let Ok(Some(incoming)) = self.connection.take() {
+            while let Ok(Some(incoming)) = self.connection.next_arrived() {
                 match incoming {
                     Incoming::Notice(Notice::Screen { alternate, colored, .. }) => {
                         self.terminal.shows(alternate, colored);

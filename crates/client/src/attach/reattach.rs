@@ -16,15 +16,13 @@ use rustix::event::{PollFd, PollFlags};
 use super::Left;
 use super::attach_once::attach_request;
 use super::handoff::TerminalOwner;
-use super::session::{RETURN_DEADLINE, Session, TYPED_AT_ONCE, is_passing};
+use super::session::{Session, TYPED_AT_ONCE, is_passing};
 use crate::connection::broken;
-use crate::reconnect::{attempt, is_final};
+use crate::reconnect_policy::{Attempts, DaemonStart, Patience, is_final};
 use crate::verbs::unexpected;
 use crate::wait_limit::WaitLimit;
 use crate::{ClientError, ready};
 
-/// The pause between two attempts to reach a daemon; keys and signals are handled meanwhile.
-const RETURN_PAUSE: Duration = Duration::from_millis(50);
 /// The most typed bytes that are kept for the next daemon; more stay in the terminal.
 const MAX_KEPT: usize = 16 << 10; // 16 KiB
 
@@ -36,25 +34,29 @@ impl Session<'_> {
             return Ok(Some(Left::Exited(exit)));
         }
         let is_ours = self.keeper == TerminalOwner::Us;
-        if !std::mem::take(&mut self.typed).is_empty() && self.reads_keys() {
+        if self.connection.unsent() > 0 && self.reads_keys() {
             self.drawing.push(BELL);
             self.draw()?;
         }
         self.give_back()?;
         let mut kept = Vec::new();
-        let deadline = Instant::now() + RETURN_DEADLINE;
-        let mut told = None;
+        let mut attempts = Attempts::new(Patience::Person, Instant::now());
+        let mut before = None;
         let error = loop {
-            match self.attach_again(deadline, &mut kept) {
+            let error = match self.attach_again(&attempts, &mut kept) {
                 Ok(Some(left)) => return Ok(Some(left)),
                 Ok(None) if is_ours => return self.drop_typed(),
                 Ok(None) => return Ok(None),
-                Err(error) if is_final(&error) => break error,
+                Err(error) => error,
+            };
+            let pause = match attempts.pause_after(&error, Instant::now()) {
+                Some(pause) => pause,
+                None if is_final(&error) => break error,
                 // An attempt that the deadline has cut off knows less than the one before it.
-                Err(error) if Instant::now() >= deadline => break told.unwrap_or(error),
-                Err(error) => told = Some(error),
-            }
-            if let Some(left) = self.pause(&mut kept)? {
+                None => break before.unwrap_or(error),
+            };
+            before = Some(error);
+            if let Some(left) = self.pause(pause, &mut kept)? {
                 return Ok(Some(left));
             }
         };
@@ -70,9 +72,9 @@ impl Session<'_> {
     pub(super) fn await_next_run(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
         let run = self.attached.run;
         let mut kept = Vec::new();
-        let deadline = Instant::now() + RETURN_DEADLINE;
-        while Instant::now() < deadline {
-            match self.attach_again(deadline, &mut kept) {
+        let mut attempts = Attempts::new(Patience::Person, Instant::now());
+        while let Some(pause) = attempts.next_pause(Instant::now()) {
+            match self.attach_again(&attempts, &mut kept) {
                 Ok(left) if self.attached.run != run => return Ok(left),
                 // It is still the old run, or there is none yet.
                 Ok(_) => {}
@@ -80,7 +82,7 @@ impl Session<'_> {
                 Err(error) if is_final(&error) => break,
                 Err(_) => {}
             }
-            if let Some(left) = self.pause(&mut kept)? {
+            if let Some(left) = self.pause(pause, &mut kept)? {
                 return Ok(Some(left));
             }
         }
@@ -88,10 +90,12 @@ impl Session<'_> {
     }
 
     /// Attaches again, and sends what was typed meanwhile before the daemon has the terminal.
-    fn attach_again(&mut self, deadline: Instant, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+    fn attach_again(&mut self, attempts: &Attempts, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         // A signal ends the attempt; the pause after it handles the signal.
         let cancel_fd = self.signals.as_fd();
-        let mut connection = attempt(self.address, deadline, Some(cancel_fd))?;
+        let deadline = attempts.attempt_deadline(Instant::now());
+        let mut connection =
+            self.address.connect_unless(DaemonStart::AfterCrash, deadline, Some(cancel_fd))?;
         let size = self.terminal.size().map_or_else(SizeRequest::default, SizeRequest::from);
         let target = Target(self.attached.id.to_string());
         let request = Attach { take_over: false, ..attach_request(self.options, target, size) };
@@ -115,14 +119,14 @@ impl Session<'_> {
     }
 
     /// Waits a little for the daemon while it handles keys and signals.
-    fn pause(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+    fn pause(&mut self, pause: Duration, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
         let is_ours = self.keeper == TerminalOwner::Us;
         let keys = if is_ours || kept.len() < MAX_KEPT { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
         if self.has_input {
             fds.push(PollFd::from_borrowed_fd(self.terminal.input(), keys));
         }
-        ready::wait(&mut fds, Some(RETURN_PAUSE)).map_err(broken)?;
+        ready::wait(&mut fds, Some(pause)).map_err(broken)?;
         let is_typed = fds.get(1).is_some_and(|input| !input.revents().is_empty());
         match self.heed_signals()? {
             Some(left) => Ok(Some(left)),

@@ -17,11 +17,11 @@ use super::handoff::TerminalOwner;
 use super::signals::Signals;
 use super::stall::Watch;
 use super::{AttachOptions, Filter, Left, Terminal};
-use crate::connection::{broken, data_frame};
+use crate::connection::broken;
 use crate::{ClientError, Connection, DaemonAddress, Incoming, ready};
 
-/// How long the next daemon may take after one died.
-pub(super) const RETURN_DEADLINE: Duration = Duration::from_secs(5);
+/// How long a person waits for the last bytes on a terminal that does not accept them.
+const DRAW_DEADLINE: Duration = Duration::from_secs(5);
 /// The reason of an attachment's end when the process is restarted.
 const RESTARTED: &str = "restarted";
 /// The most typed bytes that wait for a daemon that does not read; then the terminal is not read.
@@ -42,8 +42,6 @@ pub(super) struct Session<'s> {
     pub(super) keys: KeyWatch,
     /// Bytes for the terminal.
     pub(super) drawing: Vec<u8>,
-    /// Bytes for the daemon.
-    pub(super) typed: Vec<u8>,
     /// Output that came while the terminal was offered and the daemon had not answered.
     pub(super) unshown: Vec<u8>,
     pub(super) exit: Option<Exit>,
@@ -81,7 +79,7 @@ impl Session<'_> {
         }
         loop {
             self.draw()?;
-            let sent = self.send_typed();
+            let sent = self.connection.send_ready();
             let ready = self.wait()?;
             if ready.signals
                 && let Some(left) = self.heed_signals()?
@@ -108,7 +106,7 @@ impl Session<'_> {
         let nothing = PollFlags::empty();
         let is_drawn = self.drawing.is_empty();
         let socket = if is_drawn { PollFlags::IN } else { nothing };
-        let socket = socket | if self.typed.is_empty() { nothing } else { PollFlags::OUT };
+        let socket = socket | if self.connection.unsent() == 0 { nothing } else { PollFlags::OUT };
         let (input, keys) = self.watched_input();
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -142,8 +140,11 @@ impl Session<'_> {
     /// Returns the descriptor and the events to wait for input. A terminal that is not ours is watched for
     /// its end, and for the first key that the daemon may not read.
     fn watched_input(&self) -> (BorrowedFd<'_>, PollFlags) {
-        let is_watched =
-            if self.reads_keys() { self.typed.len() < MAX_TYPED } else { self.watch == Watch::Resting };
+        let is_watched = if self.reads_keys() {
+            self.connection.unsent() < MAX_TYPED
+        } else {
+            self.watch == Watch::Resting
+        };
         match self.has_input {
             true if is_watched => (self.terminal.input(), PollFlags::IN),
             true => (self.terminal.input(), PollFlags::empty()),
@@ -185,9 +186,7 @@ impl Session<'_> {
     }
 
     pub(super) fn ask(&mut self, view: View) -> Result<u64, ClientError> {
-        let (id, line) = self.connection.numbered_line(Request::View(view))?;
-        self.typed.extend_from_slice(&line);
-        Ok(id)
+        self.connection.queue(Request::View(view))
     }
 
     fn read_keys(&mut self) -> Result<Option<Left>, ClientError> {
@@ -209,7 +208,7 @@ impl Session<'_> {
             return Ok(None);
         }
         // What was typed before the detach keys is still sent, if the daemon accepts it at once.
-        drop(self.send_typed());
+        drop(self.connection.send_ready());
         Ok(Some(Left::Detached))
     }
 
@@ -235,21 +234,7 @@ impl Session<'_> {
             self.drawing.push(BELL);
             return Ok(());
         }
-        let frame = data_frame(self.stream, 0, keys)?;
-        self.typed.extend_from_slice(&frame);
-        Ok(())
-    }
-
-    /// Sends as much as the socket accepts now.
-    fn send_typed(&mut self) -> io::Result<()> {
-        while !self.typed.is_empty() {
-            match io::Write::write(&mut self.connection.stream(), &self.typed) {
-                Ok(count) => drop(self.typed.drain(..count)),
-                Err(error) if is_passing(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        self.connection.queue_input(self.stream, keys)
     }
 
     /// Draws as much as the terminal accepts now.
@@ -274,7 +259,7 @@ impl Session<'_> {
     }
 
     pub(super) fn take_arrived(&mut self) -> Result<Option<Left>, ClientError> {
-        while let Some(incoming) = self.connection.take()? {
+        while let Some(incoming) = self.connection.next_arrived()? {
             match incoming {
                 Incoming::Data(data) => self.show(data.kind, &data.bytes),
                 Incoming::Notice(Notice::Exit { exit, .. }) => self.exit = Some(exit),
@@ -351,7 +336,7 @@ impl Session<'_> {
 
     /// Draws the last bytes before leaving, as long as a person would wait for them.
     pub(super) fn draw_all(&mut self) {
-        let deadline = Instant::now() + RETURN_DEADLINE;
+        let deadline = Instant::now() + DRAW_DEADLINE;
         while matches!(self.draw(), Ok(())) && !self.drawing.is_empty() {
             let mut fds = [
                 PollFd::from_borrowed_fd(self.terminal.output(), PollFlags::OUT),

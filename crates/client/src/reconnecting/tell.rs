@@ -5,13 +5,9 @@ use std::time::{Duration, Instant};
 use proto::agent::Receipt;
 use proto::request::Tell;
 
-use super::fresh_key;
 use crate::reconnect::{Reconnected, reconnect};
+use crate::reconnect_policy::{Attempts, Patience, fresh_key};
 use crate::{ClientError, DaemonAddress, Stops};
-
-/// How long the next daemon may take beyond the wait for the receipt: the fate of a message that was sent is
-/// worth that.
-const AFTER: Duration = Duration::from_secs(10);
 
 /// Sends a message as [`crate::Connection::tell`] does. When the daemon ends meanwhile, the next one gets the
 /// same key, so the message is never sent twice.
@@ -21,15 +17,17 @@ const AFTER: Duration = Duration::from_secs(10);
 pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, ClientError> {
     let wait = Duration::from_millis(request.wait_ms.unwrap_or(0));
     let deadline = Instant::now().checked_add(wait);
-    request.key.get_or_insert_with(|| fresh_key("tell"));
+    request.key.get_or_insert_with(fresh_key);
     let mut connection = address.connect()?;
     loop {
         let parting = match connection.tell(request.clone()) {
             Err(error) if error.is_leaving() => error,
             answer => return answer,
         };
-        let latest = deadline.map(|deadline| deadline.max(Instant::now() + AFTER));
-        connection = match reconnect(address, &mut Stops::default(), latest, parting)? {
+        // The fate of a message that was sent is worth some time beyond the wait for its receipt.
+        let now = Instant::now();
+        let attempts = Attempts::new(Patience::Typing, now).at_least(deadline, now);
+        connection = match reconnect(address, &mut Stops::default(), attempts, parting)? {
             Reconnected::There(connection) => connection,
             Reconnected::Stopped(_) => return Err(ClientError::gone()),
         };

@@ -9,8 +9,9 @@ use proto::request::{Quantifier, Target, Until, Wait};
 use proto::{ErrorCode, Failure, ProcessId, Reply, Request, RunNumber};
 
 use super::check_runs;
-use crate::connection::outcome;
+use crate::protocol::outcome;
 use crate::reconnect::{Reconnected, reconnect};
+use crate::reconnect_policy::{Attempts, Patience};
 use crate::verbs::unexpected;
 use crate::{ClientError, Connection, DaemonAddress, Incoming, Stops};
 
@@ -37,7 +38,8 @@ pub fn wait(address: &mut DaemonAddress, request: Wait) -> Result<Waited, Client
             Err(error) if error.is_leaving() => error,
             answer => return answer,
         };
-        connection = match reconnect(address, &mut Stops::default(), deadline, parting) {
+        let attempts = Attempts::new(Patience::Stream, Instant::now()).before(deadline);
+        connection = match reconnect(address, &mut Stops::default(), attempts, parting) {
             Ok(Reconnected::There(connection)) => connection,
             Ok(Reconnected::Stopped(_)) => return Err(ClientError::gone()),
             Err(_) if is_past(deadline) => return Err(timed_out()),

@@ -2,19 +2,16 @@
 //! typed.
 
 use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use proto::reply::Wrote;
 use proto::request::{Empty, TypedInput, Write, WriteKey};
 use proto::{ErrorCode, Failure, Target};
 
-use super::fresh_key;
 use crate::paste::{PIECE, Paste, PasteError, fill_piece};
 use crate::reconnect::{Reconnected, reconnect};
+use crate::reconnect_policy::{Attempts, Patience, fresh_key};
 use crate::{ClientError, Connection, DaemonAddress, Stops};
-
-/// How long the next daemon may take to start. A text may be half typed, so this wait is longer than others.
-const AFTER: Duration = Duration::from_secs(10);
 
 /// Types as [`Connection::write`] does. If the daemon dies meanwhile, the request is repeated to the next one
 /// with the same key; that daemon types the missing bytes or reports exactly how much was typed.
@@ -78,7 +75,7 @@ fn whole(paste: Paste, input: TypedInput) -> Write {
 }
 
 fn write_key() -> WriteKey {
-    WriteKey { id: fresh_key("write"), again: false }
+    WriteKey { id: fresh_key(), again: false }
 }
 
 /// Waits for the next daemon. Fails with an unknown outcome if none comes.
@@ -94,7 +91,8 @@ fn next_daemon(
         );
         Failure::new(ErrorCode::UnknownOutcome, message).hint("look before you type again: qd read")
     };
-    match reconnect(address, &mut Stops::default(), Some(Instant::now() + AFTER), parting) {
+    let attempts = Attempts::new(Patience::Typing, Instant::now());
+    match reconnect(address, &mut Stops::default(), attempts, parting) {
         Ok(Reconnected::There(connection)) => Ok(connection),
         Ok(Reconnected::Stopped(_)) => Err(ClientError::gone()),
         Err(error) => Err(unknown(error.to_string()).into()),

@@ -38,7 +38,8 @@ macro_rules! define_command {
     (engine { $(
         $(#[doc = $doc:literal])*
         $verb:ident $(($arguments:ident))? $word:ident $(as $method:ident)?
-            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?;
+            -> $reply:ident $(or $other:ident)?: $result:ty $(, of $field:ident)? $(, within $time:ident)?
+            $(, repeat $repeat:ident)?;
     )* } door { $($door:tt)* }) => {
         /// What a caller may ask for. Verbs of the data plane (`read`, `write` …) come as [`Command::Locate`]: the engine
         /// checks the right and finds the run, the daemon moves the bytes.

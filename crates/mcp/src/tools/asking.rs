@@ -6,15 +6,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use client::Connection;
 use proto::request::{Ask, Attention, Target, Until, Wait};
+use proto::verb;
 use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 
 use super::{Caller, Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Shape, may, must};
-use crate::link::{CallPolicy, fresh_key};
 use crate::waiting::{Then, Waiting};
 
 /// Longest question, reason or answer.
@@ -129,12 +128,8 @@ pub(crate) async fn opened(context: &ToolContext, question: Question) -> Result<
     if let Some(item) = context.questions.item(&question) {
         return waiting(context, item).await;
     }
-    let key = Some(fresh_key()?);
-    let request = Ask { question: question.question.clone(), options: question.options.clone(), key };
-    let asked = context.ask(CallPolicy::KEYED, ASK_FIELDS, move |connection: &mut Connection| {
-        connection.ask(request.clone())
-    });
-    let item = asked.await?.item;
+    let request = Ask { question: question.question.clone(), options: question.options.clone(), key: None };
+    let item = context.request::<verb::Ask>(ASK_FIELDS, request).await?.item;
     context.questions.remember(question, item);
     waiting(context, item).await
 }
@@ -157,9 +152,8 @@ async fn waiting(context: &ToolContext, item: u64) -> Result<Waiting, ToolFailur
 }
 
 async fn attention(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let request = Attention { reason: arguments.required("reason").to_owned(), key: Some(fresh_key()?) };
-    let work = move |connection: &mut Connection| connection.attention(request.clone());
-    let asked = context.ask(CallPolicy::KEYED, &[("reason", "reason")], work).await?;
+    let request = Attention { reason: arguments.required("reason").to_owned(), key: None };
+    let asked = context.request::<verb::Attention>(&[("reason", "reason")], request).await?;
     Ok(json!({"item": asked.item}).into())
 }
 

@@ -5,16 +5,17 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use client::{ClientError, Connection};
+use client::reconnect_policy::fresh_key;
+use client::{CallError, CallOptions};
 use proto::agent::{MailId, Receipt, Turn};
 use proto::request::{AskReceipt, AskResult, CancelMessage, Interrupt, Target, Tell};
+use proto::verb;
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::find;
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::{CallPolicy, fresh_key};
 use crate::pages;
 use crate::views::put;
 
@@ -95,7 +96,7 @@ pub(super) const TOOLS: &[Tool] = &[
 async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let key = match arguments.text("key") {
         Some(key) => key.to_owned(),
-        None => fresh_key()?,
+        None => fresh_key(),
     };
     let wait_ms = wait_ms(arguments);
     match (arguments.text("target"), arguments.texts("targets")) {
@@ -158,25 +159,23 @@ async fn tell(
         wait_ms: Some(wait_ms),
         expires_ms: None,
     };
-    // The key makes a message safe to send again, so a daemon that goes away in the middle does no harm.
-    let policy = CallPolicy::KEYED.lasting(Duration::from_millis(wait_ms));
-    let receipt = context.ask(policy, TELL_FIELDS, move |connection| connection.tell(tell.clone())).await?;
+    let options = CallOptions::default().lasting(Duration::from_millis(wait_ms));
+    let sent = context.daemon.request_with::<verb::Tell>(options, tell).await;
+    let receipt = sent.map_err(|error| ToolFailure::of_call(&error, TELL_FIELDS))?;
     remember(context, receipt.mail);
     to_value(&receipt)
 }
 
 async fn cancel(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let request = CancelMessage { mail: MailId(arguments.count("message_id").unwrap_or_default()) };
-    let work = move |connection: &mut Connection| connection.cancel_message(request.clone());
-    let receipt = context.ask(CallPolicy::DEED, &[("mail", "message_id")], work).await?;
+    let receipt = context.request::<verb::CancelMessage>(&[("mail", "message_id")], request).await?;
     Ok(to_value(&receipt)?.into())
 }
 
 async fn interrupt(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let id = find(context, arguments.required("process")).await?.id;
     let request = Interrupt { target: Target(id.to_string()) };
-    let work = move |connection: &mut Connection| connection.interrupt(request.clone());
-    context.ask(CallPolicy::DEED, TARGET, work).await?;
+    context.request::<verb::Interrupt>(TARGET, request).await?;
     Ok(json!({"id": id, "interrupted": true}).into())
 }
 
@@ -209,20 +208,16 @@ async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<Outcom
         None => context.sent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
     };
     let is_one = arguments.has("message_id");
-    let work = move |connection: &mut Connection| {
-        let mut found = Vec::new();
-        for mail in &wanted {
-            match connection.receipt(AskReceipt { mail: *mail }) {
-                Ok(receipt) => found.push(receipt),
-                // One of many that is no longer known is left out; for the one that the caller named it is an
-                // error.
-                Err(ClientError::Failed(_)) if !is_one => {}
-                Err(error) => return Err(error),
-            }
+    let mut found = Vec::new();
+    for mail in wanted {
+        match context.daemon.request::<verb::Receipt>(AskReceipt { mail }).await {
+            Ok(receipt) => found.push(receipt),
+            // One of many that is no longer known is left out; for the one that the caller named it is an
+            // error.
+            Err(CallError::Refused(_)) if !is_one => {}
+            Err(error) => return Err(ToolFailure::of_call(&error, &[("mail", "message_id")])),
         }
-        Ok(found)
-    };
-    let found = context.ask(CallPolicy::QUESTION, &[("mail", "message_id")], work).await?;
+    }
     let messages: Vec<Value> = found.iter().map(to_value).collect::<Result<_, _>>()?;
     Ok(json!({ "messages": messages }).into())
 }
@@ -236,9 +231,7 @@ async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     let request = AskResult { target: Target(view.id.to_string()), turn: arguments.count("turn") };
     // The process exists: what is not found or not over is the turn.
     let fields: &[(&str, &str)] = &[("turn", "turn"), ("target", "process")];
-    let turn = context
-        .ask(CallPolicy::QUESTION, fields, move |connection| connection.result(request.clone()))
-        .await?;
+    let turn = context.request::<verb::Result>(fields, request).await?;
     let since = pages::start(arguments.count("since"), &turn.text)?;
     Ok(Value::Object(turn_told(&turn, since)).into())
 }

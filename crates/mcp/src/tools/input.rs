@@ -1,15 +1,17 @@
 //! Tools that type into processes and answer their dialogs, and read the screen afterwards. The daemon
 //! refuses typing into dialogs; an answer names its dialog.
 
-use client::{ClientError, Connection};
+use std::time::Duration;
+
+use client::{CallError, CallOptions};
+use proto::reply::Text;
 use proto::request::{GiveAnswer, Read, ReadMode, Target, TypedInput, Until, Wait, Write};
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::CallPolicy;
 use crate::views::put;
 
 /// Longest text that is typed or pasted.
@@ -71,21 +73,15 @@ async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         timeout_ms: None,
         key: None,
     };
-    let wrote = context
-        .ask(CallPolicy::DEED, WRITE_FIELDS, move |connection| connection.write(write.clone()))
-        .await?;
+    let wrote = context.request::<verb::Write>(WRITE_FIELDS, write).await?;
     let mut answer = Map::new();
     put(&mut answer, "written", json!(wrote.written));
     put(&mut answer, "of", json!(wrote.of));
     put(&mut answer, "submitted", json!(wrote.submitted));
     if let Some(wait) = arguments.millis("wait") {
-        let (screen, offset) = context
-            .ask(CallPolicy::QUESTION, WRITE_FIELDS, move |connection| {
-                quiet_screen(connection, &target, wait)
-            })
-            .await?;
-        answer.insert("screen".to_owned(), json!(screen));
-        put(&mut answer, "offset", json!(offset));
+        let shown = quiet_screen(context, &target, wait).await?;
+        answer.insert("screen".to_owned(), json!(shown.text));
+        put(&mut answer, "offset", json!(shown.offset));
     }
     Ok(Value::Object(answer).into())
 }
@@ -106,30 +102,28 @@ fn typed(arguments: &Arguments) -> Result<TypedInput, ToolFailure> {
 }
 
 /// Waits until the screen is stable, at most this long, and reads it.
-fn quiet_screen(
-    connection: &mut Connection,
-    target: &Target,
-    most_ms: u64,
-) -> Result<(String, u64), ClientError> {
+async fn quiet_screen(context: &ToolContext, target: &Target, most_ms: u64) -> Result<Text, ToolFailure> {
     let wait = Wait {
         timeout_ms: Some(most_ms),
         ..Wait::until(vec![target.clone()], Until::Silence(QUIET_MS.min(most_ms)))
     };
-    match connection.wait(wait) {
+    let options = CallOptions::default().lasting(Duration::from_millis(most_ms));
+    match context.daemon.request_with::<verb::Wait>(options, wait).await {
+        Ok(_) => {}
         // The screen of a process that has ended, or that never stops printing, can still be read.
-        Ok(_)
-        | Err(ClientError::Failed(Failure { code: ErrorCode::Timeout | ErrorCode::NotRunning, .. })) => {}
-        Err(error) => return Err(error),
+        Err(CallError::Refused(failure))
+            if matches!(failure.code, ErrorCode::Timeout | ErrorCode::NotRunning) => {}
+        Err(error) => return Err(ToolFailure::of_call(&error, WRITE_FIELDS)),
     }
     let read =
         Read { target: target.clone(), mode: ReadMode::Screen, limit: Some(SCREEN), ..Read::default() };
-    connection.read(read).map(|text| (text.text, text.offset))
+    context.request::<verb::Read>(WRITE_FIELDS, read).await
 }
 
 async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let item = arguments.count("dialog_id").unwrap_or_default();
     let request = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
     let fields = &[("item", "dialog_id"), ("choice", "choice")];
-    context.ask(CallPolicy::DEED, fields, move |connection| connection.answer_item(request.clone())).await?;
+    context.request::<verb::Answer>(fields, request).await?;
     Ok(json!({"dialog_id": item, "answered": true}).into())
 }

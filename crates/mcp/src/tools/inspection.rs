@@ -3,18 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use client::{ClientError, Connection};
 use proto::agent::{AgentOffer, InboxItem, ItemKind};
 use proto::crew::{PortView, PresetView};
-use proto::request::{AskAgents, Explain, Ports, Presets, Target, Until, Wait};
-use proto::{AgentState, Kind, ProcessId, ProcessView};
+use proto::request::{AskAgents, Empty, Explain, Ports, Presets, Target, Until, Wait};
+use proto::{AgentState, Kind, ProcessId, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
-use super::lifecycle::named;
+use super::lifecycle::find;
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may};
-use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{self, put};
 
@@ -90,7 +88,7 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let all = context.ask(CallPolicy::QUESTION, &[], Connection::list).await?;
+    let all = context.request::<verb::List>(&[], Empty {}).await?;
     let kind: Option<Kind> = arguments.text("kind").and_then(|word| word.parse().ok());
     let ordered = if arguments.flag("tree") {
         by_family(all)
@@ -128,22 +126,15 @@ fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
 
 async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
-    let target = wanted.clone();
-    let work = move |connection: &mut Connection| {
-        let all = connection.list()?;
-        let is_it = |view: &&ProcessView| view.name.as_str() == target || view.id.to_string() == target;
-        if all.iter().find(is_it).is_some_and(|view| view.state == Some(AgentState::Blocked)) {
-            // This wait returns once the dialog's options are read, which the screen may show a moment later.
-            let until = Until::State(vec![AgentState::Blocked]);
-            let wait =
-                Wait { timeout_ms: Some(OPTIONS_MS), ..Wait::until(vec![Target(target.clone())], until) };
-            let _options = tolerated(connection.wait(wait))?;
-            return Ok((connection.list()?, tolerated(connection.inbox())?));
-        }
-        Ok((all, tolerated(connection.inbox())?))
-    };
-    let (all, inbox) = context.ask(CallPolicy::QUESTION, TARGET, work).await?;
-    let view = named(all, &wanted)?;
+    let mut view = find(context, &wanted).await?;
+    if view.state == Some(AgentState::Blocked) {
+        // This wait returns once the dialog's options are read, which the screen may show a moment later.
+        let until = Until::State(vec![AgentState::Blocked]);
+        let wait = Wait { timeout_ms: Some(OPTIONS_MS), ..Wait::until(vec![Target(wanted.clone())], until) };
+        let _options = context.request_allowed::<verb::Wait>(wait).await?;
+        view = find(context, &wanted).await?;
+    }
+    let inbox = context.request_allowed::<verb::Inbox>(Empty {}).await?;
     let mut items = inbox.iter().flatten().filter(|item| item.id == view.id);
     // Items that can be answered come before those that can only be noted.
     let first = items.next();
@@ -155,14 +146,12 @@ async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
 
 async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
     let directory = context.directory().await?;
-    let work = move |connection: &mut Connection| {
-        let inbox = tolerated(connection.inbox())?.unwrap_or_default();
-        let offers = tolerated(connection.agents(AskAgents::default()))?.unwrap_or_default();
-        let presets = tolerated(connection.presets(Presets { project: directory.clone(), path: None }))?
-            .unwrap_or_default();
-        Ok((connection.status()?, connection.list()?, inbox, offers, presets))
-    };
-    let (daemon, all, inbox, offers, presets) = context.ask(CallPolicy::QUESTION, &[], work).await?;
+    let inbox = context.request_allowed::<verb::Inbox>(Empty {}).await?.unwrap_or_default();
+    let offers = context.request_allowed::<verb::Agents>(AskAgents::default()).await?.unwrap_or_default();
+    let presets = Presets { project: directory, path: None };
+    let presets = context.request_allowed::<verb::Presets>(presets).await?.unwrap_or_default();
+    let daemon = context.request::<verb::Status>(&[], Empty {}).await?;
+    let all = context.request::<verb::List>(&[], Empty {}).await?;
     let (mut statuses, mut states) = (BTreeMap::new(), BTreeMap::new());
     for view in &all {
         *statuses.entry(view.status.to_string()).or_insert(0) += 1;
@@ -222,9 +211,7 @@ fn offered(offer: &AgentOffer) -> Value {
 
 async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let request = Ports { target: arguments.required("process").into() };
-    let found = context
-        .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.ports(request.clone()))
-        .await?;
+    let found = context.request::<verb::Ports>(TARGET, request).await?;
     let fields = |port: &PortView| {
         json!({
             "port": port.port,
@@ -246,9 +233,7 @@ async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
 
 async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let request = Explain { target: arguments.required("process").into() };
-    let report = context
-        .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.explain(request.clone()))
-        .await?;
+    let report = context.request::<verb::Explain>(TARGET, request).await?;
     let opinions: Vec<Value> = report.opinions.iter().map(views::opinion).collect();
     let mut answer = Map::new();
     put(&mut answer, "id", json!(report.id));
@@ -264,13 +249,4 @@ async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome
         json!(report.version.as_deref().map(|version| views::shortened(version, 80))),
     );
     Ok(Value::Object(answer).into())
-}
-
-/// Turns an error about optional data into its absence.
-fn tolerated<T>(asked: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
-    match asked {
-        Ok(value) => Ok(Some(value)),
-        Err(ClientError::Failed(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

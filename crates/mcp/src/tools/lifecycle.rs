@@ -5,15 +5,15 @@ use std::path::Path;
 
 use proto::reply::{Ended, Spawned};
 use proto::request::{
-    AgentRequest, Close, Kill, Rename, Restart, Resume, Select, SizeRequest, Spawn, Target, Until, Wait,
+    AgentRequest, Close, Empty, Kill, Rename, Restart, Resume, Select, SizeRequest, Spawn, Target, Until,
+    Wait,
 };
-use proto::{Kind, Name, ProcessView, Size};
+use proto::{Kind, Name, ProcessView, Size, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, PROCESS, Shape, may, must};
-use crate::link::{CallPolicy, fresh_key};
 use crate::views::{self, put};
 use crate::waiting::{Then, Waiting};
 
@@ -176,12 +176,9 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Out
             mode: arguments.text("mode").and_then(|word| word.parse().ok()),
             ..AgentRequest::default()
         },
-        key: Some(fresh_key()?),
         ..Spawn::default()
     };
-    let spawned = context
-        .ask(CallPolicy::KEYED, AGENT_FIELDS, move |connection| connection.spawn(request.clone()))
-        .await?;
+    let spawned = context.request::<verb::Spawn>(AGENT_FIELDS, Box::new(request)).await?;
     let base = to_value(&spawned);
     if prompt.is_none() {
         return Ok(Value::Object(base).into());
@@ -209,13 +206,11 @@ async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<O
         cwd: directory(context, arguments).await?,
         size: size(arguments)?,
         env: arguments.pairs("env").unwrap_or_default().into_iter().collect(),
-        key: Some(fresh_key()?),
         preset: preset.clone(),
         ..Spawn::default()
     };
     let fields = if preset.is_some() { PRESET_FIELDS } else { SPAWN_FIELDS };
-    let spawned =
-        context.ask(CallPolicy::KEYED, fields, move |connection| connection.spawn(request.clone())).await?;
+    let spawned = context.request::<verb::Spawn>(fields, Box::new(request)).await?;
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
@@ -252,20 +247,20 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     }
     let target = Target(view.id.to_string());
     let has_session = view.agent.as_ref().is_some_and(|agent| agent.session.is_some());
-    let work = move |connection: &mut client::Connection| match has_session {
-        true => connection.resume(Resume { target: target.clone(), session: None }),
-        false => connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() }),
+    let spawned = match has_session {
+        true => context.request::<verb::Resume>(TARGET, Resume { target, session: None }).await?,
+        false => {
+            let request = Restart { target, stop: proto::Stop::default() };
+            context.request::<verb::Restart>(TARGET, request).await?
+        }
     };
-    let spawned = context.ask(CallPolicy::DEED, TARGET, work).await?;
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
 async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
-    let work = move |connection: &mut client::Connection| {
-        connection.restart(Restart { target: target.clone(), stop: proto::Stop::default() })
-    };
-    let spawned = context.ask(CallPolicy::DEED, TARGET, work).await?;
+    let request = Restart { target, stop: proto::Stop::default() };
+    let spawned = context.request::<verb::Restart>(TARGET, request).await?;
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
@@ -275,10 +270,8 @@ async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
         word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
     let id = find(context, arguments.required("process")).await?.id;
     let target = Target(id.to_string());
-    let work = move |connection: &mut client::Connection| {
-        connection.kill(Kill { target: target.clone(), signal, grace_ms: None })
-    };
-    Ok(match context.ask(CallPolicy::DEED, TARGET, work).await? {
+    let request = Kill { target, signal, grace_ms: None };
+    Ok(match context.request::<verb::Kill>(TARGET, request).await? {
         Some(ended) => Value::Object(end_told(&ended)).into(),
         None => json!({"id": id, "signalled": true}).into(),
     })
@@ -286,14 +279,8 @@ async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
 
 async fn close(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
-    let work = move |connection: &mut client::Connection| {
-        connection.close(Close {
-            target: target.clone(),
-            keep_background: false,
-            stop: proto::Stop::default(),
-        })
-    };
-    let mut closed = end_told(&context.ask(CallPolicy::DEED, TARGET, work).await?);
+    let request = Close { target, keep_background: false, stop: proto::Stop::default() };
+    let mut closed = end_told(&context.request::<verb::Close>(TARGET, request).await?);
     put(&mut closed, "closed", json!(true));
     Ok(Value::Object(closed).into())
 }
@@ -301,26 +288,22 @@ async fn close(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
 async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let name = name(arguments)?.unwrap_or_default();
     let id = find(context, arguments.required("process")).await?.id;
-    let (target, request) = (Target(id.to_string()), name.clone());
-    let work = move |connection: &mut client::Connection| {
-        connection.rename(Rename { target: target.clone(), name: request.clone() })
-    };
+    let request = Rename { target: Target(id.to_string()), name: name.clone() };
     let fields = &[("target", "process"), ("name", "name")];
-    context.ask(CallPolicy::QUESTION, fields, work).await?;
+    context.request::<verb::Rename>(fields, request).await?;
     Ok(json!({"id": id, "name": name}).into())
 }
 
 async fn select(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let id = find(context, arguments.required("process")).await?.id;
     let request = Select { target: Target(id.to_string()) };
-    // Selecting twice does no harm.
-    context.ask(CallPolicy::QUESTION, TARGET, move |connection| connection.select(request.clone())).await?;
+    context.request::<verb::Select>(TARGET, request).await?;
     Ok(json!({"id": id, "selected": true}).into())
 }
 
 /// Returns the process with this id or name, if the caller may see it.
 pub(super) async fn find(context: &ToolContext, wanted: &str) -> Result<ProcessView, ToolFailure> {
-    let all = context.ask(CallPolicy::QUESTION, &[], |connection| connection.list()).await?;
+    let all = context.request::<verb::List>(&[], Empty {}).await?;
     named(all, wanted)
 }
 

@@ -1,14 +1,14 @@
 //! Tools for orientation: who the caller is, and help. Help needs no daemon and is open to every caller.
 
-use client::{ClientError, Connection};
+use client::CallError;
 use proto::crew::{BudgetUse, GrantView, Identity, Right};
-use proto::{ErrorCode, ProcessView};
+use proto::request::Empty;
+use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Shape, may};
-use crate::link::CallPolicy;
 use crate::views::{self, put};
 
 /// Every topic of help with its text; the first one leads to the others.
@@ -70,7 +70,7 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
-    let welcome = context.link.welcome().await.map_err(|trouble| trouble.to_failure(&[]))?;
+    let welcome = context.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
     let mut answer = Map::new();
     put(&mut answer, "version", json!(welcome.version));
     put(&mut answer, "working_dir", json!(views::shortened(&context.here.to_string_lossy(), 400)));
@@ -99,12 +99,11 @@ async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
 
 /// Returns the caller's identity and the processes that it sees; `None` when the daemon no longer knows it.
 async fn identity(context: &ToolContext) -> Result<Option<(Identity, Vec<ProcessView>)>, ToolFailure> {
-    let work = |connection: &mut Connection| match connection.who_am_i() {
-        Ok(known) => Ok(Some((*known, connection.list()?))),
-        Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Unauthorized => Ok(None),
-        Err(error) => Err(error),
-    };
-    context.ask(CallPolicy::QUESTION, &[], work).await
+    match context.daemon.request::<verb::WhoAmI>(Empty {}).await {
+        Ok(known) => Ok(Some((*known, context.request::<verb::List>(&[], Empty {}).await?))),
+        Err(CallError::Refused(failure)) if failure.code == ErrorCode::Unauthorized => Ok(None),
+        Err(error) => Err(ToolFailure::of_call(&error, &[])),
+    }
 }
 
 fn relatives(answer: &mut Map<String, Value>, known: &Identity, all: &[ProcessView]) {

@@ -17,14 +17,14 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Once, OnceLock};
 
-use client::{ClientError, Connection};
+use client::{AsyncClient, CallError};
+use proto::VerbSpec;
 use proto::agent::MailId;
 use rmcp::model::{MetaObject, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
 
 use crate::failure::ToolFailure;
 use crate::fields::{self, Arguments, Field};
-use crate::link::{CallPolicy, Link};
 use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
@@ -90,7 +90,7 @@ impl From<Value> for Outcome {
 /// The shared context of every tool.
 #[derive(Debug)]
 pub(crate) struct ToolContext {
-    pub(crate) link: Link,
+    pub(crate) daemon: AsyncClient,
     /// The base of relative directories: where the agent works.
     pub(crate) here: PathBuf,
     /// Messages sent through this server, newest last.
@@ -104,10 +104,10 @@ pub(crate) struct ToolContext {
 }
 
 impl ToolContext {
-    pub(crate) fn new(link: Link, here: PathBuf, on_first_call: fn()) -> Arc<Self> {
+    pub(crate) fn new(daemon: AsyncClient, here: PathBuf, on_first_call: fn()) -> Arc<Self> {
         let (questions, caller) = (Questions::default(), OnceLock::new());
         let on_first_call = (Once::new(), on_first_call);
-        Arc::new(Self { link, here, sent: Mutex::default(), questions, caller, on_first_call })
+        Arc::new(Self { daemon, here, sent: Mutex::default(), questions, caller, on_first_call })
     }
 
     /// Records that a client has called a tool.
@@ -121,7 +121,7 @@ impl ToolContext {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());
         }
-        let welcome = self.link.welcome().await.map_err(|trouble| trouble.to_failure(&[]))?;
+        let welcome = self.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
         let caller = match welcome.caller.as_str() {
             "human" => Caller::Human,
             // A later call may find a token, so this result is not kept.
@@ -137,19 +137,27 @@ impl ToolContext {
         Ok((self.caller().await? == Caller::Human).then(here))
     }
 
-    /// Calls the daemon; `fields` pairs the daemon's field names with the tool's, the one to blame by default
-    /// first.
-    pub(crate) async fn ask<T, W>(
+    /// Asks the daemon for a verb; `fields` pairs the daemon's field names with the tool's, the one to blame
+    /// by default first.
+    pub(crate) async fn request<V: VerbSpec>(
         &self,
-        policy: CallPolicy,
         fields: &[(&str, &str)],
-        work: W,
-    ) -> Result<T, ToolFailure>
-    where
-        T: Send + 'static,
-        W: Fn(&mut Connection) -> Result<T, ClientError> + Send + Sync + 'static,
-    {
-        self.link.ask(policy, work).await.map_err(|trouble| trouble.to_failure(fields))
+        arguments: V::Arguments,
+    ) -> Result<V::Reply, ToolFailure> {
+        let asked = self.daemon.request::<V>(arguments).await;
+        asked.map_err(|error| ToolFailure::of_call(&error, fields))
+    }
+
+    /// Asks for a verb that only some callers may use; `None` when the daemon refuses.
+    pub(crate) async fn request_allowed<V: VerbSpec>(
+        &self,
+        arguments: V::Arguments,
+    ) -> Result<Option<V::Reply>, ToolFailure> {
+        match self.daemon.request::<V>(arguments).await {
+            Ok(reply) => Ok(Some(reply)),
+            Err(CallError::Refused(_)) => Ok(None),
+            Err(error) => Err(ToolFailure::of_call(&error, &[])),
+        }
     }
 }
 

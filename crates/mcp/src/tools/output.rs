@@ -1,17 +1,16 @@
 //! Tools that read what processes show and print, in small parts with cursors. Results contain no escape
 //! sequences: text comes from the emulator, and raw bytes are escaped.
 
-use client::{ClientError, Connection, Incoming};
-use proto::Notice;
+use client::{CallError, CallOptions, Incoming};
 use proto::frame::DataKind;
 use proto::reply::Text;
-use proto::request::{Follow, Read, ReadMode, Search, Target};
+use proto::request::{Empty, Follow, Read, ReadMode, Search, Target};
+use proto::{Notice, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, PROCESS, Shape, may, must};
-use crate::link::CallPolicy;
 use crate::pages::MAX_ANSWER;
 use crate::views::{put, shortened};
 
@@ -102,9 +101,7 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
             join: mode != ReadMode::Screen,
             ..Read::default()
         };
-        let text = context
-            .ask(CallPolicy::QUESTION, TARGET, move |connection| connection.read(request.clone()))
-            .await?;
+        let text = context.request::<verb::Read>(TARGET, request).await?;
         let answer = Value::Object(to_value(text));
         // Quotes and backslashes take two characters in JSON: such a text is requested again with a smaller
         // limit. The daemon keeps to the limit, so a small one always fits.
@@ -150,8 +147,7 @@ async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, To
     let target: Target = arguments.required("process").into();
     let limit = usize::try_from(arguments.integer("limit").unwrap_or(MAX_RAW)).unwrap_or_default();
     let since = arguments.count("since");
-    let work = move |connection: &mut Connection| piece(connection, &target, since, limit);
-    let piece = context.ask(CallPolicy::STREAM, TARGET, work).await?;
+    let piece = piece(context, &target, since, limit).await?;
     let mut answer = Map::new();
     answer.insert("bytes".to_owned(), json!(piece.bytes.escape_ascii().to_string()));
     put(&mut answer, "start", json!(piece.start));
@@ -164,32 +160,37 @@ async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, To
 }
 
 /// Follows the log until it has `limit` bytes; the newest ones when the caller gives no start.
-fn piece(
-    connection: &mut Connection,
+async fn piece(
+    context: &ToolContext,
     target: &Target,
     since: Option<u64>,
     limit: usize,
-) -> Result<Piece, ClientError> {
+) -> Result<Piece, ToolFailure> {
     let from = match since {
         Some(since) => Some(since),
-        None => newest(connection, target, limit)?,
+        None => newest(context, target, limit).await?,
     };
-    let began = connection.begin_follow(Follow { target: target.clone(), from, ..Follow::default() })?;
+    let request = Follow { target: target.clone(), from, ..Follow::default() };
+    let opened = context.daemon.open::<verb::Follow>(CallOptions::default(), request).await;
+    let (mut connection, began) = opened.map_err(|error| ToolFailure::of_call(&error, TARGET))?;
     let from = from.unwrap_or(began.log.start);
     let start = from.clamp(began.log.start, began.log.end);
     let mut piece =
         Piece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
     while piece.bytes.len() < limit {
-        match connection.receive()? {
-            Some(Incoming::Data(data)) if data.kind == DataKind::Output => {
+        match connection.receive().await {
+            Ok(Some(Incoming::Data(data))) if data.kind == DataKind::Output => {
                 if piece.bytes.is_empty() {
                     piece.missed += data.offset.saturating_sub(piece.start);
                     piece.start = data.offset;
                 }
                 piece.bytes.extend_from_slice(&data.bytes);
             }
-            None | Some(Incoming::Notice(Notice::End { .. })) => break,
-            Some(_) => {}
+            Ok(None | Some(Incoming::Notice(Notice::End { .. }))) => break,
+            Ok(Some(_)) => {}
+            Err(error) => {
+                return Err(ToolFailure::of_call(&CallError::Unreachable(error.to_string()), TARGET));
+            }
         }
     }
     piece.bytes.truncate(limit);
@@ -197,8 +198,8 @@ fn piece(
 }
 
 /// Returns where the newest `limit` bytes begin; `None` when the list does not show it.
-fn newest(connection: &mut Connection, target: &Target, limit: usize) -> Result<Option<u64>, ClientError> {
-    let all = connection.list()?;
+async fn newest(context: &ToolContext, target: &Target, limit: usize) -> Result<Option<u64>, ToolFailure> {
+    let all = context.request::<verb::List>(&[], Empty {}).await?;
     let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);
     Ok(view.map(|view| view.log.end.saturating_sub(limit as u64).max(view.log.start)))
 }
@@ -211,9 +212,7 @@ async fn search(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
         bytes: Some(MATCH_BYTES),
     };
     let fields = &[("target", "process"), ("pattern", "pattern"), ("limit", "limit")];
-    let found = context
-        .ask(CallPolicy::QUESTION, fields, move |connection| connection.search(request.clone()))
-        .await?;
+    let found = context.request::<verb::Search>(fields, request).await?;
     let (mut matches, mut size, mut is_cut) = (Vec::new(), 0, found.truncated);
     for hit in found.matches {
         let row = json!({"line": hit.line, "text": hit.text});

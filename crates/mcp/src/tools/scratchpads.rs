@@ -1,15 +1,14 @@
 //! Tools for the project's scratchpads, with revisions; long pads come in parts. A write over a revision that
 //! the caller has not seen fails and names the current one.
 
-use client::Connection;
 use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct};
+use proto::verb;
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::{self, ToolFailure};
 use crate::fields::{Arguments, Field, Shape, may, must};
-use crate::link::CallPolicy;
 use crate::pages;
 use crate::views::{put, shortened};
 
@@ -88,10 +87,10 @@ pub(super) const TOOLS: &[Tool] = &[
     },
 ];
 
-async fn ask(context: &ToolContext, policy: CallPolicy, act: PadAct) -> Result<PadOutcome, ToolFailure> {
+async fn ask(context: &ToolContext, act: PadAct) -> Result<PadOutcome, ToolFailure> {
     let fields = if matches!(act, PadAct::Rename { .. }) { RENAME_FIELDS } else { FIELDS };
     let request = Pad { project: context.directory().await?, act };
-    context.ask(policy, fields, move |connection: &mut Connection| connection.pad(request.clone())).await
+    context.request::<verb::Pad>(fields, request).await
 }
 
 /// Returns the error for a reply of another shape than requested.
@@ -109,7 +108,7 @@ async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     if arguments.has("pad") {
         return history(context, arguments).await;
     }
-    match ask(context, CallPolicy::QUESTION, PadAct::List(Empty {})).await? {
+    match ask(context, PadAct::List(Empty {})).await? {
         PadOutcome::Listed(entries) => {
             let rows = entries.iter().map(|entry| (entry.name.clone(), row(entry)));
             Ok(Value::Object(pages::list("pads", rows, arguments.text("cursor"))?).into())
@@ -120,7 +119,7 @@ async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
 
 async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let act = PadAct::Read { name: pad(arguments), revision: arguments.count("revision") };
-    match ask(context, CallPolicy::QUESTION, act).await? {
+    match ask(context, act).await? {
         PadOutcome::Text { name, content, revision, author } => {
             let mut base = Map::new();
             put(&mut base, "pad", json!(name));
@@ -144,7 +143,7 @@ async fn write(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
         (true, None) => PadAct::Append { name, text },
         (false, expected_revision) => PadAct::Write { name, content: text, expected_revision },
     };
-    changed(ask(context, CallPolicy::DEED, act).await?)
+    changed(ask(context, act).await?)
 }
 
 async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
@@ -159,11 +158,11 @@ async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
         (_, Some(_), _) => return Err(ToolFailure::invalid("to", "only rename takes it")),
         (_, None, expected_revision) => PadAct::Delete { name, expected_revision },
     };
-    changed(ask(context, CallPolicy::DEED, act).await?)
+    changed(ask(context, act).await?)
 }
 
 async fn history(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    match ask(context, CallPolicy::QUESTION, PadAct::History { name: pad(arguments) }).await? {
+    match ask(context, PadAct::History { name: pad(arguments) }).await? {
         PadOutcome::History(entries) => {
             let rows = entries.iter().rev().map(|entry| (entry.revision.to_string(), revision(entry)));
             let mut answer = pages::list("revisions", rows, arguments.text("cursor"))?;

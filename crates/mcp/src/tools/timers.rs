@@ -3,17 +3,15 @@
 
 use std::time::Duration;
 
-use client::{ClientError, Connection};
 use proto::crew::{TimerKind, TimerStatus, TimerView};
-use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWatch, TimerWhen, Until, Wait};
-use proto::{ErrorCode, Failure};
+use proto::request::{ChangeTimer, Empty, SetTimer, Target, TimerChange, TimerWatch, TimerWhen, Until, Wait};
+use proto::{ErrorCode, Failure, verb};
 use serde_json::{Map, Value, json};
 
 use super::waits::TIMEOUT;
 use super::{Caller, Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, MAX_SECONDS, Shape, may, must};
-use crate::link::{CallPolicy, fresh_key};
 use crate::pages;
 use crate::views::{put, shortened};
 use crate::waiting::{Then, Waiting};
@@ -127,10 +125,9 @@ async fn put_timer(
         when,
         body: arguments.required("body").to_owned(),
         label: arguments.text("label").map(str::to_owned),
-        key: Some(fresh_key()?),
+        key: None,
     };
-    let set = move |connection: &mut Connection| connection.set_timer(request.clone());
-    let view = context.ask(CallPolicy::KEYED, fields, set).await?;
+    let view = context.request::<verb::SetTimer>(fields, request).await?;
     Ok(Value::Object(to_value(&view)).into())
 }
 
@@ -141,20 +138,17 @@ async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
         _ => TimerChange::Cancel,
     };
     let request = ChangeTimer { timer: arguments.count("timer").unwrap_or_default(), change };
-    let work = move |connection: &mut Connection| connection.change_timer(request);
-    let view = context.ask(CallPolicy::DEED, TIMER_FIELDS, work).await?;
+    let view = context.request::<verb::ChangeTimer>(TIMER_FIELDS, request).await?;
     Ok(Value::Object(to_value(&view)).into())
 }
 
 async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     let timer = arguments.count("timer").unwrap_or_default();
-    let found = move |connection: &mut Connection| {
-        let all = connection.timers()?;
-        all.into_iter().find(|view| view.timer == timer).ok_or_else(|| {
-            ClientError::Failed(Failure::new(ErrorCode::NotFound, format!("there is no timer {timer}")))
-        })
-    };
-    let view = context.ask(CallPolicy::QUESTION, TIMER_FIELDS, found).await?;
+    let all = context.request::<verb::Timers>(TIMER_FIELDS, Empty {}).await?;
+    let view = all.into_iter().find(|view| view.timer == timer).ok_or_else(|| {
+        let failure = Failure::new(ErrorCode::NotFound, format!("there is no timer {timer}"));
+        ToolFailure::refusal(&failure, TIMER_FIELDS)
+    })?;
     // A wait for a timer targets its owner.
     let wait = Wait::until(vec![Target(view.owner.to_string())], Until::Timer(timer));
     Ok(Outcome::Waiting(Box::new(Waiting {
@@ -169,7 +163,7 @@ async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
 }
 
 async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
-    let all = context.ask(CallPolicy::QUESTION, &[], Connection::timers).await?;
+    let all = context.request::<verb::Timers>(&[], Empty {}).await?;
     Ok(Value::Object(pages::list("timers", rows(&all), arguments.text("cursor"))?).into())
 }
 

@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
-use client::Connection;
 use proto::AgentState;
 use proto::request::{Empty, Quantifier, Target, Until, Wait};
 use serde_json::{Map, json};
 
-use super::lifecycle::{find, named};
-use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use super::lifecycle::find;
+use super::{Effect, Outcome, Tool, ToolContext};
 use crate::failure::ToolFailure;
 use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
-use crate::link::CallPolicy;
 use crate::views::put;
 use crate::waiting::{Then, Waiting};
 
@@ -136,7 +134,7 @@ async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome
     // away, still counts.
     let since = match arguments.count("since") {
         Some(since) => since,
-        None => named(context.ask(CallPolicy::QUESTION, TARGET, Connection::list).await?, &wanted)?.log.end,
+        None => find(context, &wanted).await?.log.end,
     };
     let pattern = arguments.required("pattern").to_owned();
     let status = format!("waiting for {pattern} in {wanted}");

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use client::reconnect_policy::{Attempts, Patience};
 use client::{ClientError, DaemonAddress, Incoming};
 use proto::request::Empty;
 use proto::{Outcome, Reply, Request};
@@ -10,18 +11,15 @@ use proto::{Outcome, Reply, Request};
 use crate::message::{CallFor, Message};
 use crate::wire::Wire;
 
-/// How long one attempt to reach the daemon again may take.
+/// How long one attempt to reach the daemon again may take: the deck does not move meanwhile.
 const RECONNECT: Duration = Duration::from_millis(500);
-/// The pause between two attempts, doubled up to the most.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
-const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// The connection, while there is one.
 #[derive(Debug)]
 pub(super) struct DaemonLink {
     pub(super) wire: Option<Wire>,
-    /// When the daemon is tried again, and the pause after that.
-    away: Option<(Instant, Duration)>,
+    /// While the daemon is away: when it is tried again.
+    away: Option<(Instant, Attempts)>,
     pending: HashMap<u64, CallFor>,
 }
 
@@ -70,14 +68,13 @@ impl DaemonLink {
     pub(super) fn lose(&mut self, now: Instant) {
         self.wire = None;
         self.pending.clear();
-        self.away = Some((now, RECONNECT_PAUSE));
+        self.away = Some((now, Attempts::new(Patience::Endless, now)));
     }
 
     pub(super) fn reconnect_when_due(&mut self, address: &mut DaemonAddress, now: Instant) {
-        let Some((next, pause)) = self.away.as_mut().filter(|(next, _)| *next <= now) else { return };
-        *next = now + *pause;
-        *pause = (*pause * 2).min(RECONNECT_PAUSE_MAX);
-        if let Ok(connection) = address.connect_before(now + RECONNECT) {
+        let Some((next, attempts)) = self.away.as_mut().filter(|(next, _)| *next <= now) else { return };
+        *next = now + attempts.next_pause(now).unwrap_or(RECONNECT);
+        if let Ok(connection) = address.reconnect_before(now + RECONNECT) {
             (self.wire, self.away) = (Some(Wire::new(connection)), None);
             self.subscribe();
         }

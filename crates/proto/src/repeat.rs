@@ -1,0 +1,86 @@
+//! What happens when a request is sent a second time because the answer to the first was lost.
+//!
+//! A row of [`verbs!`](crate::verbs) names one of the functions of [`Repeat`]; a row without one is
+//! [`Repeat::Harmful`].
+
+use crate::request::{Ask, Attention, Pad, PadAct, SetTimer, Spawn, Tell};
+
+/// The effect of sending a request a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// None: it only reads, or the second time leaves everything as the first did.
+    Harmless,
+    /// None, because the daemon does it once for its key, however often it is sent.
+    Keyed,
+    /// It may be done twice.
+    Harmful,
+}
+
+impl Repeat {
+    pub(crate) fn harmless<T>(_arguments: &mut T, _fresh_key: &mut dyn FnMut() -> String) -> Self {
+        Self::Harmless
+    }
+
+    /// Gives the request a key if it has none.
+    pub(crate) fn keyed(arguments: &mut impl Keyed, fresh_key: &mut dyn FnMut() -> String) -> Self {
+        arguments.key().get_or_insert_with(fresh_key);
+        Self::Keyed
+    }
+
+    /// For scratchpads: reading one is harmless, changing one is not.
+    pub(crate) fn by_act(pad: &mut Pad, _fresh_key: &mut dyn FnMut() -> String) -> Self {
+        match pad.act {
+            PadAct::List(_) | PadAct::Read { .. } | PadAct::History { .. } => Self::Harmless,
+            PadAct::Write { .. } | PadAct::Append { .. } | PadAct::Delete { .. } | PadAct::Rename { .. } => {
+                Self::Harmful
+            }
+        }
+    }
+}
+
+/// Arguments with a key under which the daemon does something once.
+pub(crate) trait Keyed {
+    fn key(&mut self) -> &mut Option<String>;
+}
+
+macro_rules! keyed {
+    ($($arguments:ty),*) => {
+        $(impl Keyed for $arguments {
+            fn key(&mut self) -> &mut Option<String> {
+                &mut self.key
+            }
+        })*
+    };
+}
+keyed!(Box<Spawn>, Tell, Ask, Attention, SetTimer);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Empty, Kill, Request, Target};
+
+    fn repeat(request: &mut Request) -> Repeat {
+        request.make_repeatable(&mut || "k".to_owned())
+    }
+
+    #[test]
+    fn a_request_gets_a_key_only_where_the_daemon_knows_keys_and_keeps_its_own() {
+        let mut ask = Request::Ask(Ask { question: "q".to_owned(), options: Vec::new(), key: None });
+        assert_eq!(repeat(&mut ask), Repeat::Keyed);
+        assert!(matches!(&ask, Request::Ask(ask) if ask.key.as_deref() == Some("k")));
+        let mut spawn = Request::Spawn(Box::new(Spawn { key: Some("own".to_owned()), ..Spawn::default() }));
+        assert_eq!(repeat(&mut spawn), Repeat::Keyed);
+        assert!(matches!(&spawn, Request::Spawn(spawn) if spawn.key.as_deref() == Some("own")));
+    }
+
+    #[test]
+    fn reading_is_harmless_and_ending_is_not() {
+        assert_eq!(repeat(&mut Request::List(Empty {})), Repeat::Harmless);
+        let kill = Kill { target: Target("a".to_owned()), signal: None, grace_ms: None };
+        assert_eq!(repeat(&mut Request::Kill(kill)), Repeat::Harmful);
+        let pad = |act| Request::Pad(Pad { project: None, act });
+        assert_eq!(repeat(&mut pad(PadAct::List(Empty {}))), Repeat::Harmless);
+        let append = PadAct::Append { name: "n".to_owned(), text: "t".to_owned() };
+        assert_eq!(repeat(&mut pad(append)), Repeat::Harmful);
+    }
+}
