@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::Input;
 use proto::{Dirs, Event};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use store::{PadChange, PadName, Pads, ensure_private_dir};
 use tokio::sync::mpsc;
+
+use crate::inotify::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 
 /// Returns where the pads are.
 fn root(places: &Dirs) -> PathBuf {
@@ -44,10 +43,10 @@ fn announcement(change: PadChange) -> Event {
 /// Starts the thread that notices changes by editors. It ends with the process.
 fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
     ensure_private_dir(root).map_err(io::Error::other)?;
-    let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    let mut eye = PadWatcher { inotify, root: root.to_owned(), top: -1, projects: BTreeMap::new(), pads };
+    let inotify = Inotify::new()?;
+    let mut watcher = PadWatcher { inotify, root: root.to_owned(), top: -1, projects: BTreeMap::new(), pads };
     std::thread::Builder::new().name("pads-watch".to_owned()).spawn(move || {
-        if let Err(error) = eye.work() {
+        if let Err(error) = watcher.work() {
             tracing::warn!(%error, "changes of scratchpads by editors are no longer heard");
         }
     })?;
@@ -56,18 +55,12 @@ fn watch(root: &Path, pads: Arc<Pads>) -> io::Result<()> {
 
 /// The watches: on the directory of all projects, and on each project's.
 struct PadWatcher {
-    inotify: OwnedFd,
+    inotify: Inotify,
     root: PathBuf,
-    top: i32,
+    top: WatchNumber,
     /// Projects by the number of their directory's watch.
-    projects: BTreeMap<i32, String>,
+    projects: BTreeMap<WatchNumber, String>,
     pads: Arc<Pads>,
-}
-
-struct WatchedDir {
-    watch: i32,
-    name: Option<String>,
-    flags: ReadFlags,
 }
 
 impl PadWatcher {
@@ -78,32 +71,31 @@ impl PadWatcher {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            for sight in self.sights()? {
-                self.see(&sight)?;
+            for event in self.inotify.events()? {
+                self.handle(&event)?;
             }
         }
     }
 
     /// Watches everything and checks it: an editor may have been used while no daemon ran.
     fn begin(&mut self) -> io::Result<()> {
-        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
-        self.top = inotify::add_watch(&self.inotify, &self.root, flags)?;
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DONT_FOLLOW;
+        self.top = self.inotify.watch(&self.root, flags)?;
         let entries = std::fs::read_dir(&self.root)?.flatten();
         for project in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
-            self.take(project);
+            self.watch_project(project);
         }
         Ok(())
     }
 
     /// Watches a project's directory first and checks it then, so that no change is missed between.
-    fn take(&mut self, project: String) {
+    fn watch_project(&mut self, project: String) {
         let flags = WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVED_FROM
             | WatchFlags::DELETE
-            | WatchFlags::ONLYDIR
             | WatchFlags::DONT_FOLLOW;
-        match inotify::add_watch(&self.inotify, self.root.join(&project), flags) {
+        match self.inotify.watch(&self.root.join(&project), flags) {
             Ok(watch) => {
                 if let Err(error) = self.pads.look_at_all(&project) {
                     tracing::debug!(%error, project, "a directory among the scratchpads is none of ours");
@@ -114,42 +106,24 @@ impl PadWatcher {
         }
     }
 
-    fn see(&mut self, sight: &WatchedDir) -> io::Result<()> {
-        if sight.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+    fn handle(&mut self, event: &DirectoryEvent) -> io::Result<()> {
+        if event.is_overflow {
             // Events were lost, so everything is checked again.
             return self.begin();
         }
-        if sight.flags.contains(ReadFlags::IGNORED) {
-            self.projects.remove(&sight.watch);
+        if event.is_over {
+            self.projects.remove(&event.watch);
             return Ok(());
         }
-        let Some(name) = &sight.name else { return Ok(()) };
-        if sight.watch == self.top {
-            self.take(name.clone());
-        } else if let (Some(project), Ok(name)) = (self.projects.get(&sight.watch), name.parse::<PadName>())
+        let Some(name) = event.name.as_deref().and_then(|name| name.to_str()) else { return Ok(()) };
+        if event.watch == self.top {
+            self.watch_project(name.to_owned());
+        } else if let (Some(project), Ok(name)) = (self.projects.get(&event.watch), name.parse::<PadName>())
             && let Err(error) = self.pads.check_file(project, &name)
         {
             tracing::debug!(%error, project, "a file among the scratchpads is none");
         }
         Ok(())
-    }
-
-    fn sights(&self) -> io::Result<Vec<WatchedDir>> {
-        let mut space = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut space);
-        let mut sights = Vec::new();
-        loop {
-            match reader.next() {
-                Ok(event) => sights.push(WatchedDir {
-                    watch: event.wd(),
-                    name: event.file_name().and_then(|name| name.to_str().ok()).map(str::to_owned),
-                    flags: event.events(),
-                }),
-                Err(Errno::AGAIN) => return Ok(sights),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 }
 

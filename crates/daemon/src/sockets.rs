@@ -6,13 +6,11 @@
 //! causes no event.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proto::Dirs;
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use store::ensure_private_dir;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixListener;
@@ -21,10 +19,8 @@ use tokio::task::JoinHandle;
 
 use crate::daemon_lock::Locks;
 use crate::door::Server;
+use crate::inotify::{Inotify, WatchFlags};
 use crate::warnings::{Cause, Warnings};
-
-/// Room for one read of the inotify descriptor; the events themselves do not matter.
-const EVENTS: usize = 4096;
 
 /// The sockets of a daemon. The locks are held as long as one of these exists.
 #[derive(Clone)]
@@ -233,7 +229,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// Notices when something is removed from the two directories, or one of them is.
-struct Watch(AsyncFd<OwnedFd>);
+struct Watch(AsyncFd<Inotify>);
 
 impl Watch {
     /// Starts to watch. Without inotify only clients through the data directory are noticed.
@@ -246,11 +242,10 @@ impl Watch {
     }
 
     fn try_start(places: &Dirs) -> io::Result<Self> {
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let inotify = Inotify::new()?;
         let lost =
             WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVED_FROM | WatchFlags::MOVE_SELF;
-        let watches = [&places.runtime, &places.data]
-            .map(|dir| inotify::add_watch(&inotify, dir, lost | WatchFlags::ONLYDIR).is_ok());
+        let watches = [&places.runtime, &places.data].map(|directory| inotify.watch(directory, lost).is_ok());
         if watches == [false, false] {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -266,14 +261,9 @@ impl Watch {
     async fn changed(watch: &mut Option<Self>) {
         let Some(Self(watch)) = watch else { return std::future::pending().await };
         if let Ok(mut ready) = watch.readable_mut().await {
-            let mut space = [std::mem::MaybeUninit::uninit(); EVENTS];
-            drain(ready.get_inner().as_fd(), &mut space);
+            // What was removed does not matter: everything is checked.
+            let _events = ready.get_inner().events();
             ready.clear_ready();
         }
     }
-}
-
-fn drain(inotify: std::os::fd::BorrowedFd<'_>, space: &mut [std::mem::MaybeUninit<u8>]) {
-    let mut reader = inotify::Reader::new(inotify, space);
-    while reader.next().is_ok() {}
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use super::Agents;
 use super::agent_files::{AgentFiles, Watched};
 use super::agent_run::AgentRun;
-use super::inotify::{Mark, Waker, Watches};
+use super::file_watches::{Mark, Waker, Watches};
 
 /// The most orders that wait. When the queue is full, an order is refused and logged: the engine task must
 /// not wait for a thread that may be waiting for the engine task. What is lost is the text of a turn, for

@@ -3,7 +3,7 @@
 //!
 //! Reading order: `manifest_cache` (manifests on disk), `launch` (from a name to a program) with `fitting`,
 //! `directory` and `random`, `agent_run` (one agent's run), `file_watcher` and `agent_files` (its files) with
-//! `inotify` and `tail`, `vendor_server` (its vendor's server) with `server` and `stream`, `channels`
+//! `file_watches` and `tail`, `vendor_server` (its vendor's server) with `server` and `stream`, `channels`
 //! (delivery by the vendor's own channels), `list`, `drift`, `subprocess` (short programs).
 
 mod agent_files;
@@ -12,9 +12,9 @@ mod channels;
 mod directory;
 mod drift;
 mod file_watcher;
+mod file_watches;
 mod fitting;
 mod http;
-mod inotify;
 mod launch;
 mod list;
 mod manifest_cache;

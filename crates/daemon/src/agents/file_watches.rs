@@ -1,19 +1,17 @@
-//! Watches files for changes with inotify, even files that do not exist yet. It watches directories, because
-//! vendors replace files and create them late. It only reports which files to read.
+//! Watches files for changes, even files that do not exist yet. It watches directories, because vendors
+//! replace files and create them late. It only reports which files to read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
+
+use crate::inotify::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 
 /// Names one watched file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,26 +40,26 @@ impl Waker {
 /// The watched files.
 #[derive(Debug)]
 pub(crate) struct Watches {
-    inotify: OwnedFd,
+    inotify: Inotify,
     waker: Waker,
     next: u64,
     files: BTreeMap<Mark, File>,
     /// Files by the number of the directory's watch.
-    by_directory: BTreeMap<i32, BTreeSet<Mark>>,
+    by_directory: BTreeMap<WatchNumber, BTreeSet<Mark>>,
 }
 
 #[derive(Debug)]
 struct File {
     path: PathBuf,
     /// The nearest existing directory on its path; `None` while not even that can be watched.
-    near: Option<(i32, PathBuf)>,
+    near: Option<(WatchNumber, PathBuf)>,
 }
 
 impl Watches {
     /// # Errors
     /// The system has no more watches to give.
     pub(crate) fn new() -> io::Result<Self> {
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let inotify = Inotify::new()?;
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
         Ok(Self { inotify, waker, next: 0, files: BTreeMap::new(), by_directory: BTreeMap::new() })
     }
@@ -107,7 +105,7 @@ impl Watches {
 
     fn changed(&mut self) -> io::Result<BTreeSet<Mark>> {
         let mut marks = BTreeSet::new();
-        for event in self.events()? {
+        for event in self.inotify.events()? {
             if event.is_overflow {
                 // Events were lost, so every file may have changed.
                 marks.extend(self.files.keys().copied());
@@ -127,7 +125,7 @@ impl Watches {
     }
 
     /// Returns true if an event is about a file or a directory on its path.
-    fn concerns(&mut self, event: &Event, mark: Mark) -> bool {
+    fn concerns(&mut self, event: &DirectoryEvent, mark: Mark) -> bool {
         let Some(File { path, near: Some((watch, directory)) }) = self.files.get(&mark) else { return false };
         if *watch != event.watch {
             return false;
@@ -161,46 +159,18 @@ impl Watches {
         }
     }
 
-    fn leave(&mut self, watch: i32, mark: Mark) {
+    fn leave(&mut self, watch: WatchNumber, mark: Mark) {
         let Some(marks) = self.by_directory.get_mut(&watch) else { return };
         marks.remove(&mark);
         if marks.is_empty() {
             self.by_directory.remove(&watch);
-            // A deleted directory has lost its watch already.
-            let _gone = inotify::remove_watch(&self.inotify, watch);
+            self.inotify.unwatch(watch);
         }
     }
-
-    fn events(&self) -> io::Result<Vec<Event>> {
-        let mut space = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut space);
-        let mut events = Vec::new();
-        loop {
-            match reader.next() {
-                Ok(event) => events.push(Event {
-                    watch: event.wd(),
-                    name: event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec())),
-                    is_overflow: event.events().contains(ReadFlags::QUEUE_OVERFLOW),
-                    is_over: event.events().contains(ReadFlags::IGNORED),
-                }),
-                Err(Errno::AGAIN) => return Ok(events),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-struct Event {
-    watch: i32,
-    name: Option<OsString>,
-    is_overflow: bool,
-    /// The directory is deleted, and its watch with it.
-    is_over: bool,
 }
 
 /// Watches the nearest existing directory above a path.
-fn nearest(inotify: &OwnedFd, path: &Path) -> Option<(i32, PathBuf)> {
+fn nearest(inotify: &Inotify, path: &Path) -> Option<(WatchNumber, PathBuf)> {
     let flags = WatchFlags::CREATE
         | WatchFlags::MODIFY
         | WatchFlags::CLOSE_WRITE
@@ -208,14 +178,13 @@ fn nearest(inotify: &OwnedFd, path: &Path) -> Option<(i32, PathBuf)> {
         | WatchFlags::MOVED_TO
         | WatchFlags::DELETE
         | WatchFlags::DELETE_SELF
-        | WatchFlags::MOVE_SELF
-        | WatchFlags::ONLYDIR;
+        | WatchFlags::MOVE_SELF;
     let mut found = None;
     // A directory that is created after it was found missing is found by the next check, because its parent
     // is watched by then; two checks that agree are enough.
     for _ in 0..16 {
         let now = path.ancestors().skip(1).find_map(|directory| {
-            let watch = inotify::add_watch(inotify, directory, flags).ok()?;
+            let watch = inotify.watch(directory, flags).ok()?;
             Some((watch, directory.to_owned()))
         });
         if now == found {
