@@ -406,6 +406,15 @@ pub struct Receipt {
     pub mail: MailId,
     /// The recipient.
     pub to: ProcessId,
+    /// The process that sent it; none: a person, or Quarterdeck itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ProcessId>,
+    /// The sender in words: a process's name at that time, `human`, `system`, or `timer:` and a label.
+    #[serde(default)]
+    pub sender: String,
+    /// When it was sent, in milliseconds since the epoch.
+    #[serde(default)]
+    pub at: u64,
     /// The state of its delivery.
     #[serde(flatten)]
     pub delivery: Delivery,
@@ -555,6 +564,9 @@ mod tests {
     fn a_receipt_is_flat_json() {
         let receipt = Receipt {
             mail: MailId(4),
+            from: None,
+            sender: "human".to_owned(),
+            at: 5,
             to: ProcessId::from_entropy(1),
             delivery: Delivery::Submitted { turn: 7 },
         };

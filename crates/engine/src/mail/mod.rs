@@ -111,7 +111,17 @@ impl MailRecord {
     /// Its receipt.
     #[must_use]
     pub fn receipt(&self) -> Receipt {
-        Receipt { mail: self.id, to: self.to, delivery: self.delivery.clone() }
+        let (mail, to, from, at) = (self.id, self.to, self.from, self.at);
+        Receipt { mail, to, from, sender: self.sender_words(), at, delivery: self.delivery.clone() }
+    }
+
+    fn sender_words(&self) -> String {
+        match &self.sender {
+            Sender::System { tag } => tag.clone(),
+            Sender::Human | Sender::Process(_) => {
+                self.from_name.as_ref().map_or_else(|| "human".to_owned(), ToString::to_string)
+            }
+        }
     }
 }
 

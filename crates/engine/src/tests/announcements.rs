@@ -141,7 +141,8 @@ fn a_process_is_told_to_its_workspace_and_a_message_to_its_sender_and_those_abov
     let mail_format = Command::Tell(tell(hall.lead, "hello"));
     hall.stage.ask_as(Caller::Process(hall.child), mail_format);
     let mail_format = saved(&hall.stage.effects).mail.pop().expect("it is written down");
-    let receipt = Receipt { mail: mail_format.id, to: mail_format.to, delivery: mail_format.delivery };
+    let receipt = mail_format.receipt();
+    assert_eq!((receipt.from, receipt.sender.as_str()), (Some(hall.child.process), "child"));
     assert_eq!(hall.told(&Event::Mail(receipt.clone())), ["person", "lead", "child"]);
     let unknown = Receipt { mail: MailId(999), ..receipt };
     assert_eq!(hall.told(&Event::Mail(unknown)), ["person"]);
