@@ -3,7 +3,7 @@
 //! A row of [`verbs!`](crate::verbs) names one of the functions of [`Repeat`]; a row without one is
 //! [`Repeat::Harmful`].
 
-use crate::request::{Ask, Attention, Pad, PadAct, SetTimer, Spawn, Tell};
+use crate::request::{Ask, Attention, Pad, PadAct, SetTimer, Spawn, Task, TaskAct, Tell};
 
 /// The effect of sending a request a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +27,37 @@ impl Repeat {
         Self::Keyed
     }
 
-    /// For scratchpads: reading one is harmless, changing one is not.
-    pub(crate) fn by_act(pad: &mut Pad, _fresh_key: &mut dyn FnMut() -> String) -> Self {
-        match pad.act {
-            PadAct::List(_) | PadAct::Read { .. } | PadAct::History { .. } => Self::Harmless,
+    /// As the act says.
+    pub(crate) fn by_act(arguments: &mut impl Acts, _fresh_key: &mut dyn FnMut() -> String) -> Self {
+        if arguments.only_reads() { Self::Harmless } else { Self::Harmful }
+    }
+}
+
+/// Arguments of a verb that reads or changes, as its act says.
+pub(crate) trait Acts {
+    fn only_reads(&self) -> bool;
+}
+
+impl Acts for Pad {
+    fn only_reads(&self) -> bool {
+        match self.act {
+            PadAct::List(_) | PadAct::Read { .. } | PadAct::History { .. } => true,
             PadAct::Write { .. } | PadAct::Append { .. } | PadAct::Delete { .. } | PadAct::Rename { .. } => {
-                Self::Harmful
+                false
             }
+        }
+    }
+}
+
+impl Acts for Task {
+    fn only_reads(&self) -> bool {
+        match self.act {
+            TaskAct::List(_) | TaskAct::Show(_) | TaskAct::Diff(_) | TaskAct::Forecast(_) => true,
+            TaskAct::Create(_)
+            | TaskAct::Review(_)
+            | TaskAct::Land(_)
+            | TaskAct::Drop(_)
+            | TaskAct::Restore(_) => false,
         }
     }
 }

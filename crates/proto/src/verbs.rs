@@ -128,7 +128,7 @@ macro_rules! verbs {
                 /// Reads and writes scratchpads.
                 Pad(Pad) pad -> Pad: PadOutcome, repeat by_act;
                 /// Makes, lists, compares, reviews, lands and removes tasks.
-                Task(Task) task -> Task: Box<TaskOutcome>;
+                Task(Task) task -> Task: Box<TaskOutcome>, repeat by_act;
                 /// Marks what a process did as seen by a person.
                 See(See) see -> Done: (), of target, within Deciding, repeat harmless;
                 /// The ports on which a process listens.
