@@ -53,6 +53,8 @@ macro_rules! verbs {
                 Tell(Tell) tell -> Receipt: Receipt, of target, repeat keyed;
                 /// The delivery of a message.
                 Receipt(AskReceipt) receipt -> Receipt: Receipt, repeat harmless;
+                /// The newest messages that the caller may follow, with their deliveries.
+                Messages messages -> Messages: Vec<Receipt>, within Deciding, repeat harmless;
                 /// Cancels a message whose delivery has not begun.
                 CancelMessage(CancelMessage) cancel_message -> Receipt: Receipt;
                 /// Ends an agent's turn; the agent stays.
@@ -281,6 +283,8 @@ pub enum Reply {
     Ended(Ended),
     /// To `tell` and `receipt`.
     Receipt(Receipt),
+    /// To `messages`.
+    Messages(Vec<Receipt>),
     /// To `result`.
     Turn(Turn),
     /// To `explain`.

@@ -29,6 +29,7 @@ pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod messages;
 pub(crate) mod pads;
 pub(crate) mod paste;
 pub(crate) mod ports;
@@ -110,6 +111,7 @@ verbs! {
     Events(events::EventsArgs),
     Record(record::RecordArgs),
     Tell(tell::TellArgs),
+    Messages(messages::MessagesArgs),
     Cancel(cancel::CancelArgs),
     Interrupt(interrupt::InterruptArgs),
     Result(result::ResultArgs),

@@ -117,6 +117,7 @@ fn agents() -> Vec<Value> {
     vec![
         json!({"tell": {"target": "nobody", "text": "x", "key": "k", "wait_ms": 1, "expires_ms": 1}}),
         json!({"receipt": {"mail": 999_999}}),
+        json!({"messages": {}}),
         json!({"result": {"target": "nobody", "turn": 1}}),
         json!({"cancel_message": {"mail": 999_999}}),
         json!({"interrupt": {"target": "nobody"}}),

@@ -1,9 +1,9 @@
-//! `tell` and `receipt`: a message to an agent, and what became of one.
+//! `tell`, `receipt`, `messages` and `cancel_message`: a message to an agent, and what became of one or of all.
 
-use proto::agent::{Delivery, MailId};
-use proto::request::AskReceipt;
-use proto::request::CancelMessage;
-use proto::request::Tell;
+use std::collections::BTreeMap;
+
+use proto::agent::{Delivery, MailId, Receipt};
+use proto::request::{AskReceipt, CancelMessage, Empty, Tell};
 use proto::verb;
 use proto::{ErrorCode, Failure, Name, ProcessId, Reply};
 
@@ -24,6 +24,8 @@ const MAX_OF_PROCESS: usize = 16 << 10;
 const MAX_OF_PERSON: usize = 1 << 20;
 /// Longest key, in bytes.
 const MAX_KEY: usize = 200;
+/// Most messages in one list.
+const MAX_LISTED: usize = 1_000;
 /// Longest time a message or a caller may wait: a week.
 const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
@@ -70,6 +72,21 @@ impl Decide for verb::Receipt {
 
     fn decide(engine: &mut Engine, asker: Asker, request: AskReceipt) -> CommandResult {
         engine.mail.queue.receipt(asker.caller, request.mail, &engine.grants, &engine.ctx)
+    }
+}
+
+impl Decide for verb::Messages {
+    type Order = Empty;
+    const NEEDS: Needs = Needs::AtAll(Verb::List);
+
+    fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
+        let (queue, grants, ctx) = (&engine.mail.queue, &engine.grants, &engine.ctx);
+        let all: BTreeMap<MailId, &MailRecord> =
+            queue.open.iter().chain(queue.closed.iter()).map(|(id, mail)| (*id, mail)).collect();
+        let newest = all.into_iter().rev().filter(|(id, _)| queue.may_follow(asker.caller, *id, grants, ctx));
+        let mut messages: Vec<Receipt> = newest.take(MAX_LISTED).map(|(_, mail)| mail.receipt()).collect();
+        messages.reverse();
+        Ok(Some(CommandAnswer::Reply(Reply::Messages(messages))))
     }
 }
 

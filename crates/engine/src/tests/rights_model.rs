@@ -281,6 +281,7 @@ impl World {
             Command::Receipt(proto::request::AskReceipt { mail: self.mail }),
             Command::Receipt(proto::request::AskReceipt { mail: MailId(99_999) }),
             Command::CancelMessage(proto::request::CancelMessage { mail: MailId(99_999) }),
+            Command::Messages,
             Command::Inbox,
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
@@ -368,7 +369,7 @@ impl World {
             Command::Receipt(proto::request::AskReceipt { mail }) if *mail == self.mail => {
                 self.related(self.mail_from == Some(own) || self.drives(own, self.actor))
             }
-            Command::Receipt(_) | Command::CancelMessage(_) => Passes,
+            Command::Receipt(_) | Command::CancelMessage(_) | Command::Messages => Passes,
             Command::Interrupt(interrupt) => drives(&interrupt.target),
             Command::Answer(answer) if answer.item == self.permission => {
                 self.related(self.below[own][self.actor])
@@ -518,6 +519,11 @@ impl World {
                 });
                 let seen: BTreeSet<u64> = items.iter().map(|item| item.item).collect();
                 assert_eq!(seen, expected.collect(), "{caller:?}");
+            }
+            CommandAnswer::Reply(Reply::Messages(messages)) => {
+                let is_listed = messages.iter().any(|message| message.mail == self.mail);
+                let may = |own: usize| self.mail_from == Some(own) || self.drives(own, self.actor);
+                assert_eq!(is_listed, self.mail.0 > 0 && own.is_none_or(may), "{caller:?}");
             }
             CommandAnswer::Reply(Reply::Timers(timers)) => {
                 let of_actor = timers.iter().any(|timer| timer.timer == self.timer);

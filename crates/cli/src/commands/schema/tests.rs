@@ -108,7 +108,8 @@ fn printed<T: serde::Serialize + serde::de::DeserializeOwned>(value: Value) -> V
 
 fn agent_samples() -> Vec<(&'static str, Value)> {
     let options = json!([{"names": ["1"], "label": "Yes", "keys": ["1"]}]);
-    let receipt = json!({"mail": 1, "to": id(), "status": "queued", "reason": "busy"});
+    let receipt = json!({"mail": 1, "to": id(), "from": id(), "sender": "lead", "at": 1, "status": "queued",
+        "reason": "busy"});
     let turn = json!({"id": id(), "turn": 1, "end": "done", "text": "t", "from": "hook", "mail": 1, "began_at": 1,
         "ended_at": 2});
     let item = json!({"item": 1, "id": id(), "name": name(), "kind": "dialog", "title": "t", "body": "b",
@@ -119,7 +120,8 @@ fn agent_samples() -> Vec<(&'static str, Value)> {
         "problems": ["p"]});
     let checked = json!({"faults": [{"line": 1, "reason": "r"}], "disagreements": ["d"], "unused": ["u"]});
     vec![
-        ("tell", printed::<Receipt>(receipt)),
+        ("tell", printed::<Receipt>(receipt.clone())),
+        ("messages", printed::<Vec<Receipt>>(json!([receipt]))),
         ("interrupt", json!({"name": "fix", "interrupted": true})),
         ("result", printed::<Turn>(turn)),
         ("inbox", printed::<Vec<InboxItem>>(json!([item]))),

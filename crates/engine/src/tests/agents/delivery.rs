@@ -668,6 +668,29 @@ fn a_receipt_is_for_who_sent_it_and_for_who_drives_its_target() {
 }
 
 #[test]
+fn messages_lists_what_the_caller_may_follow_in_the_order_in_which_it_was_sent() {
+    let mut scene = Scene::idle();
+    let child = scene.stage.spawn_as(Caller::Process(scene.run), agent("child"));
+    let stranger = scene.stage.spawn(agent("stranger"));
+    scene.stage.ask_as(Caller::Process(child), Command::Tell(tell(scene.run, "from below")));
+    scene.stage.ask(Command::Tell(tell(stranger, "from a person")));
+    scene.stage.ask(Command::Tell(tell(child, "from a person")));
+    for (caller, listed) in [
+        (Caller::Human, &[1, 2, 3][..]),
+        (Caller::Process(scene.run), &[1, 3]),
+        (Caller::Process(child), &[1, 3]),
+        (Caller::Process(stranger), &[2]),
+    ] {
+        let ticket = scene.stage.ask_as(caller, Command::Messages);
+        let Reply::Messages(messages) = scene.stage.reply(ticket) else { panic!("no messages") };
+        let numbers: Vec<u64> = messages.iter().map(|message| message.mail.0).collect();
+        assert_eq!(numbers, listed, "{caller:?}");
+    }
+    let ticket = scene.stage.ask_as(Caller::Nobody, Command::Messages);
+    assert_eq!(scene.stage.failure(ticket).code, ErrorCode::Unauthorized);
+}
+
+#[test]
 fn c21_a_prompt_in_the_transcript_confirms_a_message() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
