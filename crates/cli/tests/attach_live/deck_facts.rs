@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proto::Size;
 use term::Wraps;
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, scaled};
 
 use super::deck::{SIZE, showing_x};

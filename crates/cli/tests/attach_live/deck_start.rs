@@ -3,7 +3,7 @@
 use proto::Size;
 use rustix::process::{Pid, Signal};
 use term::Wraps;
-use testkit::census::eventually;
+use testkit::process_scan::eventually;
 
 use super::deck::{SIZE, assert_untouched, showing_x};
 use super::silence::is_stopped;
