@@ -391,6 +391,21 @@ pub enum Delivery {
     Expired,
 }
 
+/// The state of a delivery in words, the same in every face and message.
+impl fmt::Display for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queued { reason } => write!(f, "queued: {reason}"),
+            Self::Delivering => f.write_str("being delivered"),
+            Self::Submitted { turn } => write!(f, "submitted, turn {turn}"),
+            Self::Delivered { turn } => write!(f, "delivered into turn {turn}"),
+            Self::Refused { reason } => write!(f, "refused: {reason}"),
+            Self::Unknown { reason } => write!(f, "unknown: {reason}"),
+            Self::Expired => f.write_str("expired"),
+        }
+    }
+}
+
 impl Delivery {
     /// Returns true if the delivery will not change any more.
     #[must_use]
@@ -558,6 +573,15 @@ mod tests {
             assert_eq!(state.word().parse(), Ok(state));
         }
         assert!("busy".parse::<AgentState>().is_err());
+    }
+
+    #[test]
+    fn a_delivery_has_one_text_for_every_face() {
+        let reason = "a dialog is open".to_owned();
+        assert_eq!(Delivery::Queued { reason: reason.clone() }.to_string(), "queued: a dialog is open");
+        assert_eq!(Delivery::Submitted { turn: 3 }.to_string(), "submitted, turn 3");
+        assert_eq!(Delivery::Delivered { turn: 3 }.to_string(), "delivered into turn 3");
+        assert_eq!(Delivery::Unknown { reason }.to_string(), "unknown: a dialog is open");
     }
 
     #[test]

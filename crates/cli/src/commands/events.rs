@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::{Next, ReconnectingEvents, Stops};
-use proto::agent::{Delivery, Receipt};
+use proto::agent::Receipt;
 use proto::crew::{TimerStatus, TimerView};
 use proto::event::Announcement;
 use proto::reply::Subscribed;
@@ -108,16 +108,7 @@ impl Names {
     }
 
     fn mail(&self, receipt: &Receipt) -> String {
-        let fate = match &receipt.delivery {
-            Delivery::Queued { reason } => format!("queued: {reason}"),
-            Delivery::Delivering => "being delivered".to_owned(),
-            Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
-            Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
-            Delivery::Refused { reason } => format!("refused: {reason}"),
-            Delivery::Unknown { reason } => format!("unknown: {reason}"),
-            Delivery::Expired => "expired".to_owned(),
-        };
-        format!("message {} to {}: {fate}", receipt.mail, self.of(receipt.to))
+        format!("message {} to {}: {}", receipt.mail, self.of(receipt.to), receipt.delivery)
     }
 }
 

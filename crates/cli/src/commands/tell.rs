@@ -81,12 +81,9 @@ fn undelivered(receipt: &Receipt) -> Option<Failure> {
 /// Returns a receipt in words.
 fn words(receipt: &Receipt) -> String {
     match &receipt.delivery {
-        Delivery::Queued { reason } => format!("message {} is queued: {reason}", receipt.mail),
-        Delivery::Delivering => format!("message {} is being delivered", receipt.mail),
-        Delivery::Submitted { turn } => format!("submitted, turn {turn}"),
-        Delivery::Delivered { turn } => format!("delivered into turn {turn}"),
-        Delivery::Refused { reason } => format!("refused: {reason}"),
-        Delivery::Unknown { reason } => format!("unknown: {reason}"),
-        Delivery::Expired => "expired".to_owned(),
+        delivery @ (Delivery::Queued { .. } | Delivery::Delivering) => {
+            format!("message {} is {delivery}", receipt.mail)
+        }
+        delivery => delivery.to_string(),
     }
 }

@@ -113,7 +113,7 @@ impl Decide for verb::CancelMessage {
         }
         let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == MailStage::Queued;
         if !is_queued {
-            let message = format!("message {id} is no longer in the queue: {}", became(&mail.delivery));
+            let message = format!("message {id} is no longer in the queue: {}", mail.delivery);
             return Err(Failure::new(ErrorCode::Conflict, message)
                 .hint("qd interrupt NAME ends the turn that it began"));
         }
@@ -200,17 +200,6 @@ fn sender(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
-    }
-}
-
-/// What became of a message, in words.
-fn became(delivery: &Delivery) -> String {
-    match delivery {
-        Delivery::Submitted { turn } => format!("it began turn {turn}"),
-        Delivery::Delivered { turn } => format!("it reached turn {turn}"),
-        Delivery::Refused { reason } | Delivery::Unknown { reason } => reason.clone(),
-        Delivery::Expired => "it expired".to_owned(),
-        Delivery::Queued { .. } | Delivery::Delivering => "it is being delivered".to_owned(),
     }
 }
 
