@@ -31,7 +31,7 @@ impl Hall {
     }
 
     /// Who of them is told of an event, and whether a person is.
-    fn told(&mut self, event: &Event) -> Vec<&'static str> {
+    fn receivers(&mut self, event: &Event) -> Vec<&'static str> {
         let callers = [
             ("person", Caller::Human),
             ("lead", Caller::Process(self.lead)),
@@ -40,17 +40,17 @@ impl Hall {
             ("stranger", Caller::Process(self.stranger)),
             ("foreign", Caller::Process(self.foreign)),
         ];
-        let mut told = Vec::new();
+        let mut receivers = Vec::new();
         for (name, caller) in callers {
             let before = self.stage.audited().len();
             let ticket = self.stage.ask_as(caller, Command::Knows(Box::new(event.clone())));
             match self.stage.answer(ticket).expect("answered at once") {
-                Ok(_) => told.push(name),
+                Ok(_) => receivers.push(name),
                 Err(failure) => assert_eq!(failure.code, ErrorCode::NotFound),
             }
             assert_eq!(self.stage.audited().len(), before, "what is not told is no refusal");
         }
-        told
+        receivers
     }
 
     fn view(&self, run: RunKey) -> Box<ProcessView> {
@@ -77,12 +77,16 @@ impl Hall {
 fn a_timer_is_told_to_its_owner_and_to_those_above() {
     let mut hall = Hall::new();
     let of_grandchild = hall.timer(hall.grandchild);
-    assert_eq!(hall.told(&of_grandchild), ["person", "lead", "child", "grandchild"]);
+    assert_eq!(hall.receivers(&of_grandchild), ["person", "lead", "child", "grandchild"]);
     let of_lead = hall.timer(hall.lead);
-    assert_eq!(hall.told(&of_lead), ["person", "lead"]);
+    assert_eq!(hall.receivers(&of_lead), ["person", "lead"]);
     let (to, over) = (target(hall.stranger), target(hall.lead));
     hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
-    assert_eq!(hall.told(&of_lead), ["person", "lead", "stranger"], "who may read it may list its timers");
+    assert_eq!(
+        hall.receivers(&of_lead),
+        ["person", "lead", "stranger"],
+        "who may read it may list its timers"
+    );
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn a_scratchpad_is_told_to_those_who_work_in_its_project() {
         revision: 1,
         author: "human".to_owned(),
     };
-    assert_eq!(hall.told(&changed), ["person", "stranger"]);
+    assert_eq!(hall.receivers(&changed), ["person", "stranger"]);
 }
 
 #[test]
@@ -111,13 +115,13 @@ fn an_item_is_told_to_those_who_may_answer_it() {
     assert_eq!((failure.kind, failure.id), (ItemKind::Failure, failed.process));
     let event = Event::ItemOpened(Box::new(failure));
     hall.grandchild = hall.stranger;
-    assert_eq!(hall.told(&event), ["person", "lead", "child"]);
+    assert_eq!(hall.receivers(&event), ["person", "lead", "child"]);
     let bare = Command::Spawn(Box::new(Spawn { name: None, ..command("x") }.into()));
     hall.stage.ask_as(Caller::Process(hall.child), bare);
     let trust = opened(&hall.stage).pop().unwrap();
     assert_eq!(trust.kind, ItemKind::Trust);
-    assert_eq!(hall.told(&Event::ItemOpened(Box::new(trust))), ["person"], "only people answer it");
-    assert_eq!(hall.told(&Event::ItemClosed { item: 1 }), ["person"]);
+    assert_eq!(hall.receivers(&Event::ItemOpened(Box::new(trust))), ["person"], "only people answer it");
+    assert_eq!(hall.receivers(&Event::ItemClosed { item: 1 }), ["person"]);
 }
 
 fn opened(stage: &Stage) -> Vec<InboxItem> {
@@ -135,17 +139,17 @@ fn opened(stage: &Stage) -> Vec<InboxItem> {
 fn a_process_is_told_to_its_workspace_and_a_message_to_its_sender_and_those_above() {
     let mut hall = Hall::new();
     let changed = Event::Changed(hall.view(hall.child));
-    assert_eq!(hall.told(&changed), ["person", "lead", "child", "grandchild", "stranger"]);
+    assert_eq!(hall.receivers(&changed), ["person", "lead", "child", "grandchild", "stranger"]);
     let elsewhere = Event::Changed(hall.view(hall.foreign));
-    assert_eq!(hall.told(&elsewhere), ["person", "foreign"]);
-    let mail_format = Command::Tell(tell(hall.lead, "hello"));
-    hall.stage.ask_as(Caller::Process(hall.child), mail_format);
-    let mail_format = saved(&hall.stage.effects).mail.pop().expect("it is written down");
-    let receipt = mail_format.receipt();
+    assert_eq!(hall.receivers(&elsewhere), ["person", "foreign"]);
+    let message = Command::Tell(tell(hall.lead, "hello"));
+    hall.stage.ask_as(Caller::Process(hall.child), message);
+    let message = saved(&hall.stage.effects).mail.pop().expect("it is written down");
+    let receipt = message.receipt();
     assert_eq!((receipt.from, receipt.sender.as_str()), (Some(hall.child.process), "child"));
-    assert_eq!(hall.told(&Event::Mail(receipt.clone())), ["person", "lead", "child"]);
+    assert_eq!(hall.receivers(&Event::Mail(receipt.clone())), ["person", "lead", "child"]);
     let unknown = Receipt { mail: MailId(999), ..receipt };
-    assert_eq!(hall.told(&Event::Mail(unknown)), ["person"]);
+    assert_eq!(hall.receivers(&Event::Mail(unknown)), ["person"]);
 }
 
 #[test]

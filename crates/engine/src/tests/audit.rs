@@ -158,9 +158,9 @@ fn what_quarterdeck_does_by_itself_has_no_caller() {
     let idle = stage.spawn(Spawn { idle_timeout_ms: Some(50), ..command("idle") });
     stage.pass(100);
     let own: Vec<_> = stage.audited().into_iter().filter(|note| note.caller.is_none()).collect();
-    let told: Vec<_> = own.iter().map(|note| (note.verb, note.target.clone())).collect();
+    let verbs: Vec<_> = own.iter().map(|note| (note.verb, note.target.clone())).collect();
     let named = |run: RunKey| Some(run.process.to_string());
-    assert_eq!(told, [("restart", named(run)), ("kill", named(idle))]);
+    assert_eq!(verbs, [("restart", named(run)), ("kill", named(idle))]);
 }
 
 #[test]

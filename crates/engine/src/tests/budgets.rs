@@ -259,9 +259,8 @@ fn closing_the_head_of_a_tree_at_full_depth_closes_all_of_it() {
     assert!(refusal(&mut stage, line[3]).contains("depth 4 of 4"));
     let ticket = stage.ask(close(root));
     for run in line.iter().chain([&side]) {
-        let is_told =
-            |effect: &crate::Effect| matches!(effect, crate::Effect::Kill { run: told, .. } if told == run);
-        assert!(stage.effects.iter().any(is_told), "{run:?} was not told to end");
+        let is_killed = |effect: &crate::Effect| matches!(effect, crate::Effect::Kill { run: killed, .. } if killed == run);
+        assert!(stage.effects.iter().any(is_killed), "{run:?} was not asked to end");
         stage.die(*run);
     }
     assert!(stage.engine.snapshot().is_empty());

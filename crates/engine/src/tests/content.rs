@@ -168,10 +168,13 @@ fn f10_an_automatic_restart_of_changed_content_is_parked_and_told() {
     let starts = stage.starts().len();
     stage.pass(600_000);
     assert_eq!(stage.starts().len(), starts);
-    let told = saved(&stage.effects).mail;
-    assert!(told.iter().any(|mail| mail.to == lead.process && mail.text.contains("server")), "{told:?}");
+    let messages = saved(&stage.effects).mail;
+    assert!(
+        messages.iter().any(|mail| mail.to == lead.process && mail.text.contains("server")),
+        "{messages:?}"
+    );
     let is_notice = |effect: &Effect| matches!(effect, Effect::Notify { run, .. } if *run == next(child));
-    assert!(stage.effects.iter().any(is_notice), "a person is told");
+    assert!(stage.effects.iter().any(is_notice), "a person is notified");
     let note = stage.audited().into_iter().rfind(|note| note.verb == "restart").unwrap();
     assert_eq!((note.caller, note.decision.as_str()), (None, "denied"));
     let ticket = again(&mut stage, Caller::Process(lead), next(child));

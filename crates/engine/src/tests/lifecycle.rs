@@ -87,7 +87,7 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::ReportExit { exit, .. } if exit.reason == ExitReason::Closed => Some("exit told"),
+            Effect::ReportExit { exit, .. } if exit.reason == ExitReason::Closed => Some("exit reported"),
             Effect::Announce(a) => match &a.what {
                 Event::Exited { .. } => Some("exited"),
                 Event::Removed { .. } => Some("removed"),
@@ -99,7 +99,7 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
             _ => None,
         })
         .collect();
-    assert_eq!(order, ["exit told", "exited", "released", "removed", "answered", "done"]);
+    assert_eq!(order, ["exit reported", "exited", "released", "removed", "answered", "done"]);
     assert!(
         matches!(stage.reply(ticket), Reply::Ended(ended) if ended.exit.is_some_and(|e| e.signal == Some(1)))
     );

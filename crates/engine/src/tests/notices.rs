@@ -45,10 +45,10 @@ fn a_leader_hears_that_a_child_ended_by_itself() {
     let build = crew.stage.spawn_as(Caller::Process(boss), command("build"));
     crew.exit(child, 3);
     crew.exit(build, 0);
-    let mail_format = crew.letters_to(boss);
-    assert!(mail_format.iter().all(|mail_format| mail_format.starts_with("[system ")), "{mail_format:?}");
-    assert!(mail_format[0].ends_with("│ your process child exited with code 3"), "{mail_format:?}");
-    assert!(mail_format[1].ends_with("│ your process build exited with code 0"), "{mail_format:?}");
+    let messages = crew.messages_to(boss);
+    assert!(messages.iter().all(|messages| messages.starts_with("[system ")), "{messages:?}");
+    assert!(messages[0].ends_with("│ your process child exited with code 3"), "{messages:?}");
+    assert!(messages[1].ends_with("│ your process build exited with code 0"), "{messages:?}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_leader_hears_that_a_child_was_lost() {
     let boss = crew.agent("boss", None);
     let child = crew.agent("child", Some(boss));
     crew.fact(child, RunFact::Lost { final_offset: 0 });
-    assert!(crew.letters_to(boss)[0].ends_with("│ your process child was lost"), "{:?}", crew.mail_format);
+    assert!(crew.messages_to(boss)[0].ends_with("│ your process child was lost"), "{:?}", crew.messages);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_leader_is_not_told_what_it_did_itself_or_waits_for_or_watches() {
     let exits = crew.agent("exits", Some(boss));
     wait_by(&mut crew, boss, exits, Until::Exit(Empty {}));
     crew.exit(exits, 1);
-    assert!(crew.letters_to(boss).is_empty(), "{:?}", crew.mail_format);
+    assert!(crew.messages_to(boss).is_empty(), "{:?}", crew.messages);
     for when in [any, all] {
         let mut crew = Crew::new();
         let boss = crew.agent("boss", None);
@@ -81,8 +81,8 @@ fn a_leader_is_not_told_what_it_did_itself_or_waits_for_or_watches() {
         crew.report(watched, AgentState::Working);
         crew.set(boss, when(&[watched], 60_000), "b").unwrap();
         crew.exit(watched, 1);
-        assert_eq!(crew.letters_to(boss).len(), 1, "the timer, and nothing else: {:?}", crew.mail_format);
-        assert!(crew.letters_to(boss)[0].starts_with("[timer:"));
+        assert_eq!(crew.messages_to(boss).len(), 1, "the timer, and nothing else: {:?}", crew.messages);
+        assert!(crew.messages_to(boss)[0].starts_with("[timer:"));
     }
 }
 
@@ -94,7 +94,7 @@ fn people_and_commands_get_no_notices() {
     let alone = crew.agent("alone", None);
     crew.exit(child, 1);
     crew.exit(alone, 1);
-    assert!(crew.said("notice:").is_empty());
+    assert!(crew.system_messages("notice:").is_empty());
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn one_notice_of_a_kind_waits_per_child() {
     assert_eq!(waiting(&crew), 1, "{:?}", crew.deliveries("notice:"));
     crew.report(boss, AgentState::Idle);
     crew.pass(5_000);
-    let told = crew.letters_to(boss);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("your agent child waits for an answer, item "), "{told:?}");
+    let notices = crew.messages_to(boss);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].contains("your agent child waits for an answer, item "), "{notices:?}");
 }
 
 #[test]
@@ -123,11 +123,11 @@ fn a_dialog_that_was_answered_before_the_leader_heard_of_it_is_not_told() {
     let (boss, child) = busy_leader(&mut crew);
     show_dialog(&mut crew, child, "d1");
     crew.pass(2_000);
-    assert_eq!(crew.said("notice:").len(), 1);
+    assert_eq!(crew.system_messages("notice:").len(), 1);
     clear_dialog(&mut crew, child);
     crew.report(boss, AgentState::Idle);
     crew.pass(5_000);
-    assert!(crew.letters_to(boss).is_empty(), "{:?}", crew.letters_to(boss));
+    assert!(crew.messages_to(boss).is_empty(), "{:?}", crew.messages_to(boss));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn who_waits_for_a_block_is_not_told_of_it_twice() {
     wait_by(&mut crew, boss, child, Until::State(vec![AgentState::Blocked]));
     show_dialog(&mut crew, child, "d1");
     crew.pass(2_000);
-    assert_eq!(crew.said("notice:").len(), 0);
+    assert_eq!(crew.system_messages("notice:").len(), 0);
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn a_quota_is_told_once_while_it_lasts() {
         crew.fact(child, RunFact::Evidence(Box::new(evidence)));
         crew.pass(2_000);
     }
-    let told = crew.letters_to(boss);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].lines().count(), 2, "a child's words add no line: {told:?}");
-    assert!(told[0].contains("refuses turns for now: \"limit reached"), "{told:?}");
+    let notices = crew.messages_to(boss);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!(notices[0].lines().count(), 2, "a child's words add no line: {notices:?}");
+    assert!(notices[0].contains("refuses turns for now: \"limit reached"), "{notices:?}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_command_that_is_started_again_is_told_when_it_is_given_up() {
     spawn.auto_restart = true;
     let mut run = crew.stage.spawn_as(Caller::Process(boss), spawn);
     while crew.stage.view(run.process).unwrap().status != Status::Parked {
-        assert!(crew.letters_to(boss).is_empty(), "it is tried again: {:?}", crew.mail_format);
+        assert!(crew.messages_to(boss).is_empty(), "it is tried again: {:?}", crew.messages);
         crew.exit(run, 1);
         while crew.stage.view(run.process).unwrap().status == Status::Exited {
             crew.pass(500);
@@ -175,9 +175,9 @@ fn a_command_that_is_started_again_is_told_when_it_is_given_up() {
         run = crew.stage.starts().last().unwrap().run;
         crew.fact(run, RunFact::Started { pid: 9 });
     }
-    let told = crew.letters_to(boss);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("is not started again by itself"), "{told:?}");
+    let notices = crew.messages_to(boss);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].contains("is not started again by itself"), "{notices:?}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_leader_that_is_over_is_told_nothing() {
     let boss = crew.stage.spawn(agent("boss"));
     let child = crew.agent("child", Some(boss));
     crew.exit(child, 1);
-    assert_eq!(crew.said("notice:").len(), 1);
+    assert_eq!(crew.system_messages("notice:").len(), 1);
     crew.exit(boss, 0);
     assert!(matches!(crew.deliveries("notice:")[..], [Delivery::Refused { .. }]));
 }

@@ -257,9 +257,9 @@ impl Life {
             self.note_new_runs();
             for run in self.runs.clone() {
                 self.stage.fact(run, RunFact::Started { pid: 1 });
-                let is_told =
-                    |effect: &Effect| matches!(effect, Effect::Kill { run: told, .. } if *told == run);
-                if self.stage.effects.iter().any(is_told) {
+                let is_killed =
+                    |effect: &Effect| matches!(effect, Effect::Kill { run: killed, .. } if *killed == run);
+                if self.stage.effects.iter().any(is_killed) {
                     self.stage.die(run);
                 }
             }

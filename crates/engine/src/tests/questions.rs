@@ -59,16 +59,12 @@ fn an_answer_comes_as_a_message_from_the_system() {
     );
     assert_eq!(answer(&mut crew, Caller::Human, item, "mysql"), Some(ErrorCode::InvalidArgs));
     assert_eq!(answer(&mut crew, Caller::Human, item, "2"), None);
-    let mail_format = crew.letters_to(boss);
-    assert!(mail_format[0].starts_with("[system "), "{}", mail_format[0]);
-    assert!(
-        mail_format[0].ends_with(&format!("│ the person answered item {item}: sqlite")),
-        "{}",
-        mail_format[0]
-    );
+    let messages = crew.messages_to(boss);
+    assert!(messages[0].starts_with("[system "), "{}", messages[0]);
+    assert!(messages[0].ends_with(&format!("│ the person answered item {item}: sqlite")), "{}", messages[0]);
     assert!(inbox(&mut crew, Caller::Human).is_empty());
     assert_eq!(answer(&mut crew, Caller::Human, item, "1"), Some(ErrorCode::Conflict));
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
 }
 
 #[test]
@@ -80,7 +76,7 @@ fn without_options_any_words_are_an_answer() {
         assert_eq!(answer(&mut crew, Caller::Human, item, words), Some(ErrorCode::InvalidArgs));
     }
     assert_eq!(answer(&mut crew, Caller::Human, item, "because\nI say so"), None);
-    assert!(crew.letters_to(boss)[0].ends_with("because\n│ I say so"));
+    assert!(crew.messages_to(boss)[0].ends_with("because\n│ I say so"));
 }
 
 #[test]
@@ -92,7 +88,7 @@ fn whoever_waits_for_the_answer_gets_it_and_no_message_is_sent() {
     assert!(crew.stage.answer(ticket).is_none());
     answer(&mut crew, Caller::Human, item, "yes");
     assert_eq!(text(&crew, ticket), "yes");
-    assert!(crew.letters_to(boss).is_empty() && crew.said("item:").is_empty());
+    assert!(crew.messages_to(boss).is_empty() && crew.system_messages("item:").is_empty());
 }
 
 #[test]
@@ -101,13 +97,13 @@ fn a_wait_that_comes_after_the_answer_takes_it_out_of_the_mail() {
     let boss = crew.stage.spawn(super::agents::scene::agent("boss"));
     let item = asked(&mut crew, boss, ask("Go?", &[]));
     answer(&mut crew, Caller::Human, item, "yes");
-    assert_eq!(crew.said("item:").len(), 1);
+    assert_eq!(crew.system_messages("item:").len(), 1);
     crew.crash();
     let ticket = wait_for(&mut crew, boss, item);
     assert!(text(&crew, ticket).ends_with("yes"));
     crew.report(boss, AgentState::Idle);
     crew.pass(60_000);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     let again = wait_for(&mut crew, boss, item);
     assert_eq!(crew.stage.failure(again).code, ErrorCode::Conflict);
 }
@@ -127,7 +123,7 @@ fn a_wait_for_leave_to_start_something_hears_the_answer_and_no_message_is_sent()
         assert_eq!(answer(&mut crew, Caller::Process(boss), item, choice), Some(ErrorCode::Denied));
         assert_eq!(answer(&mut crew, Caller::Human, item, choice), None);
         assert!(text(&crew, ticket).contains(word), "{}", text(&crew, ticket));
-        assert!(crew.letters_to(boss).is_empty());
+        assert!(crew.messages_to(boss).is_empty());
     }
 }
 
@@ -153,7 +149,7 @@ fn a_call_for_attention_is_dismissed_without_beginning_a_turn() {
     let item = asked(&mut crew, boss, attention());
     assert_eq!(inbox(&mut crew, Caller::Human)[0].kind, ItemKind::Attention);
     assert_eq!(answer(&mut crew, Caller::Human, item, "dismiss"), None);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     let item = asked(&mut crew, boss, attention());
     let ticket = wait_for(&mut crew, boss, item);
     answer(&mut crew, Caller::Human, item, "1");
@@ -178,7 +174,7 @@ fn a_question_survives_the_daemon_and_ends_with_the_run_that_asked() {
     crew.crash();
     assert!(inbox(&mut crew, Caller::Human).is_empty());
     assert!(super::agents::scene::saved(&crew.stage.effects).questions.is_empty());
-    assert!(crew.letters_to(next(boss)).is_empty());
+    assert!(crew.messages_to(next(boss)).is_empty());
 }
 
 #[test]
@@ -239,7 +235,7 @@ fn an_answer_that_was_not_delivered_does_not_reach_the_next_run() {
     crew.launch(next(boss));
     crew.report(next(boss), AgentState::Idle);
     crew.pass(60_000);
-    assert!(crew.mail_format.is_empty());
+    assert!(crew.messages.is_empty());
 }
 
 #[test]
@@ -301,7 +297,7 @@ fn a_process_is_shown_by_who_may_read_it() {
         let before = crew.stage.effects.len();
         let ticket = crew.ask_as(caller, select(run));
         assert_eq!(crew.stage.answer(ticket).unwrap().is_ok(), is_shown, "{caller:?}");
-        let is_said = |effect: &Effect| matches!(effect, Effect::Announce(said) if said.what == Event::Selected { id: run.process });
-        assert_eq!(crew.stage.effects[before..].iter().any(is_said), is_shown);
+        let is_announced = |effect: &Effect| matches!(effect, Effect::Announce(news) if news.what == Event::Selected { id: run.process });
+        assert_eq!(crew.stage.effects[before..].iter().any(is_announced), is_shown);
     }
 }

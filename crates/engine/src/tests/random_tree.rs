@@ -20,7 +20,7 @@ pub(super) struct Crew {
     /// Effects already carried out.
     seen: usize,
     /// Every message that was handed over, to which run.
-    pub(super) mail_format: Vec<(RunKey, String)>,
+    pub(super) messages: Vec<(RunKey, String)>,
     next_ticket: u64,
 }
 
@@ -28,7 +28,7 @@ impl Crew {
     pub(super) fn new() -> Self {
         let config = Config { max_processes: 500, ..Config::default() };
         let stage = Stage::with(Engine::new(config));
-        Self { stage, wall_shift: 0, seen: 0, mail_format: Vec::new(), next_ticket: 1_000_000 }
+        Self { stage, wall_shift: 0, seen: 0, messages: Vec::new(), next_ticket: 1_000_000 }
     }
 
     /// One input at the moment it is, on both clocks; what was ordered of channels happens.
@@ -40,7 +40,7 @@ impl Crew {
             let effect = self.stage.effects[self.seen].clone();
             self.seen += 1;
             if let Effect::HandOver { run, mail, text } = effect {
-                self.mail_format.push((run, text));
+                self.messages.push((run, text));
                 let fact = RunFact::HandedOver { mail, outcome: HandOver::Delivered };
                 self.handle(moment, Input::Fact { run, fact });
             }
@@ -158,21 +158,21 @@ impl Crew {
     }
 
     /// Every message of Quarterdeck's own that was ever written down under a key that begins like this, by number.
-    pub(super) fn said(&self, key: &str) -> Vec<MailRecord> {
-        let mut said: Vec<MailRecord> = Vec::new();
+    pub(super) fn system_messages(&self, key: &str) -> Vec<MailRecord> {
+        let mut found: Vec<MailRecord> = Vec::new();
         for effect in &self.stage.effects {
             let Effect::Record(Record::PutMail(mail)) = effect else { continue };
             let is_its = mail.from.is_none() && mail.key.as_deref().is_some_and(|own| own.starts_with(key));
-            if is_its && said.iter().all(|known| known.id != mail.id) {
-                said.push((**mail).clone());
+            if is_its && found.iter().all(|known| known.id != mail.id) {
+                found.push((**mail).clone());
             }
         }
-        said
+        found
     }
 
     /// The messages that a run was given.
-    pub(super) fn letters_to(&self, run: RunKey) -> Vec<&str> {
-        self.mail_format.iter().filter(|(to, _)| *to == run).map(|(_, text)| text.as_str()).collect()
+    pub(super) fn messages_to(&self, run: RunKey) -> Vec<&str> {
+        self.messages.iter().filter(|(to, _)| *to == run).map(|(_, text)| text.as_str()).collect()
     }
 
     /// The daemon dies after this many effects were made durable and is started again a moment later; every holder is
@@ -206,13 +206,13 @@ impl Crew {
 
     /// What became of those messages.
     pub(super) fn deliveries(&self, key: &str) -> Vec<Delivery> {
-        let newest = |said: MailRecord| {
+        let newest = |message: MailRecord| {
             self.stage.effects.iter().rev().find_map(|effect| match effect {
-                Effect::Record(Record::PutMail(mail)) if mail.id == said.id => Some(mail.delivery.clone()),
+                Effect::Record(Record::PutMail(mail)) if mail.id == message.id => Some(mail.delivery.clone()),
                 _ => None,
             })
         };
-        self.said(key).into_iter().filter_map(newest).collect()
+        self.system_messages(key).into_iter().filter_map(newest).collect()
     }
 }
 

@@ -27,18 +27,18 @@ fn after_a_turn(scene: &mut Scene) {
 fn n3_a_turn_is_unseen_until_a_person_has_seen_it_and_every_face_is_told() {
     let mut scene = Scene::idle();
     after_a_turn(&mut scene);
-    let told = unseen(&scene.stage, scene.id()).expect("a turn has ended");
-    assert_eq!((told.what, told.turn), (UnseenEnd::Turn, Some(1)));
+    let news = unseen(&scene.stage, scene.id()).expect("a turn has ended");
+    assert_eq!((news.what, news.turn), (UnseenEnd::Turn, Some(1)));
     let announced = |effects: &[Effect]| {
         effects.iter().rev().find_map(|effect| match effect {
-            Effect::Announce(said) => match &said.what {
+            Effect::Announce(event) => match &event.what {
                 Event::Changed(view) => Some(view.unseen),
                 _ => None,
             },
             _ => None,
         })
     };
-    assert_eq!(announced(&scene.stage.effects), Some(Some(told)));
+    assert_eq!(announced(&scene.stage.effects), Some(Some(news)));
     scene.stage.ask(see(scene.run));
     assert_eq!(unseen(&scene.stage, scene.id()), None);
     assert_eq!(announced(&scene.stage.effects), Some(None));

@@ -39,14 +39,14 @@ fn a_delay_fires_at_its_time_and_tells_its_owner_under_its_label() {
     let Reply::Timer(timer) = crew.stage.reply(ticket) else { panic!("no timer") };
     assert_eq!((timer.status, timer.remaining_ms), (TimerStatus::Armed, MINUTE));
     crew.pass(MINUTE - 1);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.pass(1);
-    let mail_format = crew.letters_to(boss);
+    let messages = crew.messages_to(boss);
     let nonce = &crew.stage.engine.ctx.processes.agent(boss.process).unwrap().record.nonce;
-    assert_eq!(mail_format, [format!("[timer:build check {nonce}]\n│ look at\n│ the build")]);
+    assert_eq!(messages, [format!("[timer:build check {nonce}]\n│ look at\n│ the build")]);
     assert_eq!(crew.status(timer.timer), Some(TimerStatus::Fired));
     crew.pass(WEEK);
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn f7_wall_steps_suspend_and_summer_time_change_nothing_and_each_timer_fires_onc
         crew.pass(HOUR);
         crew.wall_shift += step;
         crew.pass(HOUR - 1);
-        assert!(crew.letters_to(boss).is_empty(), "step {step}: too early");
+        assert!(crew.messages_to(boss).is_empty(), "step {step}: too early");
         crew.wall_shift -= step;
         crew.pass(1);
-        assert_eq!(crew.letters_to(boss).len(), 1, "step {step}: not at its time");
+        assert_eq!(crew.messages_to(boss).len(), 1, "step {step}: not at its time");
         crew.wall_shift += step;
         crew.pass(10 * HOUR);
-        assert_eq!(crew.letters_to(boss).len(), 1, "step {step}: twice");
+        assert_eq!(crew.messages_to(boss).len(), 1, "step {step}: twice");
     }
 }
 
@@ -78,11 +78,11 @@ fn f7_what_came_due_while_the_machine_slept_fires_once_when_it_wakes() {
         crew.set(boss, after(hours * HOUR), &format!("after {hours}")).unwrap();
     }
     crew.sleep(8 * HOUR);
-    assert_eq!(crew.letters_to(boss).len(), 2);
+    assert_eq!(crew.messages_to(boss).len(), 2);
     crew.sleep(8 * HOUR);
-    assert_eq!(crew.letters_to(boss).len(), 3);
+    assert_eq!(crew.messages_to(boss).len(), 3);
     crew.sleep(8 * HOUR);
-    assert_eq!(crew.letters_to(boss).len(), 3);
+    assert_eq!(crew.messages_to(boss).len(), 3);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_same_key_is_the_same_timer_and_a_hundred_are_enough() {
         })
         .collect();
     assert_eq!(numbers, [1, 1, 1]);
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
     for _ in 0..100 {
         crew.set(boss, after(HOUR), "b").unwrap();
     }
@@ -208,13 +208,13 @@ fn pausing_keeps_the_time_that_is_left() {
     crew.pass(20 * HOUR);
     crew.crash();
     crew.report(boss, AgentState::Idle);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     let resumed = crew.change(timer, TimerChange::Resume).unwrap();
     assert_eq!((resumed.status, resumed.remaining_ms), (TimerStatus::Armed, 6 * MINUTE));
     crew.pass(6 * MINUTE - 1);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.pass(1);
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
     for change in [TimerChange::Cancel, TimerChange::Pause, TimerChange::Resume] {
         assert_eq!(crew.change(timer, change).unwrap_err().code, ErrorCode::Conflict);
     }
@@ -234,7 +234,7 @@ fn a_cancelled_timer_never_fires_and_the_same_request_twice_is_no_mistake() {
     assert_eq!(crew.change(timer, TimerChange::Resume).unwrap_err().code, ErrorCode::Conflict);
     assert_eq!(crew.change(99, TimerChange::Cancel).unwrap_err().code, ErrorCode::NotFound);
     crew.pass(HOUR);
-    assert!(crew.mail_format.is_empty());
+    assert!(crew.messages.is_empty());
 }
 
 #[test]
@@ -244,14 +244,14 @@ fn idle_any_needs_a_coming_to_rest_after_it_was_set() {
     let children = [crew.agent("one", Some(boss)), crew.agent("two", Some(boss))];
     crew.set(boss, any(&children, HOUR), "b").unwrap();
     crew.pass(MINUTE);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.report(children[1], AgentState::Working);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.report(children[1], AgentState::Idle);
     crew.pass(MINUTE);
-    let mail_format = crew.letters_to(boss);
-    assert_eq!(mail_format.len(), 1);
-    assert!(mail_format[0].ends_with("│ b\n│ one: idle\n│ two: idle"), "{}", mail_format[0]);
+    let messages = crew.messages_to(boss);
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].ends_with("│ b\n│ one: idle\n│ two: idle"), "{}", messages[0]);
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn idle_any_is_told_of_one_that_stops_before_a_dialog_or_ends() {
             crew.exit(one, code);
         }
         crew.pass(MINUTE);
-        let mail_format = crew.letters_to(boss);
-        assert_eq!(mail_format.len(), 1, "{state:?}");
-        assert!(mail_format[0].contains(line), "{}", mail_format[0]);
+        let messages = crew.messages_to(boss);
+        assert_eq!(messages.len(), 1, "{state:?}");
+        assert!(messages[0].contains(line), "{}", messages[0]);
     }
 }
 
@@ -286,15 +286,15 @@ fn idle_any_hears_of_a_second_dialog_in_the_turn_in_which_it_was_set() {
     crew.report(one, AgentState::Working);
     crew.report(one, AgentState::Blocked);
     crew.pass(MINUTE);
-    let before = crew.letters_to(boss).len();
+    let before = crew.messages_to(boss).len();
     crew.set(boss, any(&[one], HOUR), "b").unwrap();
     crew.pass(MINUTE);
-    assert_eq!(crew.letters_to(boss).len(), before);
+    assert_eq!(crew.messages_to(boss).len(), before);
     crew.report(one, AgentState::Working);
     crew.pass(MINUTE);
     crew.report(one, AgentState::Blocked);
     crew.pass(MINUTE);
-    assert_eq!(crew.said("timer:").len(), 1);
+    assert_eq!(crew.system_messages("timer:").len(), 1);
 }
 
 #[test]
@@ -304,14 +304,14 @@ fn idle_all_fires_in_the_same_decision_when_all_rest_already() {
     let children = [crew.agent("one", Some(boss)), crew.agent("two", Some(boss))];
     let timer = crew.set(boss, all(&children, HOUR), "b").unwrap();
     assert_eq!((timer.status, timer.outcome.as_deref()), (TimerStatus::Fired, Some("all are at rest")));
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
     crew.report(children[0], AgentState::Working);
     let timer = crew.set(boss, all(&children, HOUR), "c").unwrap();
     assert_eq!(timer.status, TimerStatus::Armed);
     crew.pass(MINUTE);
     crew.report(children[0], AgentState::Idle);
     crew.pass(MINUTE);
-    assert_eq!(crew.letters_to(boss).len(), 2);
+    assert_eq!(crew.messages_to(boss).len(), 2);
 }
 
 #[test]
@@ -339,9 +339,9 @@ fn max_wait_fires_too_and_says_so() {
     crew.report(one, AgentState::Working);
     crew.set(boss, any(&[one], MINUTE), "b").unwrap();
     crew.pass(MINUTE - 1);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.pass(1);
-    assert!(crew.letters_to(boss)[0].ends_with("│ b\n│ max_wait passed\n│ one: working"));
+    assert!(crew.messages_to(boss)[0].ends_with("│ b\n│ max_wait passed\n│ one: working"));
 }
 
 #[test]
@@ -357,15 +357,15 @@ fn a_command_rests_when_it_has_been_quiet_for_three_seconds_or_is_over() {
     crew.fact(build, RunFact::Output { end: 6 });
     let all_of = crew.set(boss, all(&[build], HOUR), "c").unwrap().timer;
     crew.pass(2_999);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.pass(1);
     assert_eq!(crew.status(any_one), Some(TimerStatus::Fired));
     assert_eq!(crew.status(all_of), Some(TimerStatus::Fired));
-    assert!(crew.letters_to(boss)[0].ends_with("build: quiet"));
+    assert!(crew.messages_to(boss)[0].ends_with("build: quiet"));
     let last = crew.set(boss, any(&[build], HOUR), "d").unwrap().timer;
     crew.exit(build, 2);
     assert_eq!(crew.status(last), Some(TimerStatus::Fired));
-    assert!(crew.letters_to(boss)[2].ends_with("build: exited with code 2"));
+    assert!(crew.messages_to(boss)[2].ends_with("build: exited with code 2"));
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn a_natural_exit_stays_a_rest_when_the_entry_goes() {
     crew.report(one, AgentState::Idle);
     crew.pass(MINUTE);
     assert_eq!(crew.status(timer), Some(TimerStatus::Fired));
-    assert!(crew.letters_to(boss).last().unwrap().contains("shell: exited with code 0"));
+    assert!(crew.messages_to(boss).last().unwrap().contains("shell: exited with code 0"));
 }
 
 #[test]
@@ -398,18 +398,14 @@ fn who_is_closed_leaves_the_list_and_an_emptied_list_cancels_with_a_notice() {
     let timer = crew.set(boss, all(&children, HOUR), "b").unwrap().timer;
     crew.close(children[0]);
     assert_eq!(crew.timers()[0].watches, [children[1].process]);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     crew.close(children[1]);
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));
-    let mail_format = crew.letters_to(boss);
-    assert_eq!(mail_format.len(), 1);
-    assert!(
-        mail_format[0].starts_with("[system ") && mail_format[0].contains("was cancelled"),
-        "{}",
-        mail_format[0]
-    );
+    let messages = crew.messages_to(boss);
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].starts_with("[system ") && messages[0].contains("was cancelled"), "{}", messages[0]);
     crew.pass(WEEK);
-    assert_eq!(crew.letters_to(boss).len(), 1);
+    assert_eq!(crew.messages_to(boss).len(), 1);
 }
 
 #[test]
@@ -439,7 +435,7 @@ fn a_wait_gets_the_body_and_no_message_is_sent() {
     let Reply::Waited(waited) = crew.stage.reply(ticket) else { panic!("no wait") };
     assert_eq!(waited.satisfied[0].text.as_deref(), Some("wake up"));
     crew.pass(HOUR);
-    assert!(crew.letters_to(boss).is_empty() && crew.said("timer:").is_empty());
+    assert!(crew.messages_to(boss).is_empty() && crew.system_messages("timer:").is_empty());
     let late = wait_for(&mut crew, boss, Until::Timer(timer));
     assert!(matches!(crew.stage.reply(late), Reply::Waited(_)));
 }
@@ -450,14 +446,14 @@ fn a_wait_that_comes_late_takes_the_message_back_and_one_for_a_cancelled_timer_f
     let boss = crew.stage.spawn(agent("boss"));
     let timer = crew.set(boss, after(MINUTE), "wake up").unwrap().timer;
     crew.pass(MINUTE);
-    assert_eq!(crew.said("timer:").len(), 1);
+    assert_eq!(crew.system_messages("timer:").len(), 1);
     let ticket = wait_for(&mut crew, boss, Until::Timer(timer));
     let Reply::Waited(waited) = crew.stage.reply(ticket) else { panic!("no wait") };
     assert_eq!(waited.satisfied[0].text.as_deref(), Some("wake up"));
     crew.launch(boss);
     crew.report(boss, AgentState::Idle);
     crew.pass(HOUR);
-    assert!(crew.letters_to(boss).is_empty());
+    assert!(crew.messages_to(boss).is_empty());
     let timer = crew.set(boss, after(MINUTE), "b").unwrap().timer;
     let ticket = wait_for(&mut crew, boss, Until::Timer(timer));
     crew.change(timer, TimerChange::Cancel).unwrap();
@@ -527,17 +523,17 @@ fn f9_no_timer_outlives_its_run_whatever_ends_it_between_arm_and_fire() {
         }
         crew.pass(dice.roll(500));
         let later = end_owner(&mut crew, &mut dice, boss);
-        fired_before += crew.said("timer:").len();
+        fired_before += crew.system_messages("timer:").len();
         if let Some(later) = later {
             crew.fact(later, RunFact::Started { pid: 7 });
             crew.launch(later);
             crew.report(later, AgentState::Idle);
             crew.pass(HOUR);
-            assert!(crew.letters_to(later).is_empty(), "seed {seed}: {:?}", crew.letters_to(later));
+            assert!(crew.messages_to(later).is_empty(), "seed {seed}: {:?}", crew.messages_to(later));
         }
         crew.pass(HOUR);
-        let told = crew.mail_format.iter().filter(|(_, text)| text.contains("stale?")).count();
-        assert!(told <= 1, "seed {seed}");
+        let count = crew.messages.iter().filter(|(_, text)| text.contains("stale?")).count();
+        assert!(count <= 1, "seed {seed}");
         assert!(crew.timers().iter().all(|view| view.status != TimerStatus::Armed), "seed {seed}");
     }
     assert!(fired_before > 100, "the hazard did not happen: {fired_before}");
@@ -572,7 +568,7 @@ fn a_timer_whose_run_is_lost_is_cancelled() {
     crew.fact(boss, RunFact::Lost { final_offset: 0 });
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));
     crew.pass(HOUR);
-    assert!(crew.said("timer:").is_empty());
+    assert!(crew.system_messages("timer:").is_empty());
 }
 
 #[test]
@@ -596,8 +592,8 @@ fn a_person_sets_a_timer_for_an_agent_that_is_still_starting() {
     let set = crew.ask(Command::SetTimer(request));
     assert!(matches!(crew.stage.reply(set), Reply::Timer(_)));
     crew.pass(MINUTE);
-    assert!(crew.said("timer:").is_empty());
+    assert!(crew.system_messages("timer:").is_empty());
     crew.fact(run, RunFact::Started { pid: 1 });
     assert!(crew.stage.answer(ticket).is_some());
-    assert_eq!(crew.said("timer:").len(), 1);
+    assert_eq!(crew.system_messages("timer:").len(), 1);
 }

@@ -292,10 +292,10 @@ fn an_agent_is_told_what_was_answered_and_a_shell_is_not_typed_into() {
         let item = stage.failure(asked).item.unwrap();
         answer(&mut stage, item, "deny");
     }
-    let told: Vec<_> = super::agents::scene::saved(&stage.effects).mail;
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].to, lead.process);
-    assert!(told[0].text.contains("refused"), "{}", told[0].text);
+    let messages: Vec<_> = super::agents::scene::saved(&stage.effects).mail;
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].to, lead.process);
+    assert!(messages[0].text.contains("refused"), "{}", messages[0].text);
 }
 
 #[test]

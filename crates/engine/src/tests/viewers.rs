@@ -63,8 +63,8 @@ fn m15_viewers_are_listed_and_let_go_by_process_or_by_their_own_name() {
     join(&mut stage, run, 8, SMALL, true);
     let asked = stage.ask(Command::Viewers);
     let Reply::Viewers(views) = stage.reply(asked) else { panic!("no viewers") };
-    let told: Vec<_> = views.iter().map(|view| (view.viewer, view.read_only, view.owns_size)).collect();
-    assert_eq!(told, [(7, false, true), (8, true, false)]);
+    let listed: Vec<_> = views.iter().map(|view| (view.viewer, view.read_only, view.owns_size)).collect();
+    assert_eq!(listed, [(7, false, true), (8, true, false)]);
     assert_eq!((views[0].by.as_str(), views[0].pid, views[0].size), ("person", Some(9), LARGE));
 
     let mut let_go = |name: &str| {
@@ -175,7 +175,7 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
 
 #[test]
 fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_up() {
-    let told = |stage: &Stage| {
+    let reports = |stage: &Stage| {
         let exits = stage.effects.iter().filter_map(|effect| match effect {
             Effect::ReportExit { restarts, restarts_in_ms, .. } => Some((*restarts, *restarts_in_ms)),
             _ => None,
@@ -190,13 +190,13 @@ fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_u
     };
     let (mut stage, run) = crashing();
     stage.exit(run, 1);
-    assert_eq!(told(&stage), [(true, Some(1_000))]);
+    assert_eq!(reports(&stage), [(true, Some(1_000))]);
     stage.ask(kill(run));
-    assert_eq!(told(&stage), [(true, Some(1_000)), (false, None)], "nobody starts it again");
+    assert_eq!(reports(&stage), [(true, Some(1_000)), (false, None)], "nobody starts it again");
 
     let (mut stage, run) = crashing();
     stage.exit(run, 0);
-    assert_eq!(told(&stage), [(false, None)], "a success is an end");
+    assert_eq!(reports(&stage), [(false, None)], "a success is an end");
 
     let (mut stage, mut run) = crashing();
     for _ in 0..5 {
@@ -206,7 +206,7 @@ fn m13_viewers_wait_for_the_next_run_of_what_restarts_itself_until_it_is_given_u
         run = next(run);
         stage.fact(run, RunFact::Started { pid: 1 });
     }
-    assert_eq!(told(&stage), [(false, None)], "the fifth failure within a minute is the last");
+    assert_eq!(reports(&stage), [(false, None)], "the fifth failure within a minute is the last");
 }
 
 #[test]

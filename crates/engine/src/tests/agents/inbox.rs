@@ -147,7 +147,7 @@ fn an_option_without_keys_goes_to_the_vendors_server() {
     let (job, digest, choice) = sent.expect("sent to the server");
     assert_eq!((digest.as_str(), choice), ("d1", vec!["2".to_owned(), "deny".to_owned()]));
     scene.fact(RunFact::TypingDone { job, outcome: TypingOutcome::Done });
-    scene.say(Source::Server, AgentState::Working);
+    scene.evidence(Source::Server, AgentState::Working);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
 }
 
@@ -312,7 +312,7 @@ fn items_of_a_closed_agent_are_closed_and_announced() {
     scene.stage.ask(close(scene.run));
     scene.stage.die(scene.run);
     let closed =
-        |effect: &Effect| matches!(effect, Effect::Announce(told) if told.what == Event::ItemClosed { item });
+        |effect: &Effect| matches!(effect, Effect::Announce(news) if news.what == Event::ItemClosed { item });
     assert!(scene.stage.effects.iter().any(closed));
     let ticket = scene.stage.ask(Command::Inbox);
     assert_eq!(scene.stage.reply(ticket), Reply::Inbox(vec![]));

@@ -247,7 +247,7 @@ fn m20d_a_vendor_that_tries_again_by_itself_makes_one_item() {
         let retry =
             Evidence { quota, message, ..Evidence::new(Source::Server, "retry", Some(AgentState::Working)) };
         scene.fact(RunFact::Evidence(Box::new(retry)));
-        scene.say(Source::Server, AgentState::Working);
+        scene.evidence(Source::Server, AgentState::Working);
     }
     let is_opened = |effect: &&Effect| matches!(effect, Effect::Announce(event) if matches!(event.what, Event::ItemOpened(_)));
     assert_eq!(scene.stage.effects.iter().filter(is_opened).count(), 1);
@@ -275,7 +275,7 @@ fn m22b_an_agent_that_takes_long_to_start_is_an_item_until_it_has() {
     scene.pass(29_999);
     assert_eq!(scene.item(), None);
     scene.pass(1);
-    let item = scene.item().expect("a person is told");
+    let item = scene.item().expect("a person is notified");
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it is still starting"));
     let asks = |effect: &Effect| matches!(effect, Effect::ReadLastLines { .. });
     assert!(scene.stage.effects.iter().any(asks), "its screen is read");
@@ -291,7 +291,7 @@ fn m22c_a_bad_end_carries_the_programs_own_words() {
     let mut scene = working();
     scene.stage.exit(scene.run, 2);
     scene.fact(RunFact::LastLines("error: unexpected argument '--flag' found".into()));
-    let item = scene.item().expect("a person is told");
+    let item = scene.item().expect("a person is notified");
     assert!(item.body.contains("code 2") && item.body.contains("unexpected argument '--flag'"), "{item:?}");
 }
 

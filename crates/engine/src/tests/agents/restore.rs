@@ -176,7 +176,7 @@ fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
     scene.fact(RunFact::Lost { final_offset: 0 });
-    let item = scene.item().expect("a person is told");
+    let item = scene.item().expect("a person is notified");
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it was lost"));
     assert!(item.body.contains("qd resume a"), "{}", item.body);
     let answer = GiveAnswer { item: item.item, choice: "resume".into() };

@@ -53,10 +53,10 @@ impl Scene {
 
     /// The program reports its state.
     pub(in crate::tests) fn report(&mut self, state: AgentState) {
-        self.say(Source::ProgramStatus, state);
+        self.evidence(Source::ProgramStatus, state);
     }
 
-    pub(in crate::tests) fn say(&mut self, source: Source, state: AgentState) {
+    pub(in crate::tests) fn evidence(&mut self, source: Source, state: AgentState) {
         self.fact(RunFact::Evidence(Box::new(Evidence::new(source, "rule", Some(state)))));
     }
 

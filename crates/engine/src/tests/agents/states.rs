@@ -12,7 +12,7 @@ use crate::{Command, Effect, Launched, RunFact, ScreenSeen};
 fn changes(effects: &[Effect]) -> usize {
     effects
         .iter()
-        .filter(|effect| matches!(effect, Effect::Announce(told) if matches!(told.what, Event::Changed(_))))
+        .filter(|effect| matches!(effect, Effect::Announce(news) if matches!(news.what, Event::Changed(_))))
         .count()
 }
 
@@ -40,7 +40,7 @@ fn a_command_has_no_state() {
 #[test]
 fn the_view_says_who_won_and_who_came_second() {
     let mut scene = Scene::idle();
-    scene.say(Source::Title, AgentState::Working);
+    scene.evidence(Source::Title, AgentState::Working);
     let view = scene.view();
     assert_eq!(view.evidence.map(|opinion| opinion.evidence.source), Some(Source::ProgramStatus));
     assert_eq!(view.runner_up.map(|opinion| opinion.evidence.source), Some(Source::Title));
@@ -66,7 +66,7 @@ fn evidence_of_an_older_run_and_of_the_run_before_a_restart_does_not_count() {
     scene.stage.die(old);
     scene.stage.fact(next(old), RunFact::Started { pid: 7 });
     assert_eq!(scene.state(), AgentState::Starting);
-    scene.say(Source::ProgramStatus, AgentState::Working);
+    scene.evidence(Source::ProgramStatus, AgentState::Working);
     assert_eq!(scene.state(), AgentState::Starting, "the fact named the old run");
 }
 
@@ -100,7 +100,7 @@ fn a_wait_for_a_state_ends_with_the_run_and_an_exit_is_a_state() {
 #[test]
 fn sources_that_disagree_for_more_than_a_second_are_sampled_once_a_minute() {
     let mut scene = Scene::idle();
-    scene.say(Source::Title, AgentState::Working);
+    scene.evidence(Source::Title, AgentState::Working);
     let drifts = |scene: &Scene| {
         scene.stage.effects.iter().filter(|effect| matches!(effect, Effect::KeepDrift { .. })).count()
     };
@@ -109,8 +109,8 @@ fn sources_that_disagree_for_more_than_a_second_are_sampled_once_a_minute() {
     scene.pass(1);
     assert_eq!(drifts(&scene), 1);
     scene.pass(50_000);
-    scene.say(Source::Title, AgentState::Idle);
-    scene.say(Source::Title, AgentState::Working);
+    scene.evidence(Source::Title, AgentState::Idle);
+    scene.evidence(Source::Title, AgentState::Working);
     scene.pass(9_999);
     assert_eq!(drifts(&scene), 1);
     scene.pass(1);

@@ -57,15 +57,15 @@ fn a_turn_runs_from_work_to_rest_and_has_the_text_that_was_found() {
 fn a_short_pause_that_only_the_screen_shows_is_the_same_turn() {
     let mut scene = Scene::idle();
     scene.fact(RunFact::Withdrawn(Source::ProgramStatus));
-    scene.say(Source::Title, AgentState::Working);
+    scene.evidence(Source::Title, AgentState::Working);
     for _ in 0..5 {
-        scene.say(Source::Title, AgentState::Idle);
+        scene.evidence(Source::Title, AgentState::Idle);
         scene.pass(200);
-        scene.say(Source::Title, AgentState::Working);
+        scene.evidence(Source::Title, AgentState::Working);
         scene.pass(500);
     }
     assert_eq!((scene.view().turn, collected(&scene)), (1, vec![]));
-    scene.say(Source::Title, AgentState::Idle);
+    scene.evidence(Source::Title, AgentState::Idle);
     scene.pass(300);
     assert_eq!(collected(&scene), [1]);
 }
@@ -117,7 +117,7 @@ fn c22_a_turn_whose_failure_is_known_after_the_agent_rests_is_a_failed_one() {
     scene.report(AgentState::Working);
     scene.report(AgentState::Idle);
     scene.pass(10);
-    scene.say(Source::Hook, AgentState::Error);
+    scene.evidence(Source::Hook, AgentState::Error);
     found(&mut scene, 1, "x");
     assert_eq!((scene.state(), turn(&mut scene, 1).end), (AgentState::Error, TurnEnd::Failed));
 }
@@ -157,8 +157,8 @@ fn the_end_of_a_turn_is_announced_once_with_its_text_found() {
     scene.report(AgentState::Idle);
     found(&mut scene, 1, "said");
     scene.pass(20_000);
-    let told = |effect: &&Effect| matches!(effect, Effect::Announce(told) if matches!(told.what, Event::TurnEnded { turn: 1, .. }));
-    assert_eq!(scene.stage.effects.iter().filter(told).count(), 1);
+    let is_end = |effect: &&Effect| matches!(effect, Effect::Announce(news) if matches!(news.what, Event::TurnEnded { turn: 1, .. }));
+    assert_eq!(scene.stage.effects.iter().filter(is_end).count(), 1);
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn c18_a_turn_is_interrupted_when_a_source_or_its_transcript_says_so() {
         let mut scene = Scene::idle();
         scene.report(AgentState::Working);
         if !late {
-            let told = Evidence::new(Source::Hook, "transcript.interrupted", Some(AgentState::Idle));
-            scene.fact(RunFact::Evidence(Box::new(told)));
+            let evidence = Evidence::new(Source::Hook, "transcript.interrupted", Some(AgentState::Idle));
+            scene.fact(RunFact::Evidence(Box::new(evidence)));
         }
         scene.report(AgentState::Idle);
         let end = late.then_some(TurnEnd::Interrupted);

@@ -276,10 +276,10 @@ impl Script {
             let expected = &self.timers[&view.timer];
             assert_eq!(view.status, expected.status, "seed {seed}, step {step}: {view:?}\n{expected:?}");
         }
-        let said = self.crew.said("timer:");
+        let messages = self.crew.system_messages("timer:");
         for (number, expected) in &self.timers {
             let key = format!("timer:{number}");
-            let fired = said
+            let fired = messages
                 .iter()
                 .filter(|mail| mail.key.as_deref() == Some(&key) && !mail.text.contains("was cancelled"))
                 .count();
@@ -351,7 +351,7 @@ fn f7_a_daemon_that_dies_after_any_effect_whatsoever_fires_each_timer_once() {
         crew.pass(120_000);
         for timer in set {
             assert_eq!(crew.status(timer), Some(TimerStatus::Fired), "cut {cut}");
-            assert_eq!(crew.said(&format!("timer:{timer}")).len(), 1, "cut {cut}, timer {timer}");
+            assert_eq!(crew.system_messages(&format!("timer:{timer}")).len(), 1, "cut {cut}, timer {timer}");
         }
         let kept = |effect: &&Effect| matches!(effect, Effect::Record(Record::PutTimer(_)));
         assert!(crew.stage.effects.iter().filter(kept).count() <= 60, "cut {cut}: records without end");
