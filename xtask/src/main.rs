@@ -6,6 +6,7 @@
 
 mod bench;
 mod fuzz;
+mod page;
 mod sanitize;
 mod setup;
 mod step;
@@ -20,7 +21,8 @@ usage: cargo xtask <command>
 
   tidy [--bless]                check the rules no compiler checks; --bless renews the protocol hash
   setup                         install what tests and the bench need (idempotent)
-  test                          everything: setup, fmt, clippy, tidy, build, tests, sanitizer, docs, deny, fuzz smoke
+  test                          everything: setup, fmt, clippy, tidy, page, build, tests, sanitizer, docs, deny, fuzz smoke
+  page                          build the browser's page into web/dist
   sanitize                      the tests of the crate with `unsafe`, under the address sanitizer
   fuzz [--seconds N | --runs N] [TARGET]
                                 run every fuzz target, or one, for a while or for a number of inputs
@@ -54,6 +56,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<(), String> {
         "setup" => setup::command(rest),
         "test" => test::command(rest),
         "fuzz" => fuzz::command(rest),
+        "page" => page::command(rest),
         "sanitize" => sanitize::command(rest),
         "vendors" => vendors::command(rest),
         "bench" => bench::command(rest),

@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs what the tests and the bench call: Debian packages and pinned cargo tools;
+//! `cargo xtask setup`: installs what the tests and the bench call: Debian packages, pinned cargo tools and the packages of the page;
 //! `setup/vendors` has the vendors' programs. It installs only what is missing, so a second run costs
 //! nothing. Without root it prints the command to run.
 
@@ -7,7 +7,7 @@ pub(crate) mod vendors;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::step;
+use crate::{page, step};
 
 /// (program that must be on PATH, Debian package that brings it, who needs it).
 const NEEDED: &[(&str, &str, &str)] = &[
@@ -22,6 +22,7 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("c++", "g++", "the fuzzing runtime"),
     ("node", "nodejs", "vendors' programs in tests"),
     ("npm", "npm", "vendors' programs in tests"),
+    ("chromium", "chromium", "tests of the page"),
 ];
 
 /// Programs that only make the bench table longer: peers, and the counter of instructions. A distribution
@@ -39,6 +40,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     }
     debian_packages()?;
     vendors::install()?;
+    page::install()?;
     cargo_deny()
 }
 

@@ -5,7 +5,7 @@ mod failures;
 
 use std::time::Instant;
 
-use crate::{fuzz, sanitize, setup, step, tidy};
+use crate::{fuzz, page, sanitize, setup, step, tidy};
 
 type Step = (&'static str, fn() -> Result<(), String>);
 
@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     ("setup", || setup::command(&[])),
     ("fmt", || step::run(&mut step::cargo(&["fmt", "--all", "--check"]))),
     ("tidy", || tidy::command(&[])),
+    ("page", page::check),
     ("clippy", clippy),
     ("build qd", || step::run(&mut step::cargo(&["build", "--package", "cli"]))),
     ("tests", tests),

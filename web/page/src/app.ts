@@ -1,0 +1,120 @@
+// The frame around the views: top bar, rail, tab bar, notes.
+
+import { html, nothing, type TemplateResult } from "lit-html";
+import { repeat } from "lit-html/directives/repeat.js";
+import { openPalette } from "./parts/palette.ts";
+import { isDark, isNarrow, setTheme } from "./preferences.ts";
+import { paths, type Route } from "./router.ts";
+import { state } from "./store.ts";
+import { text } from "./strings.ts";
+import { deck, rail } from "./views/deck.ts";
+import { inbox, item } from "./views/inbox.ts";
+import { pair } from "./views/pair.ts";
+
+type Lazy = typeof import("./lazy.ts");
+let lazy: Lazy | undefined;
+let isAsked = false;
+
+/** Loads the views that the first screen does not need. */
+export function loadLazy(done: (views: Lazy) => void): void {
+  if (isAsked) return;
+  isAsked = true;
+  void import("./lazy.ts").then((views) => {
+    lazy = views;
+    done(views);
+  }, () => {
+    isAsked = false;
+  });
+}
+
+export function app(): TemplateResult {
+  if (state.login !== undefined || state.route.view === "pair") return html`${pair()}${notes()}`;
+  const { view } = state.route;
+  const hasRail = !isNarrow() && view !== "deck" && view !== "wall";
+  // A process has the whole phone: its own head, the composer and the keys.
+  const isAlone = isNarrow() && view === "process";
+  return html`<a class="skip" href="#main" @click=${skip}>${text.skip}</a>
+    ${isAlone ? nothing : topBar()}
+    ${banner()}
+    <div class="body ${hasRail ? "railed" : ""} view-${view}">
+      ${hasRail ? rail() : nothing}
+      <main id="main" tabindex="-1" data-region>${content(state.route)}</main>
+    </div>
+    ${isNarrow() && !isAlone ? tabBar() : nothing}
+    ${notes()}`;
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function content(route: Route): TemplateResult {
+  switch (route.view) {
+    case "deck": return deck();
+    case "wall": return lazy?.wall() ?? loading();
+    case "inbox": return inbox();
+    case "item": return item(route.item);
+    case "process": return lazy?.process(route.id, route.tab) ?? loading();
+    case "tasks": return lazy?.tasks() ?? loading();
+    case "task": return lazy?.task(route.name, route.tab) ?? loading();
+    case "pads": return lazy?.pads(route.name, route.project) ?? loading();
+    case "settings": return lazy?.settings() ?? loading();
+    default: return html`<div class="page"><p class="note">${text.unknownPage}</p></div>`;
+  }
+}
+
+const loading = (): TemplateResult => html`<div class="page"><p class="note">${text.loading}</p></div>`;
+
+function current(...views: Route["view"][]): "page" | typeof nothing {
+  return views.includes(state.route.view) ? "page" : nothing;
+}
+
+function needs(): TemplateResult | typeof nothing {
+  const count = state.model.inbox.length;
+  return count > 0 ? html`<span class="badge">${count}</span>` : nothing;
+}
+
+function topBar(): TemplateResult {
+  return html`<header class="top" data-region>
+    <a class="brand" href=${paths.deck}><img src="icon.svg" alt="" width="24" height="24"><span>${text.product}</span></a>
+    ${state.model.me?.workspace ? html`<span class="workspace">${state.model.me.workspace}</span>` : nothing}
+    <button class="find" @click=${openPalette}><span>${text.findOrDo}</span><kbd>Ctrl K</kbd></button>
+    <span class="space"></span>
+    ${connection()}
+    <nav class="top-links" aria-label=${text.views}>
+      <a href=${paths.deck} aria-current=${current("deck", "wall")}>${text.deck}</a>
+      <a href=${paths.inbox} aria-current=${current("inbox", "item")}>${text.inbox}${needs()}</a>
+      <a href=${paths.tasks} aria-current=${current("tasks", "task")}>${text.tasks}</a>
+      <a href=${paths.pads()} aria-current=${current("pads")}>${text.pads}</a>
+      <a href=${paths.settings} aria-current=${current("settings")}>${text.settings}</a>
+    </nav>
+    <button class="quiet square theme" aria-label=${text.theme} title=${text.theme} @click=${() => setTheme(isDark() ? "light" : "dark")}>${isDark() ? "☀\u{FE0E}" : "☾"}</button>
+  </header>`;
+}
+
+function connection(): TemplateResult {
+  const label = state.link === "open" ? (state.roundTrip === undefined ? "" : text.roundTrip(state.roundTrip)) : state.link === "lost" ? text.offline : text.connecting;
+  return html`<span class="connection ${state.link}" title=${text.roundTripTitle}><span class="dot" aria-hidden="true"></span><span class="label">${state.link === "open" ? label : nothing}</span><span class="hidden">${label}</span></span>`;
+}
+
+function banner(): TemplateResult | typeof nothing {
+  if (state.link === "lost") return html`<p class="banner" role="status">${text.offline}</p>`;
+  if (!state.model.isDaemonUp) return html`<p class="banner" role="status">${text.daemonGone}</p>`;
+  return nothing;
+}
+
+function tabBar(): TemplateResult {
+  const tab = (path: string, icon: string, label: string, here: "page" | typeof nothing, extra: unknown = nothing): TemplateResult =>
+    html`<a href=${path} aria-current=${here}><span class="icon" aria-hidden="true">${icon}</span><span>${label}</span>${extra}</a>`;
+  return html`<nav class="tabs" aria-label=${text.views} data-region>
+    ${tab(paths.deck, "☰", text.deck, current("deck", "wall", "process"))}
+    ${tab(paths.inbox, "◆", text.inbox, current("inbox", "item"), needs())}
+    ${tab(paths.tasks, "⎇", text.tasks, current("tasks", "task"))}
+    ${tab(paths.settings, "⚙\u{FE0E}", text.settings, current("settings", "pads"))}
+  </nav>`;
+}
+
+function notes(): TemplateResult {
+  return html`<div class="notes" role="status" aria-live="polite">${repeat(state.notes, (entry) => entry.id, (entry) => html`<p class=${entry.isError ? "error" : ""}>${entry.text}</p>`)}</div>`;
+}

@@ -1,0 +1,101 @@
+// Keeps the model equal to what the daemon knows: by the events socket, or by asking where a link allows no events.
+
+import { get, processPath } from "./api.ts";
+import { applyMessage, withProcesses } from "./model.ts";
+import { go } from "./navigate.ts";
+import { noticeInbox } from "./notify.ts";
+import { paths } from "./router.ts";
+import { Socket } from "./socket.ts";
+import { state, update } from "./store.ts";
+import { text } from "./strings.ts";
+import type { DoorEvent, EventsMessage, InboxItem, ProcessView } from "./types.ts";
+
+/** The close codes of the server: the device was revoked; the daemon is gone. */
+const REVOKED = 4403;
+const DAEMON_GONE = 4503;
+const ASK_EVERY_MS = 2000;
+
+let socket: Socket | undefined;
+let asking: ReturnType<typeof setTimeout> | undefined;
+/** Called with each event after the model has it. */
+let listener: (what: DoorEvent) => void = () => undefined;
+
+export function onEvent(next: (what: DoorEvent) => void): void {
+  listener = next;
+}
+
+export function beginEvents(): void {
+  endEvents();
+  const target = state.model.me?.target;
+  if (target !== undefined) return void ask(target);
+  socket = new Socket(() => "ws/events", { for: "events" }, {
+    open: () => update({ link: "open" }),
+    message: (data) => typeof data === "string" && receive(data),
+    lost: lose,
+    roundTrip: (milliseconds) => update({ roundTrip: milliseconds }),
+  });
+}
+
+export function endEvents(): void {
+  clearTimeout(asking);
+  socket?.close();
+  socket = undefined;
+}
+
+function lose(code: number): void {
+  if (code === REVOKED) return update({ link: "lost", login: text.revoked });
+  const isDaemonUp = code === DAEMON_GONE ? false : state.model.isDaemonUp;
+  update({ link: code === DAEMON_GONE ? "open" : "lost", roundTrip: undefined, model: { ...state.model, isDaemonUp } });
+}
+
+/** A link shows one process; it gets no events. */
+async function ask(target: string): Promise<void> {
+  const began = performance.now();
+  try {
+    const process = await get<ProcessView>(processPath(target));
+    update({ link: "open", roundTrip: Math.round(performance.now() - began), model: withProcesses(state.model, [process]) });
+  } catch {
+    update({ link: "lost" });
+  }
+  asking = setTimeout(() => void ask(target), ASK_EVERY_MS);
+}
+
+function receive(data: string): void {
+  let message: EventsMessage;
+  try {
+    message = JSON.parse(data) as EventsMessage;
+  } catch {
+    return;
+  }
+  const before = state.model;
+  const model = applyMessage(before, message);
+  update({ model });
+  if (message.type === "snapshot") return void fetchInbox();
+  if (message.type !== "event") return;
+  const { what } = message;
+  if (what.item_opened || what.item_closed) itemEvents++;
+  if (model.inbox !== before.inbox) noticeInbox(model.inbox);
+  if (what.resync) void fetchAll();
+  if (what.selected && !document.hidden) go(paths.process(what.selected.id));
+  listener(what);
+}
+
+let itemEvents = 0;
+
+/** Fetches the inbox until no event came between the question and its answer. */
+async function fetchInbox(): Promise<void> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const before = itemEvents;
+    const inbox = await get<InboxItem[]>("inbox").catch(() => undefined);
+    if (inbox && (before === itemEvents || attempt === 4)) {
+      update({ model: { ...state.model, inbox } });
+      return noticeInbox(inbox);
+    }
+  }
+}
+
+async function fetchAll(): Promise<void> {
+  const processes = await get<ProcessView[]>("processes").catch(() => undefined);
+  if (processes) update({ model: withProcesses(state.model, processes) });
+  await fetchInbox();
+}

@@ -1,0 +1,124 @@
+// Tells the person that something needs them: tab title and badge, notifications while a page lives, Web Push.
+
+import { call, get, post } from "./api.ts";
+import { address } from "./base.ts";
+import { announce } from "./announce.ts";
+import { go } from "./navigate.ts";
+import { setLastNotified, wantsNotifications } from "./preferences.ts";
+import { paths } from "./router.ts";
+import { state } from "./store.ts";
+import { text } from "./strings.ts";
+import type { InboxItem } from "./types.ts";
+
+/** An item that is answered within this time is not worth an interruption. */
+const DELAY_MS = 5000;
+
+const waiting = new Map<number, ReturnType<typeof setTimeout>>();
+const shown = new Map<number, Notification>();
+let known: Set<number> | undefined;
+
+/** Compares the inbox with what was announced; call it after every change. */
+export function noticeInbox(inbox: readonly InboxItem[]): void {
+  const present = new Set(inbox.map((item) => item.item));
+  // What was open before the page knew anything is in the inbox, not news.
+  const isFirst = known === undefined;
+  for (const item of inbox) if (!known?.has(item.item) && !isFirst) open(item);
+  for (const item of known ?? []) if (!present.has(item)) withdraw(item);
+  known = present;
+  setBadge(present.size);
+}
+
+function setBadge(count: number): void {
+  const badge = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void>; clearAppBadge?: () => Promise<void> };
+  void (count > 0 ? badge.setAppBadge?.(count) : badge.clearAppBadge?.())?.catch(() => undefined);
+}
+
+function open(item: InboxItem): void {
+  announce(text.announceNeeds(item.name, item.title));
+  waiting.set(item.item, setTimeout(() => {
+    waiting.delete(item.item);
+    if (isWatched() || !canNotify()) return;
+    show(item);
+  }, DELAY_MS));
+}
+
+function withdraw(item: number): void {
+  clearTimeout(waiting.get(item));
+  waiting.delete(item);
+  shown.get(item)?.close();
+  shown.delete(item);
+}
+
+/** A person looks at this page now. */
+const isWatched = (): boolean => !document.hidden && document.hasFocus();
+
+const canNotify = (): boolean => wantsNotifications() && "Notification" in window && Notification.permission === "granted";
+
+function show(item: InboxItem): void {
+  try {
+    const notification = new Notification(item.name, { body: item.title, tag: `qd-${item.item}`, icon: address("icon-192.png") });
+    notification.onclick = () => {
+      window.focus();
+      go(paths.item(item.item));
+      notification.close();
+    };
+    shown.set(item.item, notification);
+    setLastNotified(Date.now());
+  } catch {
+    // Some phones allow notifications only from a service worker.
+    void navigator.serviceWorker?.ready.then((worker) =>
+      worker.showNotification(item.name, { body: item.title, tag: `qd-${item.item}`, data: { item: item.item } }));
+    setLastNotified(Date.now());
+  }
+}
+
+/** Asks the browser for permission; returns whether it was given. */
+export async function askPermission(): Promise<boolean> {
+  if (!("Notification" in window)) return false;
+  return (await Notification.requestPermission()) === "granted";
+}
+
+export function showTest(): void {
+  const worker = navigator.serviceWorker?.controller ? navigator.serviceWorker.ready : undefined;
+  if (canPush()) void post("push/test").catch(() => undefined);
+  else if (worker) void worker.then((ready) => ready.showNotification(text.notifyTestTitle, { tag: "qd-test" }));
+  else new Notification(text.notifyTestTitle, { tag: "qd-test" });
+  setLastNotified(Date.now());
+}
+
+export const canPush = (): boolean => state.model.me?.features?.includes("push") === true && "PushManager" in window && "serviceWorker" in navigator;
+
+export async function subscribePush(): Promise<void> {
+  const worker = await navigator.serviceWorker.ready;
+  const { key } = await get<{ key: string }>("push/key");
+  const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+  await post("push/subscriptions", subscription.toJSON());
+}
+
+export async function unsubscribePush(): Promise<void> {
+  const worker = await navigator.serviceWorker.ready;
+  const subscription = await worker.pushManager.getSubscription();
+  if (!subscription) return;
+  await subscription.unsubscribe();
+  await call("push/subscriptions", { method: "DELETE", body: { endpoint: subscription.endpoint } });
+}
+
+interface ScriptPolicy {
+  createScriptURL: (url: string) => string;
+}
+
+/** Our policy demands a trusted address for scripts; this is the only one that we make. */
+function workerAddress(): string {
+  const url = address("sw.js");
+  const types = (window as { trustedTypes?: { createPolicy: (name: string, rules: ScriptPolicy) => ScriptPolicy } }).trustedTypes;
+  return types ? types.createPolicy("qd-worker", { createScriptURL: () => url }).createScriptURL(url) : url;
+}
+
+/** The service worker only shows pushed notifications; it stores nothing. */
+export function registerWorker(): void {
+  if (!("serviceWorker" in navigator) || !window.isSecureContext) return;
+  void navigator.serviceWorker.register(workerAddress(), { scope: new URL(document.baseURI).pathname }).catch(() => undefined);
+  navigator.serviceWorker.addEventListener("message", (event: MessageEvent<{ open?: number }>) => {
+    if (typeof event.data?.open === "number") go(paths.item(event.data.open));
+  });
+}

@@ -1,0 +1,119 @@
+// Tasks: the list, and one task with its overview, its changes and its runs.
+
+import { html, nothing, type TemplateResult } from "lit-html";
+import { repeat } from "lit-html/directives/repeat.js";
+import { errorText, get, post, taskPath } from "../api.ts";
+import { clockTime, exitText, shortPath } from "../format.ts";
+import { canType } from "../model.ts";
+import { ask } from "../parts/dialog.ts";
+import { age, empty, glyph } from "../parts/glyph.ts";
+import { Resource } from "../resource.ts";
+import { paths, type TaskTab } from "../router.ts";
+import { note, state } from "../store.ts";
+import { TASK_GLYPHS, text } from "../strings.ts";
+import type { TaskLanded, TaskStatus, TaskView } from "../types.ts";
+import { changes, forgetChanges, sendReview } from "./changes.ts";
+
+const all = new Resource<TaskView[]>(() => get<{ listed: TaskView[] }>("tasks").then((answer) => answer.listed));
+const one = new Resource<TaskView>((key) => get<{ task: TaskView }>(taskPath(key)).then((answer) => answer.task));
+
+/** Fetches again after something happened that a task's status depends on. */
+export function refreshTasks(): void {
+  void all.load();
+  void one.load();
+}
+
+const taskLook = (status: TaskStatus): string =>
+  ({ blocked: "blocked", waiting: "blocked", done: "done", conflict: "error", gone: "error", orphan: "error", working: "working", idle: "idle", merged: "exited", stale: "exited" })[status];
+
+const taskGlyph = (status: TaskStatus, hasWord = false): TemplateResult =>
+  html`<span class="glyph ${taskLook(status)}" aria-hidden="true">${TASK_GLYPHS[status]}</span><span class=${hasWord ? `word ${taskLook(status)}` : "hidden"}>${status}</span>`;
+
+export function taskList(): readonly TaskView[] {
+  return all.use("all") ?? [];
+}
+
+const counts = (git: TaskView["git"]): TemplateResult | typeof nothing =>
+  git ? html`<span class="counts"><span class="plus">+${git.added}</span> <span class="minus">−${git.removed}</span></span>` : nothing;
+
+export function tasks(): TemplateResult {
+  const list = all.use("all");
+  return html`<div class="page tasks" data-region aria-label=${text.tasks}>
+    <header class="head"><h1>${text.tasks}</h1></header>
+    ${all.error ? html`<p class="error" role="alert">${all.error}</p>` : nothing}
+    ${list === undefined && !all.error ? html`<p class="note">${text.loading}</p>` : nothing}
+    ${list?.length === 0 ? empty(text.noTasks, text.noTasksNext, text.noTasksCommand) : nothing}
+    <ul class="list" data-list>${repeat(list ?? [], (task) => task.name, (task) => html`<li><a class="line task-line" href=${paths.task(task.name)}>
+      ${taskGlyph(task.status)}<span class="name">${task.name}</span>
+      <span class="kind">${task.status}</span>
+      <span class="what">${task.prompt ?? task.branch ?? ""}</span>
+      <span class="task dim">${shortPath(task.project.path, 18)}</span>
+      <span class="comments-count">${task.comments > 0 ? text.comments(task.comments) : nothing}</span>
+      ${counts(task.git)}${age(task.active_at)}</a></li>`)}</ul>
+  </div>`;
+}
+
+export function task(name: string, tab: TaskTab): TemplateResult {
+  const found = one.use(name);
+  const link = (value: TaskTab, label: string): TemplateResult =>
+    html`<a href=${paths.task(name, value)} aria-current=${tab === value ? "page" : nothing}>${label}</a>`;
+  return html`<div class="page one-task tab-${tab}" data-region aria-label=${name}>
+    <header class="head"><a class="back" href=${paths.tasks} aria-label=${text.back}>‹</a><h1>${name}</h1>
+      ${found ? html`<p class="facts">${taskGlyph(found.status, true)} ${counts(found.git)} <span class="kind">${text.base} ${found.base ?? "–"}</span></p>` : nothing}
+      <span class="space"></span>
+      ${found ? actions(found) : nothing}
+      <nav class="switch" aria-label=${text.views}>${link("overview", text.overview)}${link("changes", text.changes)}${link("runs", text.runs)}</nav>
+    </header>
+    ${one.error ? html`<p class="error" role="alert">${one.error}</p>` : nothing}
+    ${found ? (tab === "changes" ? changes(found) : tab === "runs" ? runs(found) : overview(found)) : one.error ? nothing : html`<p class="note">${text.loading}</p>`}
+  </div>`;
+}
+
+function actions(found: TaskView): TemplateResult | typeof nothing {
+  if (!canType(state.model)) return nothing;
+  return html`${sendReview(found)}
+    ${found.branch && !found.git?.merged ? html`<button @click=${() => land(found)}>${text.land}</button>` : nothing}`;
+}
+
+async function land(found: TaskView): Promise<void> {
+  const form = await ask({
+    title: text.landAsk(found.name, found.base ?? ""), text: text.landText, confirm: text.landNow,
+    body: html`<label>${text.landGate}<input name="gate" autocomplete="off" spellcheck="false" autocapitalize="off"></label>
+      <label class="check"><input type="checkbox" name="merge">${text.landMerge}</label>`,
+  });
+  if (!form) return;
+  try {
+    const gate = String(form.get("gate") ?? "").trim();
+    const { landed } = await post<{ landed: TaskLanded }>(taskPath(found.name, "land"), { merge: form.get("merge") !== null, ...(gate ? { gate } : {}) });
+    note(text.landed(landed.into, landed.commit));
+    forgetChanges();
+    refreshTasks();
+  } catch (error) {
+    note(errorText(error), true);
+  }
+}
+
+function overview(found: TaskView): TemplateResult {
+  const git = found.git;
+  const open = git ? git.staged + git.unstaged + git.untracked + git.conflicted : 0;
+  return html`<div class="task-overview">
+    ${found.prompt ? html`<section class="block"><h2>${text.prompt}</h2><p class="quoted">${found.prompt}</p></section>` : nothing}
+    ${found.conflicts?.map((conflict) => html`<section class="block warning"><h2>${text.conflictsWith(conflict.with)}</h2><ul>${conflict.files.map((file) => html`<li><code>${file}</code></li>`)}</ul></section>`) ?? nothing}
+    <section class="block"><h2>${text.processes}</h2><ul class="list" data-list>${found.processes.map((entry) => {
+      const process = state.model.processes.get(entry.id);
+      return html`<li><a class="line" href=${paths.process(entry.id)}>${process ? glyph(process) : nothing}<span class="name">${entry.name}</span><span class="kind">${process?.agent?.manifest ?? entry.kind}</span><span class="what">${entry.state ?? entry.status}</span>${entry.context === undefined ? nothing : html`<span class="context">${text.contextShort(entry.context)}</span>`}</a></li>`;
+    })}</ul></section>
+    <dl class="block facts-list">
+      <dt>${text.directory}</dt><dd><code>${found.directory}</code></dd>
+      ${found.branch ? html`<dt>${text.branch}</dt><dd><code>${found.branch}</code>${git ? html` · ${text.aheadBehind(git.ahead, git.behind)}` : nothing}</dd>` : nothing}
+      ${open > 0 ? html`<dt>${text.changes}</dt><dd>${text.notCommitted(open)}</dd>` : nothing}
+    </dl></div>`;
+}
+
+function runs(found: TaskView): TemplateResult {
+  if (found.runs.length === 0) return empty(text.noRuns, "");
+  return html`<ul class="list runs" data-list>${[...found.runs].reverse().map((run) => html`<li><a class="line" href=${paths.process(run.process)}>
+    <span class="name">${run.name}</span><span class="kind">${text.runNumber(run.run)}</span>
+    <span class="what">${clockTime(run.started_at, state.now)}${run.ended_at ? ` – ${clockTime(run.ended_at, state.now)}` : ""}</span>
+    <span>${run.kind === "agent" ? text.turns(run.turns) : nothing}</span><span class="dim">${run.exit ? exitText(run.exit) : ""}</span></a></li>`)}</ul>`;
+}

@@ -1,0 +1,38 @@
+// Starts Chromium and opens pages that remember what went wrong on them.
+
+import { existsSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const PROGRAMS = [process.env.QD_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export function launch() {
+  const executablePath = PROGRAMS.find((path) => path && existsSync(path));
+  if (!executablePath) throw new Error("no Chromium: install the package `chromium` or set QD_CHROMIUM");
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text"] });
+}
+
+/** Opens a page: narrow ones are touched, wide ones have a mouse. `page.problems` collects errors and policy reports. */
+export async function openPage(browser, { width = 1280, theme = "light", forcedColors = "none", scale } = {}) {
+  const isPhone = width < 700;
+  const context = await browser.newContext({
+    viewport: { width, height: isPhone ? 844 : 800 },
+    colorScheme: theme,
+    forcedColors,
+    hasTouch: isPhone,
+    isMobile: isPhone,
+    deviceScaleFactor: scale ?? (isPhone ? 2 : 1),
+    locale: "en-GB",
+    timezoneId: "UTC",
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.text().includes("Content Security Policy")) page.problems.push(message.text());
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400) page.problems.push(`${response.status()} ${response.request().method()} ${response.url()}`);
+  });
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  return page;
+}

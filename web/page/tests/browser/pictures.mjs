@@ -1,0 +1,52 @@
+// Makes pictures of every view in headless Chromium, wide and narrow, light and dark.
+// `node tests/browser/pictures.mjs DIRECTORY [FILTER]`
+
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { makeWorld } from "../fixtures/world.mjs";
+import { launch, openPage } from "./chromium.mjs";
+import { serve } from "./server.mjs";
+
+const VIEWS = [
+  ["deck", ""],
+  ["wall", "wall", (page) => page.waitForSelector(".tile .rows.filled .row")],
+  ["inbox", "inbox"],
+  ["card", "inbox?item=41"],
+  ["now", "p/p_a1fixlogn?tab=now", (page) => page.waitForSelector(".rows.live .row")],
+  ["screen", "p/p_a1fixlogn?tab=screen", (page) => page.waitForSelector(".xterm-rows span, .screen.text .row")],
+  ["log", "p/p_f6shellll?tab=log", (page) => page.waitForSelector(".log-scroll .row")],
+  ["tasks", "tasks", (page) => page.waitForSelector(".task-line")],
+  ["task", "t/fix-login", (page) => page.waitForSelector(".facts-list")],
+  ["changes", "t/fix-login?tab=changes", (page) => page.waitForSelector(".comment")],
+  ["pads", "pads", (page) => page.waitForSelector(".pad-list .line")],
+  ["pad", "pads?name=plan", (page) => page.waitForSelector(".prose")],
+  ["settings", "settings", (page) => page.waitForSelector(".settings .setting")],
+  ["palette", "", async (page) => {
+    await page.waitForSelector(".list .line");
+    await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog.palette li");
+  }],
+  ["pair", "pair", (page) => page.waitForSelector("input.pair-code"), { loggedIn: false }],
+];
+
+const [directory = "pictures", filter = ""] = process.argv.slice(2);
+mkdirSync(directory, { recursive: true });
+const browser = await launch();
+for (const [name, path, ready, more] of VIEWS) {
+  for (const width of [1280, 390]) {
+    for (const theme of ["light", "dark"]) {
+      const label = `${name}-${width}-${theme}`;
+      if (!label.includes(filter)) continue;
+      const server = await serve({ ...Object.assign(makeWorld(), more) });
+      const page = await openPage(browser, { width, theme, scale: 1 });
+      await page.goto(server.url + path);
+      await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page);
+      await page.waitForTimeout(250);
+      await page.screenshot({ path: join(resolve(directory), `${label}.png`) });
+      for (const problem of page.problems) console.log(`${label}: ${problem}`);
+      await page.context().close();
+      await server.stop();
+    }
+  }
+}
+await browser.close();
