@@ -4,11 +4,12 @@
 //! its own lineage, whichever client shows the token. When the run in which it was started ends, the daemon
 //! refuses it.
 //!
-//! Before the protocol sees a byte, `gate` checks names and counts wrong tokens, `connections` limits numbers
-//! and times, and this file checks the token, the length and the depth. Addresses of the network are refused.
+//! Before the protocol sees a byte, `http_server` checks names and limits
+//! numbers and times, `lock_out` counts wrong tokens, this file checks the token, and `service` length and
+//! depth. Addresses of the network are refused.
 
-mod connections;
-mod gate;
+mod lock_out;
+mod service;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,35 +20,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Extension;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use client::AsyncClient;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use http_server::{BadOrigin, ConnectionLimits, HttpPeer, ServerNames};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, watch};
 
-use self::connections::{HANDSHAKE, Peer};
-use self::gate::{LockOut, Names};
-use crate::failure::MAX_CALLS;
-use crate::framing::{self, MAX_LINE};
-use crate::server::Server;
+use self::lock_out::LockOut;
+pub use self::service::http_router;
 use crate::stdio::{Setup, secluded};
-use crate::tools::ToolContext;
 
 /// The shortest token that is accepted: 128 bits in hexadecimal.
 const MIN_TOKEN: usize = 32;
 /// The longest token that is accepted.
 const MAX_TOKEN: u64 = 1024;
-/// The most sessions at once; the newer protocol needs none.
-const MOST_SESSIONS: usize = 64;
-/// How long a session may take to begin.
-const SESSION_START: Duration = Duration::from_secs(10);
+/// How many connections there may be.
+const CONNECTIONS: ConnectionLimits = ConnectionLimits { all: 64, guests: 32 };
 
 /// Why there is no HTTP server.
 #[derive(Debug, thiserror::Error)]
@@ -56,10 +47,8 @@ pub enum HttpError {
     #[error("{0} is not a loopback address: use 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     /// A page's origin that no browser can send.
-    #[error(
-        "{0} is not an origin: give scheme, host and port as in https://desk.example:8443, nothing behind"
-    )]
-    Origin(String),
+    #[error(transparent)]
+    Origin(#[from] BadOrigin),
     /// The token cannot be used.
     #[error("the token cannot be used: {0}")]
     Token(String),
@@ -126,12 +115,12 @@ pub fn serve_http(
         return Err(HttpError::NotLoopback(address));
     }
     // Wrong names are reported before a client can connect.
-    Names::new(address, origins)?;
+    ServerNames::new(address, origins)?;
     secluded();
     let listen = |error| HttpError::Listen(address, error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(listen)?;
     let bound = runtime.block_on(TcpListener::bind(address)).map_err(listen)?;
-    let names = Names::new(bound.local_addr().map_err(listen)?, origins)?;
+    let names = ServerNames::new(bound.local_addr().map_err(listen)?, origins)?;
     let ended = runtime.block_on(serve(setup, bound, (token, names), ready)).map_err(listen);
     runtime.shutdown_background();
     ended
@@ -140,33 +129,16 @@ pub fn serve_http(
 async fn serve(
     setup: Setup,
     listener: TcpListener,
-    (token, names): (Token, Names),
+    (token, names): (Token, ServerNames),
     ready: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (_present, gone) = watch::channel(false);
-    let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
-    let server = Server::new(ToolContext::new(daemon, setup.here, setup.on_first_call), gone);
-    let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(names.hosts())
-        .with_allowed_origins(names.origins())
-        .with_max_request_body_bytes(MAX_LINE);
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.init_timeout = Some(SESSION_START);
-    let sessions = Arc::new(sessions);
-    let gate = Gate {
-        token,
-        names,
-        lock_out: Mutex::default(),
-        sessions: Arc::clone(&sessions),
-        beginning: Semaphore::new(1),
-    };
-    let service = StreamableHttpService::new(move || Ok(server.for_another()), sessions, config);
-    let router = axum::Router::new().route_service("/mcp", service).fallback(nothing_there);
+    let gate = Gate { token, names: names.clone(), lock_out: Mutex::default() };
+    let router = http_router(setup, &names).fallback(nothing_there);
     let router = router.layer(from_fn_with_state(Arc::new(gate), guard));
     ready(listener.local_addr()?);
     tokio::select! {
-        ended = connections::serve(listener, router) => ended,
+        ended = http_server::serve(listener, router, CONNECTIONS, |stream| std::future::ready(Ok(stream))) => ended,
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }
@@ -175,18 +147,15 @@ async fn serve(
 /// The checks before the protocol.
 struct Gate {
     token: Token,
-    names: Names,
+    names: ServerNames,
     /// A std mutex, held only for short lookups.
     lock_out: Mutex<LockOut>,
-    sessions: Arc<LocalSessionManager>,
-    /// Sessions begin one after the other, so that their number is exact.
-    beginning: Semaphore,
 }
 
 impl Gate {
     /// Returns the refusal for a request without the right token. A missing token does not count as a wrong
     /// one.
-    fn refuse_token(&self, request: &Request, peer: &Peer) -> Option<Response> {
+    fn refuse_token(&self, request: &Request, peer: &HttpPeer) -> Option<Response> {
         let now = Instant::now();
         let mut lock_out = self.lock_out.lock().unwrap_or_else(PoisonError::into_inner);
         if !peer.is_known()
@@ -225,10 +194,10 @@ async fn nothing_there() -> StatusCode {
     StatusCode::NOT_FOUND
 }
 
-/// Checks names and the token, then the same limits that lines have.
+/// Checks names and the token.
 async fn guard(
     State(gate): State<Arc<Gate>>,
-    Extension(peer): Extension<Peer>,
+    Extension(peer): Extension<HttpPeer>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -238,43 +207,7 @@ async fn guard(
     if let Some(refused) = gate.refuse_token(&request, &peer) {
         return refused;
     }
-    if request.method() != Method::POST {
-        return next.run(request).await;
-    }
-    let (head, body) = request.into_parts();
-    let bytes = match tokio::time::timeout(HANDSHAKE, to_bytes(body, MAX_LINE)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => return (StatusCode::PAYLOAD_TOO_LARGE, "body: at most 4 MiB").into_response(),
-        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "body: it took too long").into_response(),
-    };
-    if let Err(fault) = framing::examine(&bytes) {
-        let kind = [(header::CONTENT_TYPE, "application/json")];
-        let status = if fault.is_unknown_method() { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
-        return (status, kind, fault.answer().to_string()).into_response();
-    }
-    let begins = begins_session(&bytes);
-    let request = Request::from_parts(head, Body::from(bytes));
-    if !begins {
-        return next.run(request).await;
-    }
-    // This semaphore is never closed.
-    let _alone = gate.beginning.acquire().await;
-    if gate.sessions.sessions.read().await.len() >= MOST_SESSIONS {
-        let words = refusal("busy", &format!("there are {MOST_SESSIONS} sessions, the most there may be"));
-        return (StatusCode::SERVICE_UNAVAILABLE, words).into_response();
-    }
     next.run(request).await
-}
-
-/// Returns true if a message begins a session.
-fn begins_session(bytes: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Method<'a> {
-        #[serde(borrow)]
-        method: Option<std::borrow::Cow<'a, str>>,
-    }
-    let method = serde_json::from_slice::<Method<'_>>(bytes).ok().and_then(|message| message.method);
-    method.is_some_and(|method| method == "initialize")
 }
 
 #[cfg(test)]

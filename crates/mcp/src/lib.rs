@@ -38,6 +38,6 @@ mod waiting;
 mod watch;
 mod wire;
 
-pub use http::{HttpError, Token, serve_http};
+pub use http::{HttpError, Token, http_router, serve_http};
 pub use reference::{reference, skill_files};
 pub use stdio::{Setup, serve_stdio};

@@ -17,8 +17,9 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("daemon", &["engine", "agents", "holder", "term", "store", "worktree", "proto"]),
     ("client", &["proto"]),
     ("tui", &["client", "proto", "term"]),
-    ("mcp", &["client", "proto"]),
-    ("web", &["client", "proto"]),
+    ("http_server", &[]),
+    ("mcp", &["client", "http_server", "proto"]),
+    ("web", &["client", "http_server", "proto"]),
     ("cli", &["tui", "mcp", "web", "daemon", "holder", "client", "proto"]),
 ];
 

@@ -64,7 +64,7 @@ impl McpArgs {
 
 /// Returns the environment of a server. A private daemon is started now, if one is wanted: it lives as long
 /// as we do.
-fn setup(context: &mut Context) -> Result<Setup, CliError> {
+pub(crate) fn setup(context: &mut Context) -> Result<Setup, CliError> {
     let places =
         if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;

@@ -1,6 +1,7 @@
 //! One file per verb, each with the same shape: arguments whose comments are the help, and `run`. A new verb
 //! is its file, one `mod` line and one row here.
 
+pub(crate) mod access;
 pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod ask;
@@ -31,6 +32,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod messages;
 pub(crate) mod pads;
+pub(crate) mod pair;
 pub(crate) mod paste;
 pub(crate) mod ports;
 pub(crate) mod presets;
@@ -63,6 +65,7 @@ pub(crate) mod trust;
 pub(crate) mod up;
 pub(crate) mod viewers;
 pub(crate) mod wait;
+pub(crate) mod web;
 pub(crate) mod whoami;
 
 use std::process::ExitCode;
@@ -158,6 +161,9 @@ verbs! {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Schema(schema::SchemaArgs),
+    Web(web::WebArgs),
+    Pair(pair::PairArgs),
+    Access(access::AccessArgs),
     Mcp(mcp::McpArgs),
     Skills(skills::SkillsArgs),
     #[command(hide = true)]

@@ -140,6 +140,13 @@ impl Filter {
         !matches!(self.state, State::Passing(_))
     }
 
+    /// Returns how many bytes are held back because their sequence is not whole yet; none inside a string that passes or
+    /// is removed without being held.
+    #[must_use]
+    pub fn held(&self) -> Option<usize> {
+        (self.state == State::Ground).then_some(self.held.len())
+    }
+
     /// Drops a sequence that will never be finished because bytes were skipped.
     pub fn abandon(&mut self) {
         self.state = State::Ground;

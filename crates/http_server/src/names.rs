@@ -1,57 +1,55 @@
-//! Checks a request's Host and Origin and counts wrong tokens, before the protocol sees a byte.
+//! Checks a request's Host and Origin, before anything else sees a byte of it.
 //!
-//! Names are compared exactly, never by prefix or pattern. A request without Origin comes from a program and
-//! not a page, and the token decides. Wrong tokens lock their address out, each time for longer; a connection
-//! that has shown the right token before stays allowed.
+//! Names are compared exactly, never by prefix or pattern. A request without Origin comes from a program and not a
+//! page, and the token decides.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 
-use super::HttpError;
-
-/// The wrong tokens that are answered; the next one locks the address out.
-const MOST_WRONG: u32 = 5;
-/// The first lock-out; each further wrong token doubles it.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest lock-out.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Wrong tokens are forgotten after this time without another.
-const MEMORY: Duration = Duration::from_secs(15 * 60);
-/// The most addresses that are remembered; the one whose last wrong token is oldest is dropped.
-const MOST_PEERS: usize = 256;
+/// A page's origin that no browser can send.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not an origin: give scheme, host and port as in https://desk.example:8443, nothing behind")]
+pub struct BadOrigin(pub String);
 
 /// The hosts under which the server may be called and the origins of pages that may call it.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
+pub struct ServerNames {
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Names {
+impl ServerNames {
     /// Creates the names for a server at `address`; `allowed` are further origins.
-    pub(super) fn new(address: SocketAddr, allowed: &[String]) -> Result<Self, HttpError> {
-        if let Some(wrong) = allowed.iter().find(|origin| !is_origin(origin)) {
-            return Err(HttpError::Origin(wrong.clone()));
-        }
+    pub fn new(address: SocketAddr, allowed: &[String]) -> Result<Self, BadOrigin> {
         let hosts = vec![address.to_string(), format!("localhost:{}", address.port())];
         let own = hosts.iter().map(|host| format!("http://{host}"));
         let origins = own.chain(allowed.iter().cloned()).collect();
-        Ok(Self { hosts, origins })
+        Self::of(hosts, origins)
     }
 
-    pub(super) fn hosts(&self) -> &[String] {
+    /// Creates the names of a server that is called under `hosts`; the pages of `origins` may call it.
+    pub fn of(hosts: Vec<String>, origins: Vec<String>) -> Result<Self, BadOrigin> {
+        match origins.iter().find(|origin| !is_origin(origin)) {
+            Some(wrong) => Err(BadOrigin(wrong.clone())),
+            None => Ok(Self { hosts, origins }),
+        }
+    }
+
+    /// The hosts.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
         &self.hosts
     }
 
-    pub(super) fn origins(&self) -> &[String] {
+    /// The origins.
+    #[must_use]
+    pub fn origins(&self) -> &[String] {
         &self.origins
     }
 
     /// Returns an error if the host or the origin of a request is not allowed.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
         let is_ours = |host: &str| self.hosts.iter().any(|known| known == host);
         let host = single(headers, header::HOST).map_err(|()| "host: there is more than one")?;
         if !host.is_some_and(is_ours) || uri.authority().is_some_and(|named| !is_ours(named.as_str())) {
@@ -83,58 +81,14 @@ fn is_origin(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_plain))
 }
 
-#[derive(Debug)]
-struct Wrong {
-    count: u32,
-    last: Instant,
-    closed_until: Option<Instant>,
-}
-
-/// Wrong tokens by peer.
-#[derive(Debug, Default)]
-pub(super) struct LockOut {
-    peers: HashMap<IpAddr, Wrong>,
-}
-
-impl LockOut {
-    /// Returns how long this address is still locked out.
-    pub(super) fn closed_for(&self, peer: IpAddr, now: Instant) -> Option<Duration> {
-        let until = self.peers.get(&peer)?.closed_until?;
-        (until > now).then(|| until - now)
-    }
-
-    /// Records a wrong token.
-    pub(super) fn wrong(&mut self, peer: IpAddr, now: Instant) {
-        self.peers.retain(|_, wrong| now.duration_since(wrong.last) < MEMORY);
-        if self.peers.len() >= MOST_PEERS
-            && !self.peers.contains_key(&peer)
-            && let Some(oldest) = self.peers.iter().min_by_key(|(_, wrong)| wrong.last).map(|(peer, _)| *peer)
-        {
-            self.peers.remove(&oldest);
-        }
-        let wrong = self.peers.entry(peer).or_insert(Wrong { count: 0, last: now, closed_until: None });
-        wrong.count = wrong.count.saturating_add(1);
-        wrong.last = now;
-        if wrong.count >= MOST_WRONG {
-            let doubled = FIRST_PAUSE.saturating_mul(1 << (wrong.count - MOST_WRONG).min(10));
-            wrong.closed_until = Some(now + doubled.min(LONGEST_PAUSE));
-        }
-    }
-
-    /// Records the right token.
-    pub(super) fn right(&mut self, peer: IpAddr) {
-        self.peers.remove(&peer);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
 
-    fn names() -> Names {
-        Names::new("127.0.0.1:4000".parse().unwrap(), &["https://desk.example".to_owned()]).unwrap()
+    fn names() -> ServerNames {
+        ServerNames::new("127.0.0.1:4000".parse().unwrap(), &["https://desk.example".to_owned()]).unwrap()
     }
 
     fn headers(host: &str, origins: &[&[u8]]) -> HeaderMap {
@@ -220,7 +174,7 @@ mod tests {
             assert!(!check(host, "/mcp"), "{host}");
         }
         assert!(names().check(&Uri::from_static("/"), &HeaderMap::new()).is_err(), "no host at all");
-        let six = Names::new("[::1]:4000".parse().unwrap(), &[]).unwrap();
+        let six = ServerNames::new("[::1]:4000".parse().unwrap(), &[]).unwrap();
         assert!(six.check(&Uri::from_static("/"), &headers("[::1]:4000", &[])).is_ok());
     }
 
@@ -230,43 +184,7 @@ mod tests {
         for wrong in
             ["*", "null", "https://*.example", "https://desk.example/", "desk.example", "http://", "ws://x"]
         {
-            assert!(Names::new(address, &[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(ServerNames::new(address, &[wrong.to_owned()]).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn m4g_a7_five_wrong_tokens_close_the_gate_for_longer_and_longer() {
-        let (mut gate, mut now) = (LockOut::default(), Instant::now());
-        let (peer, other): (IpAddr, IpAddr) = ("127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap());
-        for _ in 1..MOST_WRONG {
-            gate.wrong(peer, now);
-            assert_eq!(gate.closed_for(peer, now), None);
-        }
-        let mut last = Duration::ZERO;
-        for _ in 0..20 {
-            gate.wrong(peer, now);
-            let closed = gate.closed_for(peer, now).unwrap();
-            assert!(closed > last || closed == LONGEST_PAUSE, "{closed:?}");
-            assert_eq!(gate.closed_for(other, now), None);
-            now += closed;
-            assert_eq!(gate.closed_for(peer, now), None, "it opens again");
-            last = closed;
-        }
-        gate.right(peer);
-        gate.wrong(peer, now);
-        assert_eq!(gate.closed_for(peer, now), None, "the right one ends it");
-        (0..MOST_WRONG).for_each(|_| gate.wrong(other, now));
-        now += MEMORY;
-        gate.wrong(other, now);
-        assert_eq!(gate.closed_for(other, now), None, "what is long ago does not count");
-    }
-
-    #[test]
-    fn m4g_peers_are_remembered_up_to_a_bound() {
-        let (mut gate, now) = (LockOut::default(), Instant::now());
-        for number in 0..10_000_u32 {
-            gate.wrong(IpAddr::from(number.to_be_bytes()), now);
-        }
-        assert!(gate.peers.len() <= MOST_PEERS);
     }
 }

@@ -1,0 +1,14 @@
+//! `qd web` as browsers and programs see it: the real binary, a real daemon, requests and frames written by hand.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+mod access;
+mod dialect;
+mod security;
+mod server;
+mod service;
+mod socket;
+mod starting;
+mod view;
+
+const QD: &str = env!("CARGO_BIN_EXE_qd");

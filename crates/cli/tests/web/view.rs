@@ -1,0 +1,242 @@
+//! The data plane: bytes with offsets, acknowledgements, going on after a cut, typing, and who may.
+
+use serde_json::json;
+use testkit::process_scan::eventually;
+use testkit::{ScriptedChild, TestDaemon, child};
+
+use crate::QD;
+use crate::server::{As, Server};
+use crate::socket::{Frame, Piece, Socket};
+
+/// Opens a view that types.
+fn view(server: &Server, id: &str, query: &str, who: &As) -> Socket {
+    Socket::open(server, &format!("/ws/view/{id}?{query}"), who)
+}
+
+/// Reads pieces, acknowledging each, until `enough` of the bytes are there.
+fn collect(socket: &mut Socket, bytes: &mut Vec<u8>, enough: impl Fn(&[u8]) -> bool) -> u64 {
+    let mut end = 0;
+    while !enough(bytes) {
+        match socket.next() {
+            Frame::Binary(frame) => {
+                let piece = Piece::of(&frame);
+                bytes.extend_from_slice(&piece.bytes);
+                end = piece.end;
+                socket.send_text(&json!({"type": "credit", "offset": end}));
+            }
+            Frame::Text(_) => {}
+            other => panic!("{other:?} after {} bytes", bytes.len()),
+        }
+    }
+    end
+}
+
+fn contains(bytes: &[u8], wanted: &str) -> bool {
+    bytes.windows(wanted.len()).any(|part| part == wanted.as_bytes())
+}
+
+#[test]
+fn w16_typed_keys_come_back_as_output_with_offsets() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    let cat = daemon.spawn("cat", child::shell("stty -echo; echo ready; exec cat"));
+    daemon.wait_pattern("cat", "ready");
+    let mut socket = view(&server, &cat.id.to_string(), "mode=type", &token);
+    let attached = socket.until("attached", |message| message["type"] == "attached");
+    assert_eq!((attached["name"].as_str(), attached["cols"].as_u64()), (Some("cat"), Some(80)), "{attached}");
+    let Frame::Binary(first) =
+        std::iter::repeat_with(|| socket.next()).find(|frame| matches!(frame, Frame::Binary(_))).unwrap()
+    else {
+        panic!("no drawing")
+    };
+    assert!(Piece::of(&first).is_repaint);
+    socket.type_bytes(b"hello\r");
+    let mut bytes = Vec::new();
+    collect(&mut socket, &mut bytes, |bytes| contains(bytes, "hello"));
+    socket.send_text(&json!({"type": "ping", "id": 7}));
+    assert_eq!(socket.until("pong", |message| message["type"] == "pong")["id"], 7);
+}
+
+#[test]
+fn w16_e4_a_view_that_is_cut_again_and_again_gets_every_byte_once() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    // A MiB of numbered lines, well below what a log keeps.
+    let flood = daemon.spawn(
+        "flood",
+        child::shell("seq -f 'line %08.0f of the flood' 1 40000; echo all done; exec sleep 1000"),
+    );
+    let (mut bytes, mut from, mut cut) = (Vec::new(), 0, 0);
+    while !contains(&bytes[bytes.len().saturating_sub(64)..], "all done") {
+        let mut socket = view(&server, &flood.id.to_string(), &format!("exact=1&from={from}"), &token);
+        // Each connection lives for another number of frames.
+        for _ in 0..=cut % 7 {
+            match socket.next() {
+                Frame::Binary(frame) => {
+                    let piece = Piece::of(&frame);
+                    assert!(!piece.is_repaint, "nothing is skipped");
+                    assert_eq!(piece.offset, from, "every byte once");
+                    bytes.extend_from_slice(&piece.bytes);
+                    from = piece.end;
+                    socket.send_text(&json!({"type": "credit", "offset": from}));
+                }
+                Frame::Text(_) => {}
+                other => panic!("{other:?}"),
+            }
+            if contains(&bytes[bytes.len().saturating_sub(64)..], "all done") {
+                break;
+            }
+        }
+        cut += 1;
+    }
+    let log = server.ask("GET", "/api/v1/processes/flood/log?from=0", &token, b"");
+    let end: usize = log.header("x-qd-end").unwrap().parse().unwrap();
+    assert!(end >= 1 << 20, "{end}");
+    assert_eq!(&bytes[..log.body.len().min(bytes.len())], &log.body[..log.body.len().min(bytes.len())]);
+}
+
+#[test]
+fn w17_a8_a_viewer_that_acknowledges_nothing_gets_one_window_and_then_a_repaint() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    let mut child = ScriptedChild::new(daemon.root(), "flood");
+    daemon.spawn("flood", child.argv());
+    let mut socket = view(&server, "flood", "", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    let line = format!("{}\r\n", "x".repeat(1000));
+    child.tell(format!("{}the end\r\n", line.repeat(8192)).as_bytes());
+    daemon.wait_pattern("flood", "the end");
+    // Nothing was acknowledged: what arrives now was on its way. Then the credit comes back.
+    let (mut received, mut last) = (0, 0);
+    let mut has_repaint = false;
+    while !has_repaint {
+        match socket.next() {
+            Frame::Binary(frame) => {
+                let piece = Piece::of(&frame);
+                has_repaint = piece.is_repaint && contains(&piece.bytes, "the end");
+                received += piece.bytes.len();
+                last = piece.end;
+                if received >= 512 << 10 || has_repaint {
+                    socket.send_text(&json!({"type": "credit", "offset": last}));
+                }
+            }
+            Frame::Text(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(received < 4 << 20, "{received} bytes were sent to a viewer that did not keep up");
+    assert!(last > 0);
+}
+
+#[test]
+fn w6_a4_a_viewer_without_the_right_types_nothing() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let (viewer, page) = (Server::token(&daemon, "view"), server.sign_in());
+    let cat = daemon.spawn("cat", child::shell("stty -echo; echo ready; exec cat"));
+    daemon.wait_pattern("cat", "ready");
+    let headers = [vec![("Host".to_owned(), server.host.clone())], server.headers(&viewer)].concat();
+    let path = format!("/ws/view/{}?mode=type", cat.id);
+    assert_eq!(Socket::upgrade(&server, &path, &headers).err(), Some(403), "a token that may only watch");
+    let what = json!({"for": "view", "process": cat.id, "mode": "view"}).to_string();
+    let ticket = server.ask("POST", "/api/v1/tickets", &page, what.as_bytes()).json()["ticket"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut watching =
+        Socket::by_ticket(&server, &format!("/ws/view/{}?mode=type", cat.id), &ticket).unwrap();
+    watching.type_bytes(b"smuggled\r");
+    let refused = watching.until("an error", |message| message["type"] == "error");
+    assert_eq!(refused["error"]["code"], "denied", "{refused}");
+    let mut typing = view(&server, &cat.id.to_string(), "mode=type", &Server::token(&daemon, "type"));
+    typing.type_bytes(b"allowed\r");
+    daemon.wait_pattern("cat", "allowed");
+    assert!(!daemon.screen("cat").contains("smuggled"));
+}
+
+#[test]
+fn w15_a12_a_query_of_the_child_never_reaches_a_browser() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    let mut child = ScriptedChild::new(daemon.root(), "asks");
+    daemon.spawn("asks", child.argv());
+    let mut socket = view(&server, "asks", "", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    child.tell(b"\x1b[c\x1b[>c\x1b[6n\x1b[5n\x1b[>q\x1b]10;?\x07\x1b]11;?\x07\x1b[?2026$p\x1bP+q544e\x1b\\done asking\r\n");
+    let mut bytes = Vec::new();
+    collect(&mut socket, &mut bytes, |bytes| contains(bytes, "done asking"));
+    for query in ["\x1b[c", "\x1b[>c", "\x1b[6n", "\x1b[5n", "\x1b[>q", ";?", "$p", "+q"] {
+        assert!(!contains(&bytes, query), "{query:?} passed: {}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn w21_a_browser_never_changes_the_size_and_hears_of_every_change() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    let cat = daemon
+        .spawn("cat", child::shell("trap 'echo changed' WINCH; echo ready; while :; do read -r line; done"));
+    daemon.wait_pattern("cat", "ready");
+    let before = daemon.process("cat").size;
+    let mut socket = view(&server, &cat.id.to_string(), "mode=type", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    socket.type_bytes(b"typed\r");
+    daemon.wait_pattern("cat", "typed");
+    assert_eq!(daemon.process("cat").size, before, "attaching and typing leave it alone");
+    daemon.qd(&["resize", "cat", "100x30"]);
+    let resized = socket.until("resized", |message| message["type"] == "resized" && message["cols"] == 100);
+    assert_eq!(resized["rows"], 30);
+}
+
+#[test]
+fn w21_a_leased_size_returns_when_the_viewer_gives_it_back_leaves_or_somebody_types_elsewhere() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    let cat = daemon.spawn("cat", child::shell("exec cat"));
+    let usual = daemon.process("cat").size;
+    let lease = |socket: &mut Socket| {
+        socket.send_text(&json!({"type": "own_size", "size": {"cols": 44, "rows": 20}}));
+        socket.until("resized", |message| message["type"] == "resized" && message["cols"] == 44);
+    };
+    let mut phone = view(&server, &cat.id.to_string(), "mode=type", &token);
+    lease(&mut phone);
+    phone.send_text(&json!({"type": "own_size"}));
+    phone.until("resized", |message| message["type"] == "resized" && message["cols"] == usual.cols);
+    lease(&mut phone);
+    drop(phone);
+    eventually("the old size", || (daemon.process("cat").size == usual).then_some(()));
+    // Somebody at a desk of 100 columns types: the lease is over, and the desk has its size.
+    let mut desk = testkit::Pty::open(proto::Size { cols: 100, rows: 30 });
+    let variables = daemon.variables();
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    desk.spawn(QD.as_ref(), &["attach", "cat"], &variables);
+    eventually("the desk's size", || (daemon.process("cat").size.cols == 100).then_some(()));
+    let mut phone = view(&server, &cat.id.to_string(), "mode=type", &token);
+    lease(&mut phone);
+    desk.type_keys(b"desk\r");
+    phone.until("the end of the lease", |message| message["type"] == "lease" && message["held"] == false);
+    assert_eq!(daemon.process("cat").size.cols, 100);
+    drop(desk.hang_up());
+}
+
+#[test]
+fn a_view_says_how_its_run_ended_and_closes() {
+    let daemon = TestDaemon::start(QD);
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    daemon.spawn("brief", child::shell("read -r line; exit 7"));
+    let mut socket = view(&server, "brief", "mode=type", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    socket.type_bytes(b"\r");
+    let exit = socket.until("exit", |message| message["type"] == "exit");
+    assert_eq!(exit["exit"]["code"], 7, "{exit}");
+    socket.until("end", |message| message["type"] == "end");
+    assert_eq!(socket.next(), Frame::Close(1000));
+    eventually("the viewer to leave", || daemon.client().viewers().unwrap().is_empty().then_some(()));
+}

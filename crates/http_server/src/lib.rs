@@ -1,0 +1,10 @@
+//! What every HTTP server of Quarterdeck stands on: how many connections there may be and how long a request may take
+//! to arrive ([`connections`]), and under which names a server may be called and from which pages ([`names`]).
+//!
+//! `qd mcp --http` and `qd web` use it. It knows neither tokens nor the daemon.
+
+pub mod connections;
+pub mod names;
+
+pub use connections::{ConnectionLimits, HANDSHAKE, HttpPeer, serve};
+pub use names::{BadOrigin, ServerNames};

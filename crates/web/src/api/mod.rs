@@ -1,0 +1,6 @@
+//! The handlers that are not one verb of the daemon.
+
+pub(crate) mod access;
+pub(crate) mod processes;
+pub(crate) mod service;
+pub(crate) mod tickets;

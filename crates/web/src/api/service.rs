@@ -1,0 +1,45 @@
+//! What a server says about itself: health, counters, its own description, and that something is not there.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use axum::{Extension, Json};
+use proto::request::Empty;
+use proto::{ErrorCode, Reply, Request};
+use serde_json::{Value, json};
+
+use crate::gateway::Shared;
+use crate::identity::AccessIdentity;
+use crate::problem::Problem;
+
+pub(crate) fn health() -> MethodRouter<Shared> {
+    get(|| async { Json(json!({"ok": true})) })
+}
+
+pub(crate) fn openapi() -> MethodRouter<Shared> {
+    async fn handle() -> Json<Value> {
+        Json(crate::openapi::document())
+    }
+    get(handle)
+}
+
+pub(crate) fn metrics() -> MethodRouter<Shared> {
+    async fn handle(State(gateway): State<Shared>, Extension(caller): Extension<AccessIdentity>) -> Response {
+        let mut gauges = vec![("qd_web_sockets_open", "WebSockets open", gateway.sockets.open() as u64)];
+        let status = gateway.door.ask(&caller, Request::Status(Empty {})).await;
+        gauges.push(("qd_up", "Whether the daemon answers", u64::from(status.is_ok())));
+        if let Ok(Reply::Status(status)) = status {
+            gauges.push(("qd_processes", "Entries that the daemon has", u64::from(status.processes)));
+            gauges.push(("qd_viewers", "Attached viewers", u64::from(status.viewers)));
+            gauges.push(("qd_uptime_seconds", "Seconds since the daemon started", status.uptime_s));
+        }
+        let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+        (kind, gateway.metrics.page(&gauges)).into_response()
+    }
+    get(handle)
+}
+
+pub(crate) async fn nothing_there() -> Response {
+    Problem::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, "nothing is at this path").into_response()
+}

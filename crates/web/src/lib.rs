@@ -1,0 +1,54 @@
+//! The web face: the same screens in a browser, an HTTP API, and the `terminal.*` dialect.
+//!
+//! It is a process of its own and a client of the daemon. It decides who may call; the daemon decides what a caller may
+//! do, because every connection carries its caller's workspace and role.
+//!
+//! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
+//! [`pairing`] and `tickets` (who calls), `verb_call` and `api` (the routes of the API), `door` (connections to the
+//! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
+//! of the page), [`bind`] and [`serve`](mod@serve) (where it listens).
+//!
+//! | task | owns | receives | sends | when others are slow | ends when |
+//! |---|---|---|---|---|---|
+//! | connection (1 per client) | its TCP stream | requests | answers | a request has 10 s to arrive | the client goes |
+//! | socket (1 per WebSocket) | one connection to the daemon | output, messages | frames, orders | output: it stops reading, and the daemon skips ahead; keys: it stops reading the client | either side ends, or the caller is revoked |
+//! | writer (1 per WebSocket) | the sending half | 8 messages | frames, pings | the socket waits | a message does not leave within 30 s |
+//! | orders (1 per viewer) | the half that sends to the daemon | 8 orders | calls, input | the client is not read | the viewer goes |
+//! | revocation (thread) | an inotify descriptor | changes of the file of identities | a number | - | the server ends |
+
+pub mod access;
+pub mod bind;
+pub mod identity;
+pub mod pairing;
+pub mod routes;
+pub mod secrets;
+
+mod api;
+mod audit;
+mod clock;
+mod cookie;
+mod dialect;
+mod door;
+mod events;
+mod gate;
+mod gateway;
+mod metrics;
+mod openapi;
+mod page;
+mod problem;
+mod qr;
+mod revocation;
+mod serve;
+mod socket;
+mod tickets;
+mod verb_call;
+mod view;
+
+pub use access::{AccessFile, AccessRecord, NewIdentity};
+pub use bind::{Exposure, UnsafeBind};
+pub use identity::{AccessIdentity, IdentityKind, Role, Scope};
+pub use pairing::{CodePurpose, Pairing};
+pub use qr::qr_lines;
+pub use routes::{Access, HttpMethod, ROUTES, Route};
+pub use secrets::Secret;
+pub use serve::{McpRouter, ServerReady, WebError, WebSetup, serve, web_directory};

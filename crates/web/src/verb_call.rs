@@ -1,0 +1,305 @@
+//! Routes that are one verb of the daemon: path, query and body become its arguments, its reply becomes the answer.
+
+use std::collections::HashMap;
+
+use axum::Extension;
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Query};
+use axum::handler::Handler;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use http_server::HANDSHAKE;
+use proto::{ErrorCode, Request};
+use serde_json::{Map, Value, json};
+
+use crate::gateway::Shared;
+use crate::identity::AccessIdentity;
+use crate::problem::Problem;
+
+/// The longest body of a request.
+pub(crate) const MAX_BODY: usize = 1 << 20; // 1 MiB
+
+/// The arguments of a verb, or why the request has none.
+pub(crate) type Arguments = Result<Value, Problem>;
+
+/// Which verb, and how its arguments are made.
+#[derive(Clone, Copy)]
+pub(crate) struct VerbCall {
+    pub(crate) word: &'static str,
+    pub(crate) arguments: fn(&Input) -> Arguments,
+}
+
+/// What a request has for the arguments of its verb.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    path: HashMap<String, String>,
+    query: HashMap<String, String>,
+    body: Map<String, Value>,
+}
+
+impl Input {
+    /// No arguments.
+    pub(crate) fn nothing(&self) -> Arguments {
+        Ok(json!({}))
+    }
+
+    /// The body.
+    pub(crate) fn body(&self) -> Arguments {
+        Ok(Value::Object(self.body.clone()))
+    }
+
+    /// The body, about the process of the path.
+    pub(crate) fn about_target(&self) -> Arguments {
+        Ok(self.with(&[("target", self.text("id"))]))
+    }
+
+    /// `read` of the screen.
+    pub(crate) fn screen(&self) -> Arguments {
+        self.read("screen")
+    }
+
+    /// `read` of the history.
+    pub(crate) fn history(&self) -> Arguments {
+        self.read("history")
+    }
+
+    fn read(&self, mode: &str) -> Arguments {
+        Ok(self.with(&[
+            ("target", self.text("id")),
+            ("mode", json!(mode)),
+            ("since", self.number("since")?),
+            ("until", self.number("until")?),
+            ("limit", self.number("limit")?),
+            ("join", self.flag("join")),
+            ("styles", self.flag("styles")),
+        ]))
+    }
+
+    /// `search`.
+    pub(crate) fn search(&self) -> Arguments {
+        let pattern =
+            self.query.get("pattern").ok_or_else(|| Problem::invalid("pattern", "it is missing"))?;
+        let limits = [("limit", self.number("limit")?), ("bytes", self.number("bytes")?)];
+        Ok(self.with(&[
+            ("target", self.text("id")),
+            ("pattern", json!(pattern)),
+            limits[0].clone(),
+            limits[1].clone(),
+        ]))
+    }
+
+    /// `result` of a turn, the last one if none is named.
+    pub(crate) fn result(&self) -> Arguments {
+        Ok(self.with(&[("target", self.text("id")), ("turn", self.number("turn")?)]))
+    }
+
+    /// About the message of the path.
+    pub(crate) fn mail(&self) -> Arguments {
+        Ok(self.with(&[("mail", self.path_number("mail")?)]))
+    }
+
+    /// About the item of the path.
+    pub(crate) fn item(&self) -> Arguments {
+        Ok(self.with(&[("item", self.path_number("item")?)]))
+    }
+
+    /// About the project of the query.
+    pub(crate) fn project(&self) -> Arguments {
+        Ok(self.with(&[("project", self.query_text("project"))]))
+    }
+
+    /// The list of pads.
+    pub(crate) fn pad_list(&self) -> Arguments {
+        Ok(self.pad(json!({"list": {}})))
+    }
+
+    /// One pad.
+    pub(crate) fn pad_read(&self) -> Arguments {
+        let act = without_nulls(json!({"name": self.text("name"), "revision": self.number("revision")?}));
+        Ok(self.pad(json!({ "read": act })))
+    }
+
+    /// A pad's new text.
+    pub(crate) fn pad_write(&self) -> Arguments {
+        let mut act = self.body.clone();
+        act.insert("name".to_owned(), self.text("name"));
+        Ok(self.pad(json!({ "write": act })))
+    }
+
+    /// A pad that goes.
+    pub(crate) fn pad_delete(&self) -> Arguments {
+        let expected = self.number("expected_revision")?;
+        let act = without_nulls(json!({"name": self.text("name"), "expected_revision": expected}));
+        Ok(self.pad(json!({ "delete": act })))
+    }
+
+    fn pad(&self, act: Value) -> Value {
+        without_nulls(json!({"project": self.query_text("project"), "act": act}))
+    }
+
+    /// Returns the body with these fields, which win over its own; a field without a value is left out.
+    fn with(&self, fields: &[(&str, Value)]) -> Value {
+        let mut object = self.body.clone();
+        for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            object.insert((*name).to_owned(), value.clone());
+        }
+        Value::Object(object)
+    }
+
+    fn text(&self, name: &str) -> Value {
+        json!(self.path.get(name))
+    }
+
+    fn query_text(&self, name: &str) -> Value {
+        json!(self.query.get(name))
+    }
+
+    fn flag(&self, name: &str) -> Value {
+        json!(self.query.get(name).is_some_and(|value| matches!(value.as_str(), "" | "1" | "true")))
+    }
+
+    fn number(&self, name: &str) -> Arguments {
+        self.query.get(name).map_or(Ok(Value::Null), |text| parse_number(name, text))
+    }
+
+    fn path_number(&self, name: &str) -> Arguments {
+        parse_number(name, self.path.get(name).map_or("", String::as_str))
+    }
+}
+
+fn parse_number(name: &str, text: &str) -> Arguments {
+    text.parse::<u64>().map(|number| json!(number)).map_err(|_| Problem::invalid(name, "it is not a number"))
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    }
+}
+
+/// Returns the handler of a route that is one verb.
+pub(crate) fn handler(call: VerbCall) -> impl Handler<((),), Shared> {
+    Wrapped(call)
+}
+
+/// A verb as a handler of its own type: a closure would need all extractors in its signature.
+#[derive(Clone, Copy)]
+struct Wrapped(VerbCall);
+
+impl Handler<((),), Shared> for Wrapped {
+    type Future = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
+    fn call(self, request: axum::extract::Request, gateway: Shared) -> Self::Future {
+        Box::pin(async move { serve(self.0, request, gateway).await.unwrap_or_else(Problem::into_response) })
+    }
+}
+
+async fn serve(
+    call: VerbCall,
+    request: axum::extract::Request,
+    gateway: Shared,
+) -> Result<Response, Problem> {
+    let (identity, input) = read(request, &gateway).await?;
+    let arguments = (call.arguments)(&input)?;
+    let request: Request = serde_json::from_value(json!({ call.word: arguments }))
+        .map_err(|error| Problem::invalid("body", error))?;
+    let reply = gateway.door.ask(&identity, request).await?;
+    let reply = serde_json::to_value(reply).map_err(Problem::internal)?;
+    Ok(Json(untagged(reply)).into_response())
+}
+
+/// Returns a reply without its name: the route says what it is.
+fn untagged(reply: Value) -> Value {
+    match reply {
+        Value::Object(fields) if fields.len() == 1 => {
+            fields.into_iter().next().map_or(Value::Null, |(_, value)| value)
+        }
+        other => other,
+    }
+}
+
+/// Reads the caller, path, query and body of a request.
+async fn read(request: axum::extract::Request, gateway: &Shared) -> Result<(AccessIdentity, Input), Problem> {
+    use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+    let (mut parts, body) = request.into_parts();
+    let Extension(identity) =
+        <Extension<AccessIdentity> as FromRequestParts<Shared>>::from_request_parts(&mut parts, gateway)
+            .await
+            .map_err(|_| Problem::unauthorized())?;
+    let path = <Path<HashMap<String, String>> as OptionalFromRequestParts<Shared>>::from_request_parts(
+        &mut parts, gateway,
+    )
+    .await
+    .map_err(|_| Problem::invalid("path", "it is not text"))?
+    .map_or_else(HashMap::new, |Path(path)| path);
+    let Query(query) = Query::try_from_uri(&parts.uri).map_err(|error| Problem::invalid("query", error))?;
+    if path.get("id").is_some_and(|id| !identity.covers(id))
+        || identity.scope.target.is_some() && !path.contains_key("id")
+    {
+        return Err(Problem::denied("this link shows one process only"));
+    }
+    Ok((identity, Input { path, query, body: read_object(body).await? }))
+}
+
+/// Reads a body of JSON; none is an empty object.
+pub(crate) async fn read_object(body: Body) -> Result<Map<String, Value>, Problem> {
+    let bytes = match tokio::time::timeout(HANDSHAKE, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => {
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Limit, "body: at most 1 MiB"));
+        }
+        Err(_) => {
+            return Err(Problem::new(
+                StatusCode::REQUEST_TIMEOUT,
+                ErrorCode::Timeout,
+                "body: it took too long",
+            ));
+        }
+    };
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_slice(&bytes).map_err(|error| Problem::invalid("body", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(path: &[(&str, &str)], query: &[(&str, &str)], body: Value) -> Input {
+        let owned = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        Input { path: owned(path), query: owned(query), body: body.as_object().cloned().unwrap_or_default() }
+    }
+
+    #[test]
+    fn the_process_of_the_path_wins_over_that_of_the_body() {
+        let input = input(&[("id", "p_1")], &[], json!({"target": "p_2", "name": "x"}));
+        assert_eq!(input.about_target().unwrap(), json!({"target": "p_1", "name": "x"}));
+    }
+
+    #[test]
+    fn numbers_flags_and_texts_of_a_query_are_arguments() {
+        let input = input(&[("id", "p_1")], &[("since", "7"), ("styles", "1"), ("pattern", "42")], json!({}));
+        let screen = json!({"target": "p_1", "mode": "screen", "since": 7, "join": false, "styles": true});
+        assert_eq!(input.screen().unwrap(), screen);
+        assert_eq!(input.search().unwrap(), json!({"target": "p_1", "pattern": "42"}));
+    }
+
+    #[test]
+    fn every_verb_of_the_table_understands_its_arguments() {
+        let path = [("id", "p_1"), ("mail", "3"), ("item", "4"), ("name", "notes")];
+        let body = json!({"argv": ["true"], "name": "n", "input": {"text": "x"}, "text": "t", "choice": "1", "content": "c",
+            "size": {"cols": 80, "rows": 24}});
+        let input = input(&path, &[("pattern", "x")], body);
+        for route in crate::routes::ROUTES {
+            let crate::routes::Handler::Verb(call) = route.handler else { continue };
+            let arguments = (call.arguments)(&input).unwrap();
+            let parsed = serde_json::from_value::<Request>(json!({ call.word: arguments.clone() }));
+            assert!(parsed.is_ok(), "{route:?}: {arguments} {parsed:?}");
+        }
+    }
+}

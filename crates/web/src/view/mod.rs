@@ -1,0 +1,91 @@
+//! `/ws/view/{id}`: one process's screen in a browser, byte by byte with offsets.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `frames` | the binary frames |
+//! | `credit` | how much may be on its way to a client that has not parsed it |
+//! | `filter` | what of a child's output reaches a browser, and where a client can go on |
+//! | `lease` | a terminal's size for one viewer, for a while |
+//! | `session` | one viewer: attaching, passing on, typing |
+
+mod credit;
+mod filter;
+mod frames;
+mod lease;
+mod session;
+
+use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use proto::RunNumber;
+use serde::Deserialize;
+
+use crate::gateway::Shared;
+use crate::identity::{AccessIdentity, Role};
+use crate::problem::Problem;
+use crate::socket;
+use crate::tickets::TicketFor;
+
+pub(crate) use filter::OutputFilter;
+use session::{Session, Wanted};
+
+/// How a viewer begins.
+#[derive(Debug, Deserialize)]
+struct Start {
+    /// Continue at this offset.
+    from: Option<u64>,
+    /// The run that it counts in.
+    run: Option<RunNumber>,
+    /// Every byte, no repaints.
+    #[serde(default)]
+    exact: u8,
+    /// `type`, for a client with a bearer token; a ticket says it otherwise.
+    mode: Option<String>,
+}
+
+pub(crate) fn route() -> MethodRouter<Shared> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        Path(process): Path<String>,
+        Query(start): Query<Start>,
+        headers: HeaderMap,
+        upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    ) -> Result<Response, Problem> {
+        let (identity, ticket) = socket::opener(&gateway, &headers)?.ok_or_else(Problem::unauthorized)?;
+        let types = may_type(&identity, ticket, &process, &start)?;
+        let permit =
+            gateway.sockets.permit(&identity).ok_or_else(|| Problem::busy("too many sockets are open"))?;
+        let wanted = Wanted { process, from: start.from, run: start.run, is_exact: start.exact != 0, types };
+        Ok(match upgrade {
+            Ok(upgrade) => socket::limited(upgrade).on_upgrade(move |socket| async move {
+                let _permit = permit;
+                Session::serve(gateway, identity, wanted, socket).await;
+            }),
+            Err(rejection) => rejection.into_response(),
+        })
+    }
+    get(handle)
+}
+
+/// Returns true if the viewer types; an error if it may not even watch.
+fn may_type(
+    identity: &AccessIdentity,
+    ticket: Option<TicketFor>,
+    process: &str,
+    start: &Start,
+) -> Result<bool, Problem> {
+    let types = match ticket {
+        Some(TicketFor::View { process: only, types }) if only == process => types,
+        Some(_) => return Err(Problem::denied("this ticket opens something else")),
+        None => start.mode.as_deref() == Some("type"),
+    };
+    if !identity.covers(process) {
+        return Err(Problem::denied("this link shows another process"));
+    }
+    if types && identity.scope.role < Role::Type {
+        return Err(Problem::denied("you may watch, not type"));
+    }
+    Ok(types)
+}
