@@ -38,6 +38,12 @@ pub(crate) fn check() -> Result<(), String> {
         .try_for_each(|script| step::run(&mut npm(&["run", "--silent", script])))
 }
 
+/// Checks the page in Chromium with the `qd` that was built.
+pub(crate) fn check_with_server() -> Result<(), String> {
+    let mut command = npm(&["run", "--silent", "real"]);
+    step::run(command.env("QD_PROGRAM", step::target_dir().join("debug/qd")))
+}
+
 fn check_node(version: &str) -> Result<(), String> {
     let numbers: Vec<u32> =
         version.trim().trim_start_matches('v').split('.').filter_map(|part| part.parse().ok()).collect();

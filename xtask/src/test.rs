@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("page", page::check),
     ("clippy", clippy),
     ("build qd", || step::run(&mut step::cargo(&["build", "--package", "cli"]))),
+    ("page with qd", page::check_with_server),
     ("tests", tests),
     ("sanitize", sanitize::run),
     ("doc", doc),

@@ -109,6 +109,7 @@ fn type_of(path: &str) -> &'static str {
         Some("woff2") => "font/woff2",
         Some("webmanifest") => "application/manifest+json",
         Some("json") => "application/json",
+        Some("txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

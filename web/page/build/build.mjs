@@ -2,7 +2,7 @@
 // `node build/build.mjs [DIRECTORY]`; without one it writes web/dist.
 
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -80,6 +80,6 @@ export async function buildPage(directory) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const directory = resolve(process.argv[2] ?? dist);
   await buildPage(directory);
-  if (directory === dist && existsSync(dirname(list))) writeFileSync(list, fileList(directory));
+  if (directory === dist) writeFileSync(list, fileList(directory));
   console.log(`page: ${files(directory).length} files in ${relative(process.cwd(), directory)}`);
 }

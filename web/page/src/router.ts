@@ -22,7 +22,7 @@ export function parseRoute(path: string, query: string): Route {
     case undefined: return { view: "deck" };
     case "wall": case "tasks": case "settings": case "pair": return { view: first };
     case "inbox": {
-      const item = fields.get("item") ?? "";
+      const item = second ?? fields.get("item") ?? "";
       return /^\d+$/.test(item) ? { view: "item", item: Number(item) } : { view: "inbox" };
     }
     case "p":
@@ -32,7 +32,7 @@ export function parseRoute(path: string, query: string): Route {
       if (!second) return { view: "tasks" };
       return { view: "task", name: second, tab: TASK_TABS.includes(tab) ? (tab as TaskTab) : "overview" };
     case "pads": {
-      const [name, project] = [fields.get("name"), fields.get("project")];
+      const [name, project] = [second ?? fields.get("name"), fields.get("project")];
       return { view: "pads", ...(name ? { name } : {}), ...(project ? { project } : {}) };
     }
     default: return { view: "unknown" };

@@ -49,7 +49,7 @@ fn a_server_answers_health_and_gives_its_page_to_everybody() {
 fn w29_below_a_base_the_page_and_the_api_are_there_with_and_without_it() {
     let daemon = TestDaemon::start(QD);
     let server = Server::start_with(&daemon, &["--base", "/deck/"]);
-    for path in ["/deck/", "/deck/healthz", "/healthz", "/deck/p/p_00000000", "/deck/assets/page.js"] {
+    for path in ["/deck/", "/deck/healthz", "/healthz", "/deck/p/p_00000000", "/deck/sw.js"] {
         assert_eq!(server.ask("GET", path, &As::Nobody, b"").status, 200, "{path}");
     }
     let page = server.ask("GET", "/deck/", &As::Nobody, b"");

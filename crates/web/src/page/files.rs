@@ -2,18 +2,84 @@
 
 use super::PageFile;
 
+#[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
-    PageFile { path: "index.html", bytes: include_bytes!("../../dist/index.html"), gzip: None, brotli: None },
     PageFile {
-        path: "assets/page.js",
-        bytes: include_bytes!("../../dist/assets/page.js"),
+        path: "assets/index-B2AJ1jOn.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js.br")),
+    },
+    PageFile {
+        path: "assets/index-BgxGQEIx.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.br")),
+    },
+    PageFile {
+        path: "assets/lazy-BI3aYPiC.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js.br")),
+    },
+    PageFile {
+        path: "assets/mono-D_ob1v_H.woff2",
+        bytes: include_bytes!("../../../../web/dist/assets/mono-D_ob1v_H.woff2"),
         gzip: None,
         brotli: None,
     },
     PageFile {
-        path: "assets/page.css",
-        bytes: include_bytes!("../../dist/assets/page.css"),
+        path: "assets/terminal-B1njb2Cr.css",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css.br")),
+    },
+    PageFile {
+        path: "assets/terminal-iAznKtb3.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js.br")),
+    },
+    PageFile {
+        path: "icon-192.png",
+        bytes: include_bytes!("../../../../web/dist/icon-192.png"),
         gzip: None,
         brotli: None,
+    },
+    PageFile {
+        path: "icon-512.png",
+        bytes: include_bytes!("../../../../web/dist/icon-512.png"),
+        gzip: None,
+        brotli: None,
+    },
+    PageFile {
+        path: "icon.svg",
+        bytes: include_bytes!("../../../../web/dist/icon.svg"),
+        gzip: None,
+        brotli: None,
+    },
+    PageFile {
+        path: "index.html",
+        bytes: include_bytes!("../../../../web/dist/index.html"),
+        gzip: None,
+        brotli: None,
+    },
+    PageFile {
+        path: "licenses.txt",
+        bytes: include_bytes!("../../../../web/dist/licenses.txt"),
+        gzip: Some(include_bytes!("../../../../web/dist/licenses.txt.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/licenses.txt.br")),
+    },
+    PageFile {
+        path: "manifest.webmanifest",
+        bytes: include_bytes!("../../../../web/dist/manifest.webmanifest"),
+        gzip: Some(include_bytes!("../../../../web/dist/manifest.webmanifest.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/manifest.webmanifest.br")),
+    },
+    PageFile {
+        path: "sw.js",
+        bytes: include_bytes!("../../../../web/dist/sw.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/sw.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/sw.js.br")),
     },
 ];

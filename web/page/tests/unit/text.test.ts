@@ -74,6 +74,7 @@ test("every path leads back to its route", () => {
   assert.deepEqual(read(paths.process("a/b?c")), { view: "process", id: "a/b?c" });
   assert.deepEqual(read(paths.task("t 1", "changes")), { view: "task", name: "t 1", tab: "changes" });
   assert.deepEqual(read(paths.pads("n&m", "/src/x y")), { view: "pads", name: "n&m", project: "/src/x y" });
+  assert.deepEqual([parseRoute("inbox/7", ""), parseRoute("pads/n%26m", "")], [{ view: "item", item: 7 }, { view: "pads", name: "n&m" }]);
   assert.deepEqual(parseRoute("nowhere", ""), { view: "unknown" });
   assert.deepEqual(parseRoute("p/%E0%A4", ""), { view: "process", id: "%E0%A4" });
   assert.deepEqual(parseRoute("inbox", "item=x"), { view: "inbox" });
