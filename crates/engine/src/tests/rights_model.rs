@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 42;
+const VARIANTS: usize = 43;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
