@@ -15,9 +15,9 @@ use rustix::process::{Signal, WaitOptions, getpid, wait};
 
 use self::sources::{Ready, Sources, timeout};
 use crate::config::{RunConfig, clamp_size};
-use crate::ending::{DEFAULT_GRACE, Ending, Progress};
 use crate::exit::ExitWatch;
 use crate::input::InputQueue;
+use crate::kill_steps::{DEFAULT_GRACE, Ending, Progress};
 use crate::listener::{FirstFrame, Listener};
 use crate::orphan_exit::OrphanExit;
 use crate::peer::Peer;

@@ -11,14 +11,14 @@
 //! | `config` | the configuration of one run, and its encoding |
 //! | `wire`, `codec` | the frozen frames between daemon and holder; decoders that accept any input |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
-//! | `launch`, `link`, `rejoin`, `sweep` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
+//! | `launch`, `link`, `rejoin`, `lost_holder` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
 //! | `forkserver` | the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
 //! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
 //! | `origin` | the process at the other end of a socket, and its ancestors |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
-//! | `input`, `ending`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
+//! | `input`, `kill_steps`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
 //!
 //! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death
 //! signal are safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only
@@ -28,15 +28,14 @@
 pub mod config;
 pub mod launch;
 pub mod link;
+pub mod lost_holder;
 pub mod origin;
 pub mod ring;
 pub mod run_mark;
-pub mod sweep;
 pub mod tree;
 pub mod wire;
 
 mod codec;
-mod ending;
 mod entry;
 mod exit;
 mod fdpass;
@@ -44,6 +43,7 @@ mod forkserver;
 mod hold;
 mod input;
 mod keyed_inputs;
+mod kill_steps;
 mod listener;
 mod orphan_exit;
 mod peer;
@@ -56,9 +56,9 @@ pub use config::{RunConfig, clamp_size};
 pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
+pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited};
-pub use sweep::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
 pub use text_pages::give_back_text;
 pub use wire::{
     ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, KeyState, PendingInput, RunExit, SignalTarget, ToHolder,

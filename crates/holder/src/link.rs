@@ -117,7 +117,7 @@ impl PendingHello {
         let Some(pinned) = crate::tree::open(listener.pid.as_raw_pid()) else { return false };
         // Our connection still waits at its socket: it lived when its pid was pinned, so the pid is its own.
         let is_there = !fdpass::is_hung_up(self.stream.as_fd());
-        is_there && crate::sweep::end_pinned(&pinned, listener.pid.as_raw_pid())
+        is_there && crate::lost_holder::end_pinned(&pinned, listener.pid.as_raw_pid())
     }
 }
 

@@ -4,7 +4,7 @@
 //! over HTTP on the loopback (`qd mcp --http`), in both generations of the protocol. It decides nothing: it
 //! is a client of the daemon, which knows who calls and what they may do.
 //!
-//! Reading order: `tools` (one file per family, one table), `fields`, `outputs` and `pages` (arguments and
+//! Reading order: `tools` (one file per family, one table), `arguments`, `outputs` and `pages` (arguments and
 //! results), `waiting` (results that take time), `framing` and `wire`
 //! (lines in, lines out), `server` (which method is answered by what), `resources` and `watch` (what can be
 //! read and subscribed to), `stdio` and `http` (the two transports), `reference` (the documents generated
@@ -19,13 +19,13 @@
 //! | a task per call | one connection | the daemon's answer | a value | at most 48 calls | answered or cancelled |
 //! | a blocking thread per connect | a socket | the daemon's start | a connection | the call waits | connected |
 
+mod arguments;
 mod failure;
-mod fields;
 mod framing;
 mod http;
+mod method_params;
 mod outputs;
 mod pages;
-mod params;
 mod prompts;
 mod reference;
 mod resources;

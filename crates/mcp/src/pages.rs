@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::arguments::{Field, Shape, may};
 use crate::failure::ToolFailure;
-use crate::fields::{Field, Shape, may};
 use crate::views::put;
 
 /// The longest result, as JSON. Clients store longer ones and give the model a reference instead.

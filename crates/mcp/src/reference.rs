@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::fields::{Field, Shape};
+use crate::arguments::{Field, Shape};
 use crate::server::INSTRUCTIONS;
 use crate::tools::{self, Effect, TOPICS, Tool};
 use crate::{prompts, resources, vendors};

@@ -27,7 +27,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::failure::ToolFailure;
-use crate::params;
+use crate::method_params;
 use crate::prompts;
 use crate::resources::{self, Address};
 use crate::tools::{self, Outcome, ToolContext};
@@ -363,7 +363,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(params::fault(&request.method, request.params.as_ref()))
+        Err(method_params::fault(&request.method, request.params.as_ref()))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [rmcp::model::ProtocolVersion]> {

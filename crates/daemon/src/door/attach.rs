@@ -10,9 +10,9 @@ use proto::request::Attach;
 use proto::{Failure, Reply};
 
 use super::ViewerPermit;
+use super::caller_limits::CallPermit;
 use super::connection::{Client, encode};
 use super::dispatch::unexpected;
-use super::quota::CallPermit;
 use super::read::hosted;
 use crate::screens::{NewViewer, Order, ScreenHandle, ViewOptions};
 

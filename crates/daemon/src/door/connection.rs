@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::quota::{ConnectionPermit, InputPermit};
+use super::caller_limits::{ConnectionPermit, InputPermit};
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
 

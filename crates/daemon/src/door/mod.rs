@@ -4,13 +4,13 @@
 mod agents;
 mod attach;
 mod audit;
+mod caller_limits;
 mod connection;
 mod dispatch;
 mod follow;
 mod listing;
 mod pads;
 mod ports;
-mod quota;
 mod read;
 mod spawn;
 mod tasks;
@@ -30,7 +30,7 @@ use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, watch};
 
-use self::quota::{CONNECTIONS, Quotas};
+use self::caller_limits::{CONNECTIONS, Quotas};
 pub(crate) use self::viewer_limits::{ViewerLimits, ViewerPermit};
 use crate::agents::Agents;
 use crate::caller;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proto::{ErrorCode, Failure, ProcessId};
 
-use super::quota::CallPermit;
+use super::caller_limits::CallPermit;
 
 /// Viewers of all processes.
 const IN_ALL: usize = 1024;

@@ -18,8 +18,6 @@ use super::run::Run;
 use super::terminal::Terminal;
 use super::viewer::{DETACHED, Mode, Owed, Presence, Viewer};
 
-/// A viewer further behind than this is skipped ahead: reading on would take it longer than a repaint.
-const MAX_LAG: u64 = 256 * 1024;
 /// The shortest time between two reports that the same viewer types.
 const TYPED: Duration = Duration::from_millis(50);
 
@@ -165,7 +163,7 @@ impl Run {
     fn send_next(&self, viewer: &mut Viewer, buffer: &mut [u8], now: Instant) {
         let behind = self.seen - viewer.sent_to;
         let most = usize::try_from(behind).unwrap_or(usize::MAX).min(buffer.len());
-        let outcome = if behind > MAX_LAG && !viewer.needs_every_byte() {
+        let outcome = if viewer.is_far_behind(self.seen) {
             ReadOutcome::Missed { resume_at: self.seen }
         } else {
             self.handle.ring.read(viewer.sent_to, &mut buffer[..most])

@@ -25,6 +25,8 @@ use super::terminal::{Terminal, TerminalState};
 use super::view_options::ViewOptions;
 use crate::door::ViewerPermit;
 
+/// A viewer further behind than this gets a repaint instead of the bytes between: reading them would take it longer.
+const MAX_LAG: u64 = 256 * 1024;
 /// Above this many unsent bytes, a viewer's wrong calls are not answered any more.
 const MAX_UNREAD: usize = 256 * 1024;
 
@@ -165,6 +167,11 @@ impl Viewer {
     /// Returns true if the next byte must be sent as it is.
     pub(crate) fn needs_every_byte(&self) -> bool {
         self.options.exact || self.sent_to < self.replay_to
+    }
+
+    /// Returns true if it is so far behind the end of the log that it gets a repaint instead of bytes.
+    pub(crate) fn is_far_behind(&self, end: u64) -> bool {
+        end - self.sent_to > MAX_LAG && !self.needs_every_byte()
     }
 
     /// Skips bytes that are no longer there.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proto::agent::Source;
 
-use crate::agent::evidence::{Slot, Table};
+use crate::agent::sources::{Slot, Table};
 use crate::agent::state::contradict;
 
 /// How long two sources may disagree; less is the time one of them takes to notice.

@@ -4,11 +4,11 @@
 //! effect goes to the outbox. What other machines do about a change is in `reevaluate` and `exit`.
 
 pub(crate) mod drift;
-pub(crate) mod evidence;
 pub(crate) mod exit;
 pub(crate) mod facts;
 pub(crate) mod interrupt;
 pub(crate) mod reevaluate;
+pub(crate) mod sources;
 pub(crate) mod state;
 pub(crate) mod turns;
 
@@ -20,8 +20,8 @@ use proto::{AgentState, Evidence};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::drift::DriftBook;
-use crate::agent::evidence::{Slot, Table};
 use crate::agent::interrupt::Interrupting;
+use crate::agent::sources::{Slot, Table};
 use crate::agent::state::{Belief, Judgement};
 use crate::effect::AgentStart;
 use crate::inbox::{Answering, Asked};

@@ -6,7 +6,7 @@
 use proto::AgentState;
 use proto::agent::Source;
 
-use crate::agent::evidence::{Slot, Table};
+use crate::agent::sources::{Slot, Table};
 
 /// For this long after a report changed, a dialog that was there before it may be the one just answered.
 const DIALOG_GRACE_MS: u64 = 300;

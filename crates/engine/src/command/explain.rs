@@ -8,7 +8,7 @@ use proto::verb;
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::Agent;
-use crate::agent::evidence::Slot;
+use crate::agent::sources::Slot;
 use crate::agent::state::Reason;
 use crate::effect::CommandAnswer;
 use crate::rights::Verb;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::{Exit, RunNumber, Size, Status};
 use serde::{Deserialize, Serialize};
 
-use super::ending::{Ending, EndingRecord};
+use super::end_request::{Ending, EndingRecord};
 use crate::input::{Caller, Moment, Survivor, ViewerId, WaitId};
 
 /// The current run.

@@ -12,8 +12,8 @@ use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 
 use super::{Caller, Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Shape, may, must};
 use crate::waiting::{Then, Waiting};
 
 /// Longest question, reason or answer.

@@ -10,8 +10,8 @@ use proto::{ErrorCode, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, PROCESS, Shape, may, must};
 use crate::views::put;
 
 /// Longest text that is typed or pasted.

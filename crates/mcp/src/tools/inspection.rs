@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::lifecycle::find;
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use crate::arguments::{Arguments, PROCESS, Shape, may};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, PROCESS, Shape, may};
 use crate::pages;
 use crate::views::{self, put};
 

@@ -12,8 +12,8 @@ use proto::{Kind, Name, ProcessView, Size, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use crate::arguments::{Arguments, Field, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Field, PROCESS, Shape, may, must};
 use crate::views::{self, put};
 use crate::waiting::{Then, Waiting};
 

@@ -7,8 +7,8 @@ use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, Shape, may};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Shape, may};
 use crate::views::{self, put};
 
 /// Every topic of help with its text; the first one leads to the others.

@@ -23,8 +23,8 @@ use proto::agent::MailId;
 use rmcp::model::{MetaObject, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
 
+use crate::arguments::{self, Arguments, Field};
 use crate::failure::ToolFailure;
-use crate::fields::{self, Arguments, Field};
 use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
@@ -201,7 +201,7 @@ impl Tool {
 
     /// Returns the tool as clients list it.
     pub(crate) fn listed(&self) -> Listed {
-        let mut listed = Listed::new(self.name, self.says, fields::schema(self.fields));
+        let mut listed = Listed::new(self.name, self.says, arguments::schema(self.fields));
         listed.title = Some(self.title.to_owned());
         listed.output_schema = outputs::schema(self.gives).ok().map(Arc::new);
         let hints = ToolAnnotations::new();

@@ -9,8 +9,8 @@ use proto::{Notice, verb};
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use crate::arguments::{Arguments, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, PROCESS, Shape, may, must};
 use crate::pages::MAX_ANSWER;
 use crate::views::{put, shortened};
 

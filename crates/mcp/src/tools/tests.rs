@@ -1,7 +1,7 @@
 //! The table as a whole: names, schemas and what the list costs a model.
 
 use super::*;
-use crate::fields::Shape;
+use crate::arguments::Shape;
 use crate::server::INSTRUCTIONS;
 
 /// The most bytes that the list of tools with the instructions may take: 7,841 tokens of four characters. An

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::waits::TIMEOUT;
 use super::{Caller, Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, Field, MAX_SECONDS, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Field, MAX_SECONDS, Shape, may, must};
 use crate::pages;
 use crate::views::{put, shortened};
 use crate::waiting::{Then, Waiting};

@@ -9,8 +9,8 @@ use serde_json::{Map, json};
 
 use super::lifecycle::find;
 use super::{Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
 use crate::views::put;
 use crate::waiting::{Then, Waiting};
 

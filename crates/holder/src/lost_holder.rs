@@ -54,7 +54,7 @@ pub fn end_silent_holder(pid: i32, start_time: u64) -> bool {
 }
 
 pub(crate) fn end_pinned(pinned: &OwnedFd, pid: i32) -> bool {
-    crate::ending::kill_all(pid);
+    crate::kill_steps::kill_all(pid);
     let was_there = pidfd_send_signal(pinned, Signal::KILL).is_ok();
     wait_for(std::slice::from_ref(pinned));
     was_there
