@@ -268,10 +268,10 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Role;
+    use crate::identity::AccessRole;
 
     fn new(kind: IdentityKind, expires: Option<u64>) -> NewIdentity {
-        let scope = Scope { role: Role::Type, ..Scope::default() };
+        let scope = Scope { role: AccessRole::Type, ..Scope::default() };
         NewIdentity { kind, label: "Ana's phone".to_owned(), scope, expires }
     }
 

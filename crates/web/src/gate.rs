@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use http_server::HttpPeer;
 
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, IdentityKind, Role};
+use crate::identity::{AccessIdentity, AccessRole, IdentityKind};
 use crate::problem::Problem;
 use crate::routes::Access;
 use crate::secrets;
@@ -86,7 +86,7 @@ pub(crate) async fn authorize(
             };
         }
         Access::Role(role) => role,
-        Access::Confirmed | Access::Bearer => Role::Admin,
+        Access::Confirmed | Access::Bearer => AccessRole::Admin,
     };
     match caller(&gateway, request.method(), request.headers()) {
         Ok(identity) => match check(&gateway, access, needed, &identity) {
@@ -111,7 +111,12 @@ fn refuse(gateway: &Gateway, problem: Problem) -> Response {
     problem.into_response()
 }
 
-fn check(gateway: &Gateway, access: Access, needed: Role, identity: &AccessIdentity) -> Result<(), Problem> {
+fn check(
+    gateway: &Gateway,
+    access: Access,
+    needed: AccessRole,
+    identity: &AccessIdentity,
+) -> Result<(), Problem> {
     if identity.scope.role < needed {
         let message = format!(
             "this needs the role {}; {} has {}",

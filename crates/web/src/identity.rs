@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What a caller may do at most. Each role includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum AccessRole {
     /// Look at lists, screens, logs and events.
     #[default]
     View,
@@ -15,7 +15,7 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
+impl AccessRole {
     /// Its name on the wire.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -27,7 +27,7 @@ impl Role {
     }
 }
 
-impl std::str::FromStr for Role {
+impl std::str::FromStr for AccessRole {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -68,7 +68,7 @@ impl IdentityKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// The role.
-    pub role: Role,
+    pub role: AccessRole,
     /// The workspace; without one, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,

@@ -46,7 +46,7 @@ mod view;
 
 pub use access::{AccessFile, AccessRecord, NewIdentity};
 pub use bind::{Exposure, UnsafeBind};
-pub use identity::{AccessIdentity, IdentityKind, Role, Scope};
+pub use identity::{AccessIdentity, AccessRole, IdentityKind, Scope};
 pub use pairing::{CodePurpose, Pairing};
 pub use qr::qr_lines;
 pub use routes::{Access, HttpMethod, ROUTES, Route};

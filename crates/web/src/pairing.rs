@@ -113,7 +113,7 @@ impl Pairing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Role;
+    use crate::identity::AccessRole;
 
     fn pairing() -> (tempfile::TempDir, Pairing) {
         let root = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn purpose() -> CodePurpose {
-        CodePurpose::Pair(Scope { role: Role::Type, ..Scope::default() })
+        CodePurpose::Pair(Scope { role: AccessRole::Type, ..Scope::default() })
     }
 
     #[test]

@@ -6,7 +6,7 @@ use axum::routing::{MethodFilter, MethodRouter, on, on_service};
 
 use crate::api::{access, processes, service, tickets};
 use crate::gateway::Shared;
-use crate::identity::Role;
+use crate::identity::AccessRole;
 use crate::verb_call::{self, Input, VerbCall};
 use crate::{dialect, events, gate, page, view};
 
@@ -53,7 +53,7 @@ pub enum Access {
     /// To be the server's own page; it signs in here.
     SignIn,
     /// At least this role.
-    Role(Role),
+    Role(AccessRole),
     /// To be a device of an administrator that a person at the machine has confirmed.
     Confirmed,
     /// A bearer token of an administrator of all workspaces.
@@ -104,9 +104,9 @@ impl Route {
     }
 }
 
-const VIEW: Access = Access::Role(Role::View);
-const TYPE: Access = Access::Role(Role::Type);
-const ADMIN: Access = Access::Role(Role::Admin);
+const VIEW: Access = Access::Role(AccessRole::View);
+const TYPE: Access = Access::Role(AccessRole::Type);
+const ADMIN: Access = Access::Role(AccessRole::Admin);
 
 const fn own(
     method: HttpMethod,

@@ -17,7 +17,7 @@ use crate::cookie::CookieSpec;
 use crate::dialect::Registry;
 use crate::door::Door;
 use crate::gateway::{Confirmations, Gateway, SocketLimits};
-use crate::identity::{Role, Scope};
+use crate::identity::{AccessRole, Scope};
 use crate::metrics::Metrics;
 use crate::pairing::{CodePurpose, Pairing};
 use crate::secrets::Secret;
@@ -108,7 +108,7 @@ async fn run(setup: WebSetup, ready: impl FnOnce(&ServerReady)) -> Result<(), We
     let mut exposure = setup.exposure.clone();
     exposure.address = listener.local_addr().map_err(listen)?;
     let gateway = Arc::new(gateway(&setup, &exposure)?);
-    let scope = Scope { role: Role::Admin, ..Scope::default() };
+    let scope = Scope { role: AccessRole::Admin, ..Scope::default() };
     let code = gateway.pairing.issue(CodePurpose::Pair(scope)).map_err(WebError::Files)?;
     let router = routes::router(&gateway, &(setup.mcp)(&gateway.names));
     ready(&ServerReady { url: format!("{}{}", exposure.url(), setup.base), code });

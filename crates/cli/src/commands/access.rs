@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::json;
-use web::{AccessFile, AccessRecord, IdentityKind, NewIdentity, Role, Scope, web_directory};
+use web::{AccessFile, AccessRecord, AccessRole, IdentityKind, NewIdentity, Scope, web_directory};
 
 use super::web::check_person;
 use crate::context::Context;
@@ -29,7 +29,7 @@ enum Act {
         name: String,
         /// What it may do: view, type or admin
         #[arg(long, value_name = "ROLE", default_value = "view")]
-        role: Role,
+        role: AccessRole,
         /// Only the processes of this workspace
         #[arg(long, value_name = "WORKSPACE")]
         workspace: Option<String>,
@@ -76,7 +76,7 @@ impl AccessArgs {
                     || Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(&process)));
                 let view = found.ok_or_else(|| CliError::Own(missing()))?;
                 let target = Some(view.id.to_string());
-                let scope = Scope { role: Role::View, workspace: Some(view.workspace.clone()), target };
+                let scope = Scope { role: AccessRole::View, workspace: Some(view.workspace.clone()), target };
                 let expires = Some(now_ms() + hours.saturating_mul(HOUR_MS));
                 let label = format!("link to {}", view.name);
                 mint(&file, context, NewIdentity { kind: IdentityKind::Link, label, scope, expires })?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use web::{CodePurpose, Pairing, Role, Scope, qr_lines, web_directory};
+use web::{AccessRole, CodePurpose, Pairing, Scope, qr_lines, web_directory};
 
 use super::web::check_person;
 use crate::context::Context;
@@ -15,7 +15,7 @@ use crate::errors::CliError;
 pub(crate) struct PairArgs {
     /// What the device may do: view, type or admin
     #[arg(long, value_name = "ROLE", default_value = "type")]
-    role: Role,
+    role: AccessRole,
 
     /// Only the processes of this workspace
     #[arg(long, value_name = "WORKSPACE")]

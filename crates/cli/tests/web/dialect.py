@@ -6,7 +6,7 @@ fails ends it with a traceback.
 import base64, hashlib, json, os, re, socket, struct, sys
 
 HOST, TOKEN, WORKSPACE = sys.argv[1], sys.argv[2], sys.argv[3]
-ROUNDS = int(sys.argv[4])
+ROUNDS, TASK, DIRECTORY = int(sys.argv[4]), sys.argv[5], sys.argv[6]
 TASK_PATH = "/ws/issues/%s/terminal?workspace_id=%s&cols=%d&rows=%d"
 
 
@@ -145,7 +145,7 @@ def check_authentication():
 def check_errors():
     socket = Socket("/ws/terminal")
     socket.until("auth_ack")
-    for task, workspace, code in [("ghost", WORKSPACE, "task_not_found")]:
+    for task, workspace, code in [("ghost", WORKSPACE, "task_not_found"), (TASK, "other", "workspace_mismatch")]:
         request = {"request_id": "r9", "task_id": task, "workspace_id": workspace, "cols": 80, "rows": 24}
         socket.send({"type": "terminal.open", "payload": request})
         error = socket.until("terminal.error")
@@ -175,6 +175,17 @@ def check_sizes():
     given.wait_for(rb"30 100\r")
     given.close("done")
     print("sizes")
+
+
+def check_tasks():
+    for opened_by in ["open", "path"]:
+        for cols, rows, size in [(90, 33, b"33 90"), (0, 0, b"24 80")]:
+            terminal = Terminal(opened_by, task=TASK, cols=cols, rows=rows)
+            terminal.type("stty size; p''wd\n")
+            terminal.wait_for(size + rb"\r\n" + re.escape(DIRECTORY.encode()) + rb"\r\n")
+            terminal.type("echo la''st; exit 5\n")
+            assert terminal.wait_exit()["exit_code"] == 5 and b"last\r\n" in terminal.printed
+    print("tasks")
 
 
 def check_bytes():
@@ -244,5 +255,8 @@ def check_queries():
     print("queries")
 
 
-for check in [check_authentication, check_errors, check_sizes, check_bytes, check_ends, check_detaching, check_queries]:
+CHECKS = [
+    check_authentication, check_errors, check_sizes, check_tasks, check_bytes, check_ends, check_detaching, check_queries,
+]
+for check in CHECKS:
     check()

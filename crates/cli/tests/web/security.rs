@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use serde_json::json;
 use testkit::{TestDaemon, child, process_scan};
-use web::{Access, HttpMethod, ROUTES, Role, Route};
+use web::{Access, AccessRole, HttpMethod, ROUTES, Route};
 
 use crate::QD;
 use crate::server::{As, Server};
@@ -167,7 +167,7 @@ fn w4_a_page_of_another_port_with_the_cookie_opens_no_socket_and_changes_nothing
 fn w6_each_role_reaches_exactly_its_own_routes() {
     let daemon = TestDaemon::start(QD);
     let server = Server::start(&daemon);
-    let roles = [("view", Role::View), ("type", Role::Type), ("admin", Role::Admin)];
+    let roles = [("view", AccessRole::View), ("type", AccessRole::Type), ("admin", AccessRole::Admin)];
     for (word, role) in roles {
         let token = Server::token(&daemon, word);
         let headers = [vec![header("Host", &server.host)], server.headers(&token)].concat();

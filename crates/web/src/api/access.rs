@@ -14,7 +14,7 @@ use crate::access::NewIdentity;
 use crate::clock::{DAY, MINUTE, now_ms};
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, IdentityKind, Role, Scope};
+use crate::identity::{AccessIdentity, AccessRole, IdentityKind, Scope};
 use crate::pairing::{CodePurpose, CodeRefusal};
 use crate::problem::Problem;
 use crate::secrets::Secret;
@@ -38,7 +38,7 @@ struct Mint {
     #[serde(default)]
     name: String,
     #[serde(default)]
-    role: Role,
+    role: AccessRole,
     workspace: Option<String>,
     process: Option<String>,
     minutes: Option<u64>,
@@ -215,7 +215,7 @@ pub(crate) fn mint_link() -> MethodRouter<Shared> {
             mint.process.ok_or_else(|| Problem::invalid("process", "say which one the link shows"))?;
         let process = super::processes::find(&gateway, &caller, &process).await?;
         let workspace = own_workspace(&caller, mint.workspace)?;
-        let scope = Scope { role: Role::View, workspace, target: Some(process.id.to_string()) };
+        let scope = Scope { role: AccessRole::View, workspace, target: Some(process.id.to_string()) };
         let life = mint.minutes.map_or(DAY, |minutes| minutes.saturating_mul(MINUTE)).min(MAX_LINK_LIFE);
         let label = checked_label(&mint.name, "link")?;
         let new = NewIdentity { kind: IdentityKind::Link, label, scope, expires: Some(now_ms() + life) };

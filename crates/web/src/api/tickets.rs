@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::gateway::Shared;
-use crate::identity::{AccessIdentity, Role};
+use crate::identity::{AccessIdentity, AccessRole};
 use crate::problem::Problem;
 use crate::tickets::{NoTicket, TicketFor};
 use crate::verb_call::read_object;
@@ -48,7 +48,7 @@ fn purpose(caller: &AccessIdentity, wanted: Wanted) -> Result<TicketFor, Problem
         Some(_) => return Err(Problem::invalid("mode", "view or type")),
     };
     let needs_type = types || wanted.r#for == "dialect";
-    if needs_type && caller.scope.role < Role::Type {
+    if needs_type && caller.scope.role < AccessRole::Type {
         return Err(Problem::denied("you may watch, not type"));
     }
     if caller.scope.target.is_some() && wanted.r#for != "view" {

@@ -13,7 +13,7 @@ use super::wire::{self, DialectError, FromClient, Open};
 use crate::api::processes;
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, IdentityKind, Role};
+use crate::identity::{AccessIdentity, AccessRole, IdentityKind};
 use crate::socket::{self, Ends, REVOKED};
 
 /// How long a client may take to authenticate.
@@ -106,7 +106,7 @@ impl Connection {
             ));
         }
         check_workspace(identity, &open.workspace_id)?;
-        if identity.scope.role < Role::Type {
+        if identity.scope.role < AccessRole::Type {
             return Err(DialectError::new("internal", "this token may watch, not open a terminal"));
         }
         let id = session::start(gateway, identity, open).await?.id.to_string();

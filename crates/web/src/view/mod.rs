@@ -23,7 +23,7 @@ use proto::RunNumber;
 use serde::Deserialize;
 
 use crate::gateway::Shared;
-use crate::identity::{AccessIdentity, Role};
+use crate::identity::{AccessIdentity, AccessRole};
 use crate::problem::Problem;
 use crate::socket;
 use crate::tickets::TicketFor;
@@ -84,7 +84,7 @@ fn may_type(
     if !identity.covers(process) {
         return Err(Problem::denied("this link shows another process"));
     }
-    if types && identity.scope.role < Role::Type {
+    if types && identity.scope.role < AccessRole::Type {
         return Err(Problem::denied("you may watch, not type"));
     }
     Ok(types)
