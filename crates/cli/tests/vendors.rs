@@ -26,6 +26,8 @@ mod life;
 mod limits;
 #[path = "vendors/results.rs"]
 mod results;
+#[path = "vendors/tasks.rs"]
+mod tasks;
 #[path = "vendors/traces.rs"]
 mod traces;
 #[path = "vendors/versions.rs"]

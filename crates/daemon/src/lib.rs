@@ -71,7 +71,7 @@ use proto::Dirs;
 
 pub use ::agents::catalogue::built_in_text as built_in_manifest;
 pub use failpoint::Failpoint;
-pub use settings::Settings;
+pub use settings::{Settings, check_init_file, check_settings};
 pub use start::{refuse_setuid, run};
 pub use tasks::failpoint::TaskFailpoint;
 

@@ -1,6 +1,6 @@
 //! Finds the project of a directory: the nearest directory upwards, by its real path, that has a project's
-//! file or a repository; else the directory itself. A project is identified by its real path, so a link to it
-//! is the same project and a moved one is another.
+//! file or a repository; else the directory itself. A project is identified by its real path in the main checkout of its
+//! repository, so a link to it and every worktree of it are the same project, and a moved one is another.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -36,8 +36,21 @@ impl ProjectDir {
 
     /// Returns the project whose real path this is.
     pub(crate) fn at(dir: &Path) -> Self {
-        let project = Project { key: key(dir), path: dir.to_string_lossy().into_owned() };
+        let shared = worktree::shared_path(dir).unwrap_or_else(|_| dir.to_owned());
+        let project = Project { key: key(&shared), path: dir.to_string_lossy().into_owned() };
         Self { dir: dir.to_owned(), project }
+    }
+
+    /// Returns what a path of this project is called in every worktree of it: its path in the main checkout. Other paths
+    /// stay as they are. Reads the disk.
+    pub(crate) fn shared(&self, path: &Path) -> PathBuf {
+        let Ok(below) = path.strip_prefix(&self.dir) else { return path.to_owned() };
+        match worktree::shared_path(&self.dir) {
+            Ok(shared) if shared == self.dir => path.to_owned(),
+            Ok(shared) if below.as_os_str().is_empty() => shared,
+            Ok(shared) => shared.join(below),
+            Err(_) => path.to_owned(),
+        }
     }
 
     /// Returns a recorded project, which may be gone.

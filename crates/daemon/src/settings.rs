@@ -113,6 +113,22 @@ impl Settings {
     }
 }
 
+/// Returns what is wrong with the text of a `config.toml`.
+///
+/// # Errors
+/// The problem, with its line.
+pub fn check_settings(text: &str) -> Result<(), String> {
+    toml::from_str::<Settings>(text).map(drop).map_err(|error| in_words(text, &error))
+}
+
+/// Returns what is wrong with the text of a `.worktree-init.toml`.
+///
+/// # Errors
+/// The problem, with its line.
+pub fn check_init_file(text: &str) -> Result<(), String> {
+    worktree::InitFile::parse(text).map(drop).map_err(|(line, message)| format!("line {line}: {message}"))
+}
+
 /// Returns true if a terminal that a person opens acts for that person. A broken file grants no additional
 /// rights.
 pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::adopt::{Adoption, PendingHolders, Search};
 use crate::agents::Agents;
 use crate::daemon_lock::{Locks, Race};
-use crate::door::Server;
+use crate::door::{self, Server};
 use crate::effect_runner::EffectRunner;
 use crate::engine_task::{Channels, EngineHandle, EngineTask};
 use crate::failpoint::{self, Failpoint};
@@ -196,7 +196,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let doorway = Server::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
     let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
         .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
-    doorway.tasks.resume_all(unfinished);
+    door::resume_tasks(&doorway, unfinished);
     failpoint::pass(Failpoint::DoorUnserved);
     say_ready(&format!("ready {}", std::process::id()));
     engine.work().await;

@@ -6,7 +6,7 @@
 //! judge are refused.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -230,7 +230,7 @@ fn frame(launch_spec: &LaunchSpec<'_>) -> String {
     put_preset(&mut fields, launch_spec.preset);
     fields.put("kind", launch_spec.kind.to_string().as_bytes());
     fields.list("argv", launch_spec.argv.iter().map(String::as_bytes));
-    fields.put("cwd", launch_spec.cwd.as_bytes());
+    fields.put("cwd", shared(launch_spec, Path::new(launch_spec.cwd)).as_encoded_bytes());
     for (name, value) in launch_spec.env {
         fields.put("env", name.as_bytes());
         fields.put("=", value.as_bytes());
@@ -241,6 +241,11 @@ fn frame(launch_spec: &LaunchSpec<'_>) -> String {
         fields.put("from", from.project.key.as_bytes());
     }
     fields.hex()
+}
+
+/// Returns what a path is called in every worktree of the project: what a person trusts in one holds in all.
+fn shared(launch_spec: &LaunchSpec<'_>, path: &Path) -> OsString {
+    launch_spec.project_dir.shared(path).into_os_string()
 }
 
 fn put_preset(fields: &mut Fields, preset: Option<&Preset>) {
@@ -255,7 +260,7 @@ fn find(launch_spec: &LaunchSpec<'_>, path: Option<&str>) -> Result<(String, Opt
     let mut fields = Fields::new("quarterdeck content 1");
     let cwd = project::real("cwd", Path::new(launch_spec.cwd))?;
     if !launch_spec.is_manifest_alone() {
-        fields.put("cwd", cwd.as_bytes());
+        fields.put("cwd", shared(launch_spec, Path::new(&cwd)).as_encoded_bytes());
     }
     let word = launch_spec.argv.first().map_or("", String::as_str);
     let program = match launch_spec.kind {
@@ -306,7 +311,7 @@ fn put_program(
         Failure::new(ErrorCode::SpawnFailed, format!("{} cannot be read: {error}", Printable(&path)))
             .cause(Cause::Permission)
     };
-    fields.put("program", program.real.as_os_str().as_encoded_bytes());
+    fields.put("program", shared(launch_spec, &program.real).as_encoded_bytes());
     let content = content(&program.real, program.is_inside(launch_spec.project_dir))
         .map_err(|error| unread(&program.real, &error))?;
     fields.put("content", content.unwrap_or_default().as_bytes());
@@ -318,7 +323,8 @@ fn put_program(
         let file = Path::new(launch_spec.cwd).join(word);
         if !word.is_empty() && file.is_file() {
             let content = self::content(&file, true).map_err(|error| unread(&file, &error))?;
-            fields.put("file", file.canonicalize().unwrap_or(file).as_os_str().as_encoded_bytes());
+            let file = file.canonicalize().unwrap_or(file);
+            fields.put("file", shared(launch_spec, &file).as_encoded_bytes());
             fields.put("content", content.unwrap_or_default().as_bytes());
         }
     }

@@ -60,8 +60,8 @@ pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
 pub use rights::grants::GrantRecord;
 pub use rights::{Granted, Verb};
 pub use tasks::{
-    KEPT_MS, LOCAL_WORKSPACE, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation, TaskPlace,
-    TaskRecord, TaskSight, unfinished_tasks,
+    DroppedTask, KEPT_MS, LOCAL_WORKSPACE, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation,
+    TaskPlace, TaskRecord, TaskSight, unfinished_tasks,
 };
 pub use timers::TimerRecord;
 

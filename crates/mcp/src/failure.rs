@@ -171,7 +171,7 @@ fn next_step(failure: &Failure, field: Option<&str>) -> Option<&'static str> {
         (ErrorCode::ShuttingDown, _) => "Quarterdeck is ending: try again once it is back",
         (ErrorCode::SpawnFailed | ErrorCode::WorkdirGone, _) => "correct the command or the directory",
         (ErrorCode::TaskNotFound | ErrorCode::WorkspaceMismatch, _) => {
-            "leave task out, or name one that exists"
+            "task_list tells which tasks there are"
         }
         (ErrorCode::Version, _) => "this proxy is older or newer than the daemon: start the agent again",
         (ErrorCode::Survived, _) => "what survived belongs to another user: tell a person to end it",
@@ -217,6 +217,7 @@ fn taken(failure: &Failure, field: Option<&str>) -> &'static str {
         Some("processes") => "another process waits for you: finish your turn instead of waiting",
         Some("pad" | "to") => "scratchpad_list tells the names in use",
         Some("timer") => "timer_list tells where each timer is",
+        Some("task") => "task_status tells where it stands",
         _ => "list_processes tells the names in use",
     }
 }

@@ -1,6 +1,10 @@
 //! What is known of tasks: named units of work, each a directory with the runs that worked in it.
 
+mod review;
+
 use serde::{Deserialize, Serialize};
+
+pub use review::{ReviewComment, ReviewSide, ReviewStatus, TaskReview};
 
 use crate::crew::Project;
 use crate::{AgentState, Exit, Kind, Name, ProcessId, RunNumber, Status};
@@ -120,6 +124,9 @@ pub struct TaskRun {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+    /// The beginning of what the agent was asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// Turns of the agent, up to the newest.
     #[serde(default)]
     pub turns: u64,
@@ -162,6 +169,11 @@ pub enum TaskEventKind {
         into: String,
         /// The commit that it moved to.
         commit: String,
+    },
+    /// What its branch would conflict with has changed.
+    ConflictsChanged {
+        /// All that it would conflict with now.
+        conflicts: Vec<TaskConflict>,
     },
     /// Its work did not land.
     LandingFailed {
@@ -270,7 +282,7 @@ pub struct TaskView {
     pub project: Project,
     /// Where its work is.
     pub directory: String,
-    /// The worktree that Quarterdeck made and may remove; none for a directory of somebody else's.
+    /// The worktree that Quarterdeck made and may remove; none for a directory that was there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<TaskWorktree>,
     /// The agent that `run` starts.
@@ -290,6 +302,9 @@ pub struct TaskView {
     /// What git says about it; none outside of a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<TaskGit>,
+    /// The ports that are its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
     /// What it would conflict with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<TaskConflict>,
@@ -302,6 +317,22 @@ pub struct TaskView {
     /// Comments of its review that are not resolved.
     #[serde(default)]
     pub comments: u32,
+}
+
+/// A task that was just created, and how its worktree was prepared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCreated {
+    /// The task.
+    pub task: TaskView,
+    /// Files that were copied from the main checkout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<String>,
+    /// Files that were passed over, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// Which of the commands that prepare the worktree failed, and why. The commands after it were not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// One file of `diff --stat`.
@@ -378,68 +409,6 @@ pub struct TaskDropped {
     pub trash: Option<String>,
 }
 
-/// Which side of a diff a comment is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReviewSide {
-    /// The lines as they are now.
-    #[default]
-    New,
-    /// The lines as they were.
-    Old,
-}
-
-/// Where a comment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReviewStatus {
-    /// It has not been sent.
-    Draft,
-    /// The task's agent has it.
-    Sent,
-    /// It is settled.
-    Resolved,
-}
-
-/// One comment of a review.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReviewComment {
-    /// Its number within the task.
-    pub number: u32,
-    /// The file, relative to the task's directory.
-    pub file: String,
-    /// Which side of the diff.
-    #[serde(default)]
-    pub side: ReviewSide,
-    /// Its first line, from 1.
-    pub first: u32,
-    /// Its last line.
-    pub last: u32,
-    /// The lines as they were when it was written.
-    pub quoted: Vec<String>,
-    /// What it says.
-    pub text: String,
-    /// Who wrote it.
-    pub author: String,
-    /// Where it stands.
-    pub status: ReviewStatus,
-    /// The lines have changed since. Derived at each look.
-    #[serde(default)]
-    pub is_stale: bool,
-}
-
-/// A task's review.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskReview {
-    /// The task.
-    pub name: String,
-    /// Its comments, oldest first.
-    pub comments: Vec<ReviewComment>,
-    /// The message that was just sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mail: Option<crate::agent::MailId>,
-}
-
 /// What a request about tasks gives back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -448,6 +417,8 @@ pub enum TaskOutcome {
     Listed(Vec<TaskView>),
     /// One task.
     Task(Box<TaskView>),
+    /// It was created.
+    Created(Box<TaskCreated>),
     /// Its changes.
     Diff(TaskDiff),
     /// Its review.

@@ -61,6 +61,14 @@ pub enum TuiError {
     Fault(String),
 }
 
+/// Returns what is wrong with the text of a `tui.toml`.
+///
+/// # Errors
+/// The problem, in words.
+pub fn check_settings(text: &str) -> Result<(), String> {
+    Config::parse(text).map(drop)
+}
+
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
 pub fn run(address: &mut DaemonAddress) -> Result<LeftDeck, TuiError> {
     let config = Config::read(&address.places().config).map_err(TuiError::Settings)?;

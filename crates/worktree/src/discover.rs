@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::layout::{Layout, key_of};
+use crate::layout::{Layout, key_of, shared_path_of};
 
 /// Directories with these names are not searched unless the caller has a list of its own.
 pub const IGNORED_DIRECTORIES: &[&str] =
@@ -60,7 +60,7 @@ pub fn discover(search: &ProjectSearch) -> Vec<DiscoveredProject> {
         .into_iter()
         .zip(short_names(&paths))
         .map(|((common_dir, main), name)| DiscoveredProject {
-            key: key_of(&common_dir),
+            key: key_of(&shared_path_of(&common_dir)),
             name,
             worktrees: linked_worktrees(&common_dir),
             main,

@@ -49,17 +49,58 @@ impl Layout {
     pub fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir
     }
+
+    /// Returns the path that stands for the repository in all of its worktrees: that of the main checkout, or of the common
+    /// git directory if it has no main checkout. A directory that only claims to be a worktree stands for itself.
+    #[must_use]
+    pub fn shared_path(&self) -> PathBuf {
+        let Some(top) = &self.top else { return self.common_dir.clone() };
+        if self.is_linked() && self.is_registered(top) {
+            return shared_path_of(&self.common_dir);
+        }
+        top.clone()
+    }
+
+    /// Returns true if the repository names this worktree, too.
+    fn is_registered(&self, top: &Path) -> bool {
+        let Ok(text) = fs::read(self.git_dir.join("gitdir")) else { return false };
+        let named = self.git_dir.join(std::ffi::OsStr::from_bytes(text.trim_ascii_end()));
+        named.canonicalize().is_ok_and(|named| named == top.join(".git"))
+    }
+}
+
+/// Returns the main checkout of a common git directory, or the directory itself if it is not called `.git`.
+pub(crate) fn shared_path_of(common_dir: &Path) -> PathBuf {
+    match common_dir.parent() {
+        Some(main) if common_dir.file_name() == Some(".git".as_ref()) => main.to_owned(),
+        _ => common_dir.to_owned(),
+    }
+}
+
+/// Returns where `directory` would be in the main checkout of its repository; without a repository, its real path.
+///
+/// # Errors
+/// The directory cannot be resolved.
+pub fn shared_path(directory: &Path) -> std::io::Result<PathBuf> {
+    let real = directory.canonicalize()?;
+    let Some(layout) = Layout::find(&real) else { return Ok(real) };
+    let below = layout.top.as_deref().and_then(|top| real.strip_prefix(top).ok());
+    Ok(match below {
+        // To join nothing would add a slash at the end.
+        Some(below) if !below.as_os_str().is_empty() => layout.shared_path().join(below),
+        _ => layout.shared_path(),
+    })
 }
 
 /// Returns the key of the project that `directory` belongs to: the first 16 hexadecimal digits of SHA-256
-/// over the real path of the common git directory, so that all worktrees of a repository are one project.
-/// Without git, over the directory's own.
+/// over [`Layout::shared_path`], so that all worktrees of a repository are one project. Without git, over the
+/// directory's own path.
 ///
 /// # Errors
 /// The directory cannot be resolved.
 pub fn project_key(directory: &Path) -> std::io::Result<String> {
     let path = match Layout::find(directory) {
-        Some(layout) => layout.common_dir,
+        Some(layout) => layout.shared_path(),
         None => directory.canonicalize()?,
     };
     Ok(key_of(&path))

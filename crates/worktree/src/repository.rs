@@ -35,7 +35,7 @@ impl Repository {
     /// Returns the key of its project.
     #[must_use]
     pub fn key(&self) -> String {
-        key_of(&self.layout.common_dir)
+        key_of(&self.layout.shared_path())
     }
 
     /// Returns its short name: that of the directory it was cloned into, without `.git`.

@@ -12,6 +12,7 @@ pub(crate) mod cancel;
 pub(crate) mod close;
 pub(crate) mod complete;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod deck;
 pub(crate) mod detach;
@@ -156,6 +157,7 @@ verbs! {
     Shutdown(shutdown::ShutdownArgs),
     Doctor(doctor::DoctorArgs),
     Reset(reset::ResetArgs),
+    Config(config::ConfigArgs),
     #[command(hide = true)]
     Complete(complete::CompleteArgs),
     Completions(completions::CompletionsArgs),

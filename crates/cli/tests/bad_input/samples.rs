@@ -25,7 +25,7 @@ fn tasks() -> Vec<Value> {
         task(json!({"show": target()})),
         task(
             json!({"create": {"name": "n", "directory": "/no/such", "worktree": true, "start": "s", "agent": "a",
-            "prompt": "p", "workspace": "local"}}),
+            "prompt": "p", "workspace": "local", "ports": 2, "base_env": {"A": "b"}}}),
         ),
         task(json!({"diff": {"target": target(), "stat": true, "base": "b"}})),
         review(json!({"list": {}})),

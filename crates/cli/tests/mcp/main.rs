@@ -21,6 +21,7 @@ mod scratchpads;
 mod skills;
 mod spawning;
 mod survival;
+mod tasks;
 mod timers;
 mod tools;
 mod waits;
@@ -28,4 +29,4 @@ mod waits;
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 /// How many tools there are.
-const TOOLS: usize = 38;
+const TOOLS: usize = 45;

@@ -131,48 +131,116 @@ fn k4_comments_survive_a_kill_and_are_stale_when_their_lines_change() {
     assert_eq!(stage.json(&["review", "fix"])["comments"][0]["status"], "draft", "it stays a draft");
 }
 
+/// Names that git would take for something else, refuse, or that would draw on the terminal.
+const HOSTILE_NAMES: [&str; 50] = [
+    "--lock",
+    "-b",
+    "-",
+    "--",
+    "a..b",
+    "a b",
+    "a~1",
+    "a^",
+    "a:b",
+    "a?b",
+    "a*b",
+    "a[b",
+    "a\\b",
+    "/a",
+    "a/",
+    "a//b",
+    "a.lock",
+    "a.lock/b",
+    ".a",
+    "a/.b",
+    "a.",
+    "@",
+    "a@{1}",
+    "HEAD",
+    "\u{1b}[31m",
+    "a\nb",
+    "a\tb",
+    "a\u{7f}b",
+    "$(touch x)",
+    "`touch x`",
+    "a;touch x",
+    "a|b c",
+    "a&& b",
+    "..",
+    "../../x",
+    "a/../b",
+    "./a",
+    "",
+    "-C/tmp",
+    "--force",
+    "--detach",
+    "--upload-pack=x",
+    "refs/heads/../x",
+    "a{b}@{",
+    "a^0",
+    "main^{commit}",
+    "main~",
+    "a'b\n",
+    "\u{202e}a\nb",
+    "a b c",
+];
+
+/// What no branch can begin from.
+const HOSTILE_BASES: [&str; 20] = [
+    "--upload-pack=touch x",
+    "-f",
+    "nowhere",
+    "a..b",
+    "$(touch x)",
+    "main..main",
+    "\n",
+    "--all",
+    "-",
+    "main^{blob}",
+    "main:shared",
+    "refs/heads/nowhere",
+    "0000000000000000000000000000000000000000",
+    "main@{99}",
+    "../..",
+    "`id`",
+    "HEAD^99",
+    ":/nothing",
+    "@{u}",
+    "\u{1b}]0;x",
+];
+
+/// What is no directory of a repository.
+const HOSTILE_DIRECTORIES: [&str; 10] = [
+    "/nonexistent",
+    "/dev/null",
+    "/etc/hostname",
+    "/proc/self/environ",
+    "relative/nowhere",
+    "-rf",
+    "--help-me",
+    "/\u{202e}x",
+    "$HOME",
+    "~nobody",
+];
+
 #[test]
 fn f5_hostile_names_and_bases_give_an_error_and_leave_nothing() {
     let stage = TaskStage::new();
     let before = state(&stage.repository);
-    let names = [
-        "--lock",
-        "-b",
-        "a..b",
-        "a b",
-        "a~1",
-        "a^",
-        "a:b",
-        "a?b",
-        "a*b",
-        "a[b",
-        "a\\b",
-        "/a",
-        "a/",
-        "a//b",
-        "a.lock",
-        ".a",
-        "a/.b",
-        "@",
-        "a@{1}",
-        "HEAD",
-        "\u{1b}[31m",
-        "a\nb",
-        "$(touch x)",
-        "`touch x`",
-        "..",
-        "../../x",
-        "",
-    ];
-    for name in names {
+    for name in HOSTILE_NAMES {
         let (code, told) = stage.refused(&["new", "--worktree", "--", name]);
         assert!(matches!(code, 2 | 7), "{name:?}: {code} {told}");
-        assert!(!told.contains('\u{1b}'), "{name:?}: {told:?}");
+        assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{name:?}: {told:?}");
     }
-    for base in ["--upload-pack=touch x", "-f", "nowhere", "a..b", "$(touch x)", "main..main", "\n"] {
+    for base in HOSTILE_BASES {
         let (code, told) = stage.refused(&["new", "ok", "--worktree", &format!("--start={base}")]);
         assert!(matches!(code, 2 | 3 | 7), "{base:?}: {code} {told}");
     }
+    for directory in HOSTILE_DIRECTORIES {
+        let (code, told) = stage.refused(&["new", "ok", "--worktree", "--directory", directory]);
+        assert!(matches!(code, 1..=3), "{directory:?}: {code} {told}");
+    }
+    assert_eq!(HOSTILE_NAMES.len() + HOSTILE_BASES.len() + HOSTILE_DIRECTORIES.len(), 80);
     assert_eq!(state(&stage.repository), before);
     assert_eq!(stage.json(&["tasks"]), serde_json::json!([]));
 }

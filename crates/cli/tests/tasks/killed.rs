@@ -11,7 +11,7 @@ fn die_at(stage: &TaskStage, step: TaskFailpoint, verb: &[&str]) {
     std::fs::rename(new, &stage.order).unwrap();
     let output = stage.run(verb);
     assert!(!output.status.success(), "{step:?}: qd {verb:?} succeeded");
-    assert!(!stage.order.exists(), "nobody passes {step:?}");
+    assert!(!stage.order.exists(), "the daemon does not pass {step:?}");
     stage.start();
     stage.wait_finished();
 }
@@ -55,23 +55,33 @@ fn k3_a_daemon_killed_while_it_drops_a_task_loses_nothing() {
 }
 
 #[test]
-fn k3_a_daemon_killed_while_it_lands_a_task_has_landed_it_or_changed_nothing() {
+fn k3_a_daemon_killed_while_it_lands_a_task_lands_it_when_it_is_back() {
     for step in TaskFailpoint::ALL {
         let stage = TaskStage::new();
         stage.new_task("fix");
         stage.work("fix", "echo new > new && git add --all && git commit --quiet --message=work");
-        let before = git(&stage.repository, &["rev-parse", "main"]);
-        die_at(&stage, step, &["land", "fix", "--gate", "true"]);
-        let after = git(&stage.repository, &["rev-parse", "main"]);
-        let has_landed = after != before;
-        assert_eq!(has_landed, step == TaskFailpoint::Done, "{step:?}");
-        assert_eq!(stage.repository.join("new").exists(), has_landed, "{step:?}");
+        die_at(&stage, step, &["land", "fix", "--gate", "test -e new"]);
+        assert_eq!(stage.status("fix"), "merged", "{step:?}");
+        assert_eq!(
+            git(&stage.repository, &["rev-list", "--count", "main"]),
+            "2\n",
+            "{step:?}: it landed once"
+        );
+        assert!(stage.repository.join("new").exists(), "{step:?}");
         assert_eq!(git(&stage.repository, &["status", "--porcelain"]), "", "{step:?}");
         assert_eq!(worktrees(&stage), 2, "{step:?}: the scratch worktree is left");
-        assert_eq!(stage.status("fix"), if has_landed { "merged" } else { "idle" }, "{step:?}");
-        if !has_landed {
-            stage.qd(&["land", "fix", "--gate", "test -e new"]);
-            assert!(stage.repository.join("new").exists());
-        }
+        assert!(stage.daemon.list().is_empty(), "{step:?}: a gate is left: {:?}", stage.daemon.list());
     }
+}
+
+#[test]
+fn k3_a_landing_that_fails_after_a_kill_changes_nothing_and_says_why() {
+    let stage = TaskStage::new();
+    stage.new_task("fix");
+    stage.work("fix", "echo new > new && git add --all && git commit --quiet --message=work");
+    die_at(&stage, TaskFailpoint::Prepared, &["land", "fix", "--gate", "echo the reason; exit 3"]);
+    assert_eq!(git(&stage.repository, &["rev-list", "--count", "main"]), "1\n");
+    let task = stage.task("fix").unwrap();
+    assert!(task["failure"].as_str().is_some_and(|why| why.contains("the reason")), "{task}");
+    assert_eq!(worktrees(&stage), 2);
 }

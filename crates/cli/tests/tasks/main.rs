@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 mod day;
+mod init;
 mod killed;
 mod stage;
+mod watch;

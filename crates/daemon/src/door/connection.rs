@@ -41,6 +41,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Returns a client of the daemon's own, for a caller whose connection is gone. Its lines are not read.
+    pub(crate) fn internal(door: Server, caller: Caller) -> Self {
+        Self { door, caller, via: None, out: mpsc::channel(1).0 }
+    }
+
     /// Sends a line; returns false when the client is gone.
     pub(crate) async fn send_line(&self, line: &ServerLine) -> bool {
         self.out.send(encode(line)).await.is_ok()

@@ -31,6 +31,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use self::caller_limits::{CONNECTIONS, Quotas};
+pub(crate) use self::tasks::resume_tasks;
 pub(crate) use self::viewer_limits::{ViewerLimits, ViewerPermit};
 use crate::agents::Agents;
 use crate::caller;

@@ -3,24 +3,43 @@
 //! An operation goes on when its caller leaves: it runs in a task of its own, and what comes of it is recorded.
 
 mod change;
+mod conflicts;
+mod create;
 mod land;
 mod review;
+mod run;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, TaskCommand, TaskSight, Verb};
+use engine::{Caller, TaskCommand, TaskRecord, TaskSight, Verb};
 use proto::request::{DiffTask, Task, TaskAct, TaskTarget};
 use proto::task::{TaskDiff, TaskFileStat, TaskOutcome, TaskView};
 use proto::{ErrorCode, Failure, Reply};
 use worktree::{DiffTarget, FileStat, Oid, Repository, diff_stat, raw_diff};
 
-use super::audit;
 use super::connection::Client;
+use super::{Server, audit};
+use crate::tasks::plan::Plan;
 use crate::tasks::{TaskRunner, blocking, failure};
 
 /// Most text of a diff in one answer.
 const DIFF_TEXT: usize = 1 << 20; // 1 MiB
+
+/// Goes on with what an earlier daemon began and did not end, and begins to watch for conflicts.
+pub(crate) fn resume_tasks(door: &Server, unfinished: Vec<TaskRecord>) {
+    let (mut landings, mut others) = (Vec::new(), Vec::new());
+    for task in unfinished {
+        let plan = task.operation.as_ref().and_then(|operation| Plan::read(&operation.plan).ok());
+        match plan {
+            Some(plan) if plan.queued().is_some() => landings.push((task, plan)),
+            _ => others.push(task),
+        }
+    }
+    drop(tokio::spawn(conflicts::watch(door.clone())));
+    door.tasks.resume_all(others);
+    land::resume_landings(door, landings);
+}
 
 /// Serves one request about tasks.
 pub(super) async fn task(client: &Client, request: Task) -> Result<Reply, Failure> {
@@ -35,7 +54,7 @@ pub(super) async fn task(client: &Client, request: Task) -> Result<Reply, Failur
         }
         TaskAct::Create(request) => {
             let own = client.clone();
-            on_its_own(async move { change::create(&own, *request).await }).await?
+            on_its_own(async move { create::create(&own, *request).await }).await?
         }
         TaskAct::Diff(request) => TaskOutcome::Diff(diff(client, request).await?),
         TaskAct::Review(request) => review::review(client, request).await?,

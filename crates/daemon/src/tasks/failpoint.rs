@@ -3,10 +3,14 @@
 /// A step at which a daemon can be told to die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFailpoint {
+    /// A landing is in the queue, and its turn has not come.
+    Queued,
     /// The plan is recorded, and nothing of it has been done.
     Planned,
     /// A landing is prepared and recorded, and its gate has not run.
     Prepared,
+    /// The gate runs.
+    GateStarted,
     /// The gate has passed, and the target has not moved.
     GatePassed,
     /// Everything is done, and its end is not recorded.
@@ -15,14 +19,17 @@ pub enum TaskFailpoint {
 
 impl TaskFailpoint {
     /// Every step.
-    pub const ALL: [Self; 4] = [Self::Planned, Self::Prepared, Self::GatePassed, Self::Done];
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Planned, Self::Prepared, Self::GateStarted, Self::GatePassed, Self::Done];
 
     /// What the step is called.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Queued => "task-queued",
             Self::Planned => "task-planned",
             Self::Prepared => "task-prepared",
+            Self::GateStarted => "task-gate-started",
             Self::GatePassed => "task-gate-passed",
             Self::Done => "task-done",
         }

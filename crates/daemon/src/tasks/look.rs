@@ -208,6 +208,7 @@ fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
         processes: processes.iter().map(shown).collect(),
         runs: task.runs,
         git: found.git,
+        ports: task.ports,
         conflicts: found.conflicts,
         operation: task.operation.map(|operation| operation.kind),
         failure,

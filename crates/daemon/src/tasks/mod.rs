@@ -8,12 +8,14 @@
 //! | `plan` | a plan as it is recorded, and how it is finished after a kill |
 //! | `look` | what git says about tasks, and the list that follows from it |
 //! | `lines` | lines of files that comments are about |
+//! | `ports` | ports that nothing uses |
 //! | `failpoint` | the steps at which a test kills the daemon |
 
 pub(crate) mod failpoint;
 pub(crate) mod lines;
 pub(crate) mod look;
 pub(crate) mod plan;
+pub(crate) mod ports;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -157,7 +159,7 @@ fn worktrees(places: &Dirs) -> PathBuf {
     places.data.with_file_name(beside)
 }
 
-/// Runs what waits for git or for the disk where waiting harms nobody.
+/// Runs what waits for git or for the disk on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

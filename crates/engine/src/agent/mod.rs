@@ -49,6 +49,9 @@ pub struct AgentRecord {
     /// What it was allowed to do without asking.
     #[serde(default)]
     pub mode: Option<PermissionMode>,
+    /// The beginning of what it was asked first.
+    #[serde(default)]
+    pub prompt: Option<String>,
     /// The newest turn.
     #[serde(default)]
     pub turn: u64,

@@ -245,7 +245,8 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     let workspace = check_workspace(&engine.ctx, caller, &spawn, task.as_ref())?;
     let (base, env_hex) = base_env(&engine.ctx.processes, caller, &spawn, &engine.ctx.config);
     let declared = spawn.env.keys().cloned().collect();
-    let env = environment::with_declared(base, spawn.env);
+    let mut env = environment::with_declared(base, spawn.env);
+    environment::set_ports(&mut env, task.as_ref().map_or(&[], |task| &task.ports));
     let environment = Environment {
         env,
         env_hex,
@@ -354,8 +355,21 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
     if let Some(model) = &request.model {
         check_model(model)?;
     }
-    let (permissions, model, mode) = (request.permissions, request.model.clone(), request.mode);
-    Ok(Some(AgentRecord { permissions, model, mode, ..AgentRecord::default() }))
+    Ok(Some(AgentRecord {
+        permissions: request.permissions,
+        model: request.model.clone(),
+        mode: request.mode,
+        prompt: request.prompt.as_deref().map(beginning),
+        ..AgentRecord::default()
+    }))
+}
+
+/// The first line of a prompt, as far as a list shows it.
+pub(crate) fn beginning(prompt: &str) -> String {
+    /// Enough to tell sessions apart.
+    const SHOWN: usize = 120;
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(SHOWN).collect()
 }
 
 /// Checks whether a model may be called that: it becomes a word of an argv.

@@ -64,6 +64,15 @@ pub(crate) fn with_declared(
     base
 }
 
+/// Names the ports of a task: the first is `QD_PORT`, the next `QD_PORT_1`, and so on. Those of another task go.
+pub(crate) fn set_ports(env: &mut BTreeMap<String, String>, ports: &[u16]) {
+    env.retain(|name, _| !name.starts_with("QD_PORT"));
+    for (index, port) in ports.iter().enumerate() {
+        let name = if index == 0 { "QD_PORT".to_owned() } else { format!("QD_PORT_{index}") };
+        env.insert(name, port.to_string());
+    }
+}
+
 /// Checks whether variables may be declared like this.
 pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), Failure> {
     for (name, value) in declared {

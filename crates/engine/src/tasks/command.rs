@@ -6,7 +6,7 @@
 use proto::agent::MailId;
 use proto::process::ProcessView;
 use proto::reply::Done;
-use proto::task::{ReviewComment, TaskOperationKind};
+use proto::task::{ReviewComment, TaskConflict, TaskOperationKind};
 use proto::{ErrorCode, Failure, Printable, Reply};
 
 use super::{NewTask, TaskOperation, TaskRecord, no_task};
@@ -58,6 +58,13 @@ pub enum TaskCommand {
         id: u64,
         /// How.
         change: TaskChange,
+    },
+    /// From the daemon itself: what a task's branch would conflict with now.
+    Conflicts {
+        /// The task.
+        id: u64,
+        /// All of it.
+        conflicts: Vec<TaskConflict>,
     },
     /// From the daemon itself: an operation has come further.
     Advance {
@@ -142,6 +149,7 @@ impl TaskCommand {
                 TaskOperationKind::Land => "task_land",
             },
             Self::Review { .. } => "task_review",
+            Self::Conflicts { .. } => "task_conflicts",
             Self::Advance { .. } => "task_advance",
             Self::End { .. } => "task_end",
         }
@@ -154,6 +162,7 @@ impl TaskCommand {
         let (audited, recorded) = match self {
             Self::Create(_) | Self::Begin { .. } => (Audited::Success, Recorded::Entrusted),
             Self::Review { .. } | Self::Advance { .. } => (Audited::Refusal, Recorded::Entrusted),
+            Self::Conflicts { .. } => (Audited::Refusal, Recorded::Nothing),
             Self::List
             | Self::Find { .. }
             | Self::FindIn { .. }
@@ -164,6 +173,7 @@ impl TaskCommand {
             Self::Create(_) => Needs::AtAll(Verb::Spawn),
             Self::Advance { .. } => Needs::Person("advance a task's operation"),
             Self::End { .. } => Needs::Person("end a task's operation"),
+            Self::Conflicts { .. } => Needs::Person("report a task's conflicts"),
             _ => Needs::Checked,
         };
         Declaration { audited, recorded, ..Declaration::internal(self.word(), needs) }
@@ -177,6 +187,7 @@ impl TaskCommand {
             Self::Create(new) => format!("task {}", shown(&new.name)),
             Self::Begin { id, .. }
             | Self::Review { id, .. }
+            | Self::Conflicts { id, .. }
             | Self::Advance { id, .. }
             | Self::End { id, .. } => format!("task number {id}"),
             Self::List | Self::FindIn { .. } => String::new(),
@@ -217,6 +228,10 @@ impl<'a> TaskDecision<'a> {
                 done()
             }
             TaskCommand::Review { id, change } => self.change_review(id, change),
+            TaskCommand::Conflicts { id, conflicts } => {
+                self.report_conflicts(id, conflicts)?;
+                done()
+            }
             TaskCommand::Advance { id, plan } => {
                 self.engine.tasks.advance(id, plan)?;
                 done()
@@ -300,6 +315,22 @@ impl<'a> TaskDecision<'a> {
         Ok(mail)
     }
 
+    /// Sends the task's agent what its branch would conflict with, once per change.
+    fn report_conflicts(&mut self, id: u64, conflicts: Vec<TaskConflict>) -> Result<(), Failure> {
+        let task = self.record(id)?;
+        let is_agent = |process: &&Process| process.agent.is_some() && process.is_live();
+        let agent = self.processes(task).find(is_agent).map(Process::key);
+        let text = conflict_message(&task.name, &conflicts);
+        if !self.engine.tasks.set_conflicts(id, conflicts, self.engine.ctx.out.now.wall_ms) {
+            return Ok(());
+        }
+        if let (Some(agent), Some(text)) = (agent, text) {
+            let engine = &mut *self.engine;
+            engine.mail.queue.send_system(agent, "system", text, format!("conflicts {id}"), &mut engine.ctx);
+        }
+        Ok(())
+    }
+
     fn visible(&self) -> Vec<TaskSight> {
         let is_visible = |task: &&TaskRecord| self.may(Verb::List, task);
         self.engine.tasks.live().filter(is_visible).map(|task| self.sight(task)).collect()
@@ -359,6 +390,25 @@ impl<'a> TaskDecision<'a> {
 #[must_use]
 pub fn unfinished_tasks(engine: &Engine) -> Vec<TaskRecord> {
     engine.tasks.unfinished()
+}
+
+/// What an agent reads about the conflicts of its task; none if there are none.
+fn conflict_message(name: &str, conflicts: &[TaskConflict]) -> Option<String> {
+    /// More than these are only counted: the agent can ask git.
+    const SHOWN: usize = 10;
+    let shown = |text: &str| Printable(&text.chars().take(100).collect::<String>()).to_string();
+    let line = |conflict: &TaskConflict| {
+        let kind = if conflict.is_base { "the base branch" } else { "task" };
+        let mut files: Vec<String> = conflict.files.iter().take(SHOWN).map(|file| shown(file)).collect();
+        let more = conflict.files.len().saturating_sub(SHOWN);
+        files.extend((more > 0).then(|| format!("and {more} more")));
+        format!("- with {kind} {}: {}", shown(&conflict.with), files.join(", "))
+    };
+    let lines: Vec<String> = conflicts.iter().take(SHOWN).map(line).collect();
+    (!lines.is_empty()).then(|| {
+        let head = format!("Your branch of task {} would conflict if it were merged now:", shown(name));
+        format!("{head}\n{}\nNothing has been merged. Keep it in mind, or rebase.", lines.join("\n"))
+    })
 }
 
 fn no_dropped(name: &str) -> Failure {

@@ -25,12 +25,12 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use proto::task::{ReviewStatus, TaskEvent, TaskEventKind, TaskOperationKind};
+use proto::task::{ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOperationKind};
 use proto::{ErrorCode, Failure, Printable};
 
 pub(crate) use command::TaskDecision;
 pub use command::{TaskChange, TaskCommand, TaskEnd, TaskSight, unfinished_tasks};
-pub use record::{NewTask, TaskOperation, TaskRecord};
+pub use record::{DroppedTask, NewTask, TaskOperation, TaskRecord};
 
 use crate::context::Context;
 use crate::record::Record;
@@ -56,6 +56,8 @@ pub struct TaskPlace {
     pub directory: String,
     /// The vendor session its last run had.
     pub session: Option<String>,
+    /// The ports that are its own.
+    pub ports: Vec<u16>,
 }
 
 /// Every task, dropped ones included.
@@ -132,7 +134,8 @@ impl Tasks {
             return Err(busy(task, operation.kind));
         }
         let (workspace, directory) = (task.workspace.clone(), task.directory.clone());
-        Ok(TaskPlace { workspace, directory, session: task.session().map(str::to_owned) })
+        let session = task.session().map(str::to_owned);
+        Ok(TaskPlace { workspace, directory, session, ports: task.ports.clone() })
     }
 
     /// Makes a task. With a plan its worktree is still to be made.
@@ -154,10 +157,20 @@ impl Tasks {
             let message = format!("there are {MAX_TASKS} tasks already, the most there may be");
             return Err(Failure::new(ErrorCode::Limit, message).hint("drop some: qd drop NAME"));
         }
+        if let Some(port) = self.leased_by_another(0, &new.ports) {
+            let message = format!("port {port} has just been given to another task");
+            return Err(Failure::new(ErrorCode::Busy, message).hint("try again"));
+        }
         let id = self.all.keys().next_back().map_or(1, |last| last + 1);
         self.all.insert(id, TaskRecord::new(id, new, now_ms));
         self.changed.insert(id);
         Ok(id)
+    }
+
+    /// The first of these ports that belongs to another task.
+    fn leased_by_another(&self, id: u64, ports: &[u16]) -> Option<u16> {
+        let is_leased = |port: &&u16| self.live().any(|task| task.id != id && task.ports.contains(port));
+        ports.iter().find(is_leased).copied()
     }
 
     /// Begins an operation, unless another one goes on.
@@ -169,6 +182,23 @@ impl Tasks {
         task.operation = Some(operation);
         self.changed.insert(id);
         Ok(())
+    }
+
+    /// Keeps what a task's branch would conflict with; returns false if that has not changed.
+    pub(crate) fn set_conflicts(&mut self, id: u64, conflicts: Vec<TaskConflict>, now_ms: u64) -> bool {
+        let Some(task) = self.all.get(&id) else { return false };
+        let known = task.events.iter().rev().find_map(|event| match &event.what {
+            TaskEventKind::ConflictsChanged { conflicts } => Some(conflicts),
+            _ => None,
+        });
+        if known.map_or(conflicts.is_empty(), |known| *known == conflicts) {
+            return false;
+        }
+        if let Some(task) = self.all.get_mut(&id) {
+            task.add_event(now_ms, TaskEventKind::ConflictsChanged { conflicts });
+            self.changed.insert(id);
+        }
+        true
     }
 
     /// Replaces the plan of an operation that has come further.
@@ -192,13 +222,13 @@ impl Tasks {
             TaskEnd::Undone => {}
             TaskEnd::Made => task.add_event(now_ms, TaskEventKind::WorktreeMade),
             TaskEnd::Dropped { trash } => {
-                task.dropped_at = Some(now_ms);
-                task.trash.clone_from(&trash);
+                task.dropped = Some(DroppedTask { at: now_ms, trash: trash.clone() });
                 task.add_event(now_ms, TaskEventKind::Dropped { trash });
             }
             TaskEnd::Restored => {
-                (task.dropped_at, task.trash) = (None, None);
+                task.dropped = None;
                 task.add_event(now_ms, TaskEventKind::Restored);
+                self.release_taken_ports(id);
             }
             TaskEnd::NotLanded { why } => {
                 let why = why.chars().take(MAX_FAILURE).collect();
@@ -211,10 +241,21 @@ impl Tasks {
         Ok(())
     }
 
+    /// A task that comes back has lost its ports if another one has been given them meanwhile.
+    fn release_taken_ports(&mut self, id: u64) {
+        let ports = self.all.get(&id).map_or_else(Vec::new, |task| task.ports.clone());
+        if self.leased_by_another(id, &ports).is_some()
+            && let Some(task) = self.all.get_mut(&id)
+        {
+            task.ports.clear();
+        }
+    }
+
     /// Forgets dropped tasks whose files are kept no longer.
     pub(crate) fn forget_old(&mut self, now_ms: u64) {
         let is_old = |task: &&TaskRecord| {
-            task.operation.is_none() && task.dropped_at.is_some_and(|at| at.saturating_add(KEPT_MS) < now_ms)
+            let is_old = |dropped: &DroppedTask| dropped.at.saturating_add(KEPT_MS) < now_ms;
+            task.operation.is_none() && task.dropped.as_ref().is_some_and(is_old)
         };
         let old: Vec<u64> = self.all.values().filter(is_old).map(|task| task.id).collect();
         for id in old {
@@ -243,8 +284,8 @@ impl TaskRecord {
             prompt: new.prompt,
             creator: new.creator,
             created_at: now_ms,
-            dropped_at: None,
-            trash: None,
+            ports: new.ports,
+            dropped: None,
             operation,
             events: vec![TaskEvent { at: now_ms, what: TaskEventKind::Created }],
             runs: Vec::new(),
@@ -255,7 +296,7 @@ impl TaskRecord {
     /// True once it has been dropped; its name is free again then.
     #[must_use]
     pub fn is_dropped(&self) -> bool {
-        self.dropped_at.is_some()
+        self.dropped.is_some()
     }
 
     /// The vendor session that the next run continues.

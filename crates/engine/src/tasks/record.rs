@@ -45,12 +45,12 @@ pub struct TaskRecord {
     pub creator: Option<ProcessId>,
     /// When it was created, wall time.
     pub created_at: u64,
-    /// When it was dropped, wall time.
+    /// Ports that no other task has.
     #[serde(default)]
-    pub dropped_at: Option<u64>,
-    /// The reference that holds the files of a dropped one.
+    pub ports: Vec<u16>,
+    /// Set once it has been dropped; its name and its ports are free again then.
     #[serde(default)]
-    pub trash: Option<String>,
+    pub dropped: Option<DroppedTask>,
     /// What is being done to it.
     #[serde(default)]
     pub operation: Option<TaskOperation>,
@@ -63,6 +63,16 @@ pub struct TaskRecord {
     /// The comments of its review.
     #[serde(default)]
     pub comments: Vec<ReviewComment>,
+}
+
+/// When a task was dropped, and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedTask {
+    /// When, wall time.
+    pub at: u64,
+    /// The reference that holds its files.
+    #[serde(default)]
+    pub trash: Option<String>,
 }
 
 /// An operation that is under way.
@@ -97,6 +107,8 @@ pub struct NewTask {
     pub agent: Option<String>,
     /// What the agent is asked first.
     pub prompt: Option<String>,
+    /// Ports that nothing uses at this moment.
+    pub ports: Vec<u16>,
     /// The process that creates it; the engine sets it.
     pub creator: Option<ProcessId>,
     /// How its worktree is made; none for a directory that is there.

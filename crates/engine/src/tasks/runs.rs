@@ -66,6 +66,7 @@ fn sight(process: &Process, now_ms: u64) -> TaskRun {
         started_at: process.run.times.started_at,
         ended_at: is_over.then_some(now_ms),
         exit: process.run.exit.filter(|_| is_over),
+        prompt: agent.and_then(|agent| agent.record.prompt.clone()),
         turns: agent.map_or(0, |agent| agent.record.turn),
     }
 }

@@ -40,7 +40,10 @@ fn k1_a_name_is_free_again_after_a_drop_and_each_task_keeps_its_own_history() {
     let second = made(&mut tasks, "fix");
     assert_ne!(first, second);
     assert_eq!(tasks.find("fix").unwrap().id, second);
-    assert_eq!(tasks.find_dropped("fix").unwrap().trash.as_deref(), Some("refs/t/1"));
+    assert_eq!(
+        tasks.find_dropped("fix").unwrap().dropped.as_ref().unwrap().trash.as_deref(),
+        Some("refs/t/1")
+    );
     let whats: Vec<_> = tasks.find_dropped("fix").unwrap().events.iter().map(|event| &event.what).collect();
     let dropped = TaskEventKind::Dropped { trash: Some("refs/t/1".to_owned()) };
     assert_eq!(whats, [&TaskEventKind::Created, &TaskEventKind::WorktreeMade, &dropped]);
@@ -76,6 +79,22 @@ fn k1_dropped_tasks_are_forgotten_when_their_files_are() {
     assert!(tasks.find_dropped("old").is_some());
     tasks.forget_old(101 + KEPT_MS);
     assert!(tasks.find_dropped("old").is_none());
+}
+
+#[test]
+fn k6_a_port_belongs_to_one_live_task_and_is_free_after_a_drop() {
+    let mut tasks = Tasks::default();
+    let with = |name: &str, ports: &[u16]| NewTask { ports: ports.to_vec(), ..new(name) };
+    let first = tasks.create(with("one", &[20_000, 20_001]), 1).unwrap();
+    tasks.end(first, TaskEnd::Made, 1).unwrap();
+    assert_eq!(tasks.place("one").unwrap().ports, [20_000, 20_001]);
+    assert_eq!(tasks.create(with("two", &[20_001]), 2).unwrap_err().code, ErrorCode::Busy);
+    tasks.begin(first, operation(TaskOperationKind::Drop)).unwrap();
+    tasks.end(first, TaskEnd::Dropped { trash: None }, 3).unwrap();
+    tasks.create(with("two", &[20_001]), 4).unwrap();
+    tasks.begin(first, operation(TaskOperationKind::Restore)).unwrap();
+    tasks.end(first, TaskEnd::Restored, 5).unwrap();
+    assert!(tasks.find("one").unwrap().ports.is_empty(), "another task has one of them now");
 }
 
 #[test]
@@ -213,6 +232,7 @@ fn view(name: &str, status: TaskStatus, since: u64) -> TaskView {
         operation: None,
         failure: None,
         comments: 0,
+        ports: Vec::new(),
     }
 }
 

@@ -27,6 +27,7 @@ fn t1_a_task_gives_directory_workspace_and_identity() {
     assert_eq!(value("QD_SESSION_ID").as_deref(), Some("s-42"));
     assert_eq!(value("QD_PROCESS_ID"), Some(run.process.to_string()));
     assert_eq!(value("TERM").as_deref(), Some("xterm-256color"));
+    assert_eq!((value("QD_PORT"), value("QD_PORT_1")), (Some("20000".to_owned()), Some("20001".to_owned())));
 }
 
 #[test]

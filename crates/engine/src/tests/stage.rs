@@ -23,6 +23,7 @@ fn fix_task() -> TaskRecord {
         started_at: 1,
         ended_at: Some(2),
         exit: None,
+        prompt: None,
         turns: 3,
     };
     TaskRecord {
@@ -40,8 +41,8 @@ fn fix_task() -> TaskRecord {
         prompt: None,
         creator: None,
         created_at: 1,
-        dropped_at: None,
-        trash: None,
+        ports: vec![20_000, 20_001],
+        dropped: None,
         operation: None,
         events: Vec::new(),
         runs: vec![run],

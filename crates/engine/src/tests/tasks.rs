@@ -1,7 +1,7 @@
 //! Tasks through the engine: rights, runs, records.
 
 use proto::request::Spawn;
-use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskOperationKind};
+use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskConflict, TaskOperationKind};
 use proto::{ErrorCode, Kind, Reply};
 
 use super::stage::{Stage, close, command, order, restart};
@@ -177,7 +177,7 @@ fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
     stage.task(Caller::Human, add);
     let send = || TaskCommand::Review { id, change: TaskChange::Send };
     let ticket = stage.task(Caller::Human, send());
-    assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning, "nobody is there to read it");
+    assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning, "no agent is there to read it");
     let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
     let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
     let ticket = stage.task(Caller::Human, send());
@@ -207,4 +207,31 @@ fn k5_a_process_starts_nothing_in_a_task_that_is_not_its_own() {
     assert!(stage.find_task("theirs").task.runs.is_empty());
     stage.spawn_as(worker, within("own", "helper"));
     assert_eq!(stage.find_task("own").task.runs.len(), 2);
+}
+
+#[test]
+fn k8_the_agent_of_a_task_reads_of_a_conflict_once_per_change() {
+    let mut stage = Stage::new();
+    let id = stage.new_task(Caller::Human, "fix2");
+    let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
+    let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
+    let with = |file: &str| {
+        let files = vec![file.to_owned()];
+        vec![TaskConflict { with: "other".to_owned(), is_base: false, files }]
+    };
+    let report = |stage: &mut Stage, conflicts: Vec<TaskConflict>| {
+        stage.task(Caller::Human, TaskCommand::Conflicts { id, conflicts });
+        let open = stage.engine.mail.queue.open.values().filter(|mail| mail.to == run.process);
+        open.map(|mail| mail.text.clone()).collect::<Vec<String>>()
+    };
+    assert!(report(&mut stage, Vec::new()).is_empty());
+    let told = report(&mut stage, with("a.rs"));
+    assert!(told.len() == 1 && told[0].contains("task other: a.rs"), "{told:?}");
+    let events = stage.find_task("fix2").task.events.len();
+    report(&mut stage, with("a.rs"));
+    assert_eq!(stage.find_task("fix2").task.events.len(), events, "nothing has changed");
+    let told = report(&mut stage, with("b\u{1b}.rs"));
+    assert!(told.len() == 1 && told[0].contains("b") && !told[0].contains('\u{1b}'), "{told:?}");
+    let ticket = stage.task(Caller::Process(run), TaskCommand::Conflicts { id, conflicts: Vec::new() });
+    assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
 }

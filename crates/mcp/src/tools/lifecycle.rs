@@ -21,7 +21,7 @@ const NAME: Field = may("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -");
 const WORKING_DIR: Field = may("working_dir", Shape::Text(4096), "Default: yours.");
 const SIZE: Field = may("size", Shape::Text(16), "COLSxROWS; default 80x24.");
 const MODES: &[&str] = &["plan", "ask", "edit", "auto"];
-const TASK: Field = may("task", Shape::Text(200), "A task to work for.");
+const TASK: Field = may("task", Shape::Text(200), "A task to work for, in its directory.");
 /// Longest word of an argv.
 const WORD: usize = 128 << 10; // 128 KiB
 /// The result of a spawn.
@@ -167,7 +167,7 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Out
         kind: Kind::Agent,
         name: name(arguments)?,
         argv: vec![arguments.required("agent").to_owned()],
-        cwd: Some(working_dir(context, arguments)),
+        cwd: task_dir(context, arguments),
         task: arguments.text("task").map(str::to_owned),
         size: size(arguments)?,
         agent: AgentRequest {
@@ -328,6 +328,12 @@ fn size(arguments: &Arguments) -> Result<SizeRequest, ToolFailure> {
     let Some(text) = arguments.text("size") else { return Ok(SizeRequest::default()) };
     let size: Size = text.parse().map_err(|why| ToolFailure::invalid("size", why))?;
     Ok(size.into())
+}
+
+/// Returns the directory of an agent: as given, or else its task's, which the daemon knows, or else this server's.
+fn task_dir(context: &ToolContext, arguments: &Arguments) -> Option<String> {
+    let is_tasks = arguments.has("task") && !arguments.has("working_dir");
+    (!is_tasks).then(|| working_dir(context, arguments))
 }
 
 /// Returns the directory: as given, or else this server's.

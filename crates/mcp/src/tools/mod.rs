@@ -9,6 +9,7 @@ mod lifecycle;
 mod meta;
 mod output;
 mod scratchpads;
+mod tasks;
 pub(crate) mod timers;
 mod waits;
 
@@ -175,6 +176,7 @@ const FAMILIES: &[&[Tool]] = &[
     asking::TOOLS,
     timers::TOOLS,
     scratchpads::TOOLS,
+    tasks::TOOLS,
     meta::TOOLS,
 ];
 

@@ -88,6 +88,12 @@ pub struct CreateTask {
     /// The access scope; `local` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// How many ports it is given.
+    #[serde(default)]
+    pub ports: u16,
+    /// The environment of the commands that prepare a worktree: the caller's own at this moment. Only people bring one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_env: Option<BTreeMap<String, String>>,
 }
 
 /// The changes of a task.

@@ -1,6 +1,6 @@
 //! Projects below roots, their names and keys.
 
-use worktree::{Layout, ProjectSearch, discover, project_key};
+use worktree::{Layout, ProjectSearch, discover, project_key, shared_path};
 
 use super::stage::Stage;
 
@@ -41,4 +41,20 @@ fn f5_all_worktrees_of_a_repository_have_one_key_and_other_repositories_another(
     std::os::unix::fs::symlink(stage.path("plain"), stage.path("plain-link")).unwrap();
     assert_eq!(project_key(&stage.path("plain-link")).unwrap(), plain);
     assert!(Layout::find(&stage.path("plain")).is_none());
+}
+
+#[test]
+fn f5_a_directory_that_only_claims_to_be_a_worktree_is_a_project_of_its_own() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    let key = project_key(&stage.app()).unwrap();
+    let text = std::fs::read(task.join(".git")).unwrap();
+    let claims = [text, format!("gitdir: {}\n", stage.app().join(".git").display()).into_bytes()];
+    for (number, claim) in claims.into_iter().enumerate() {
+        let forged = stage.path(&format!("forged{number}"));
+        std::fs::create_dir(&forged).unwrap();
+        std::fs::write(forged.join(".git"), claim).unwrap();
+        assert_ne!(project_key(&forged).unwrap(), key, "claim {number}");
+    }
+    assert_eq!(shared_path(&task.join("src")).unwrap(), stage.app().join("src"));
 }

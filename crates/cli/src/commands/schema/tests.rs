@@ -26,6 +26,7 @@ const WITHOUT_JSON: &[&str] = &[
     "attach",
     "record",
     "completions",
+    "config schema",
     "man",
     "schema",
     "mcp",

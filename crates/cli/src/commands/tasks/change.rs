@@ -3,14 +3,17 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::environment::{Variables, is_inheritable};
 use proto::request::{CreateTask, DropTask, TaskAct};
-use proto::task::{TaskOutcome, TaskView};
+use proto::task::{TaskCreated, TaskOutcome, TaskView};
+use proto::{ErrorCode, Failure};
 
 use super::{ask, run, target, unexpected};
 use crate::commands::project::absolute;
 use crate::commands::send::from_stdin;
 use crate::context::Context;
 use crate::errors::CliError;
+use crate::output::Output;
 
 /// Create a task
 #[derive(Debug, Args)]
@@ -43,6 +46,10 @@ pub(crate) struct NewArgs {
     #[arg(long)]
     workspace: Option<String>,
 
+    /// How many ports it is given, as QD_PORT, QD_PORT_1 and so on in its processes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    ports: u16,
+
     /// Start the agent at once
     #[arg(long, requires = "agent")]
     run: bool,
@@ -66,18 +73,32 @@ impl NewArgs {
             agent: self.agent,
             prompt,
             workspace: self.workspace,
+            ports: self.ports,
+            base_env: Some(Variables::of(std::env::vars_os(), is_inheritable).text),
         };
         let mut connection = context.connect()?;
         let outcome = ask(&mut connection, TaskAct::Create(Box::new(request)))?;
-        let TaskOutcome::Task(task) = outcome else { return Err(unexpected()) };
+        let TaskOutcome::Created(created) = outcome else { return Err(unexpected()) };
+        if let Some(failure) = &created.failure {
+            context.print(&*created, print_created)?;
+            let words = format!("the worktree is there, but not prepared: {failure}");
+            return Err(CliError::Own(
+                Failure::new(ErrorCode::Partial, words).hint("mend it there, or qd drop it"),
+            ));
+        }
         if self.run {
-            let spawned = run::start(&mut connection, &task, run::Start::default())?;
+            let spawned = run::start(&mut connection, &created.task, run::Start::default())?;
             context.confirm(&spawned, crate::commands::spawn::print_spawned)?;
             return Ok(ExitCode::SUCCESS);
         }
-        context.confirm(&*task, |task, out| out.line(&made(task)))?;
+        context.confirm(&*created, print_created)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn print_created(created: &TaskCreated, out: &mut Output) -> Result<(), CliError> {
+    out.line(&made(&created.task))?;
+    created.skipped.iter().try_for_each(|skipped| out.line(&format!("not copied: {skipped}")))
 }
 
 fn made(task: &TaskView) -> String {

@@ -84,7 +84,8 @@ fn draw(out: &mut Output, drawn: &str, is_first: bool, is_json: bool) -> Result<
 }
 
 fn table(tasks: &[TaskView], now: u64) -> Table {
-    let header = ["NAME", "STATUS", "FOR", "AGENT", "CONTEXT", "+/-", "CHANGES", "BRANCH", "DIRECTORY"];
+    let header =
+        ["NAME", "STATUS", "FOR", "AGENT", "CONTEXT", "+/-", "CHANGES", "PORTS", "BRANCH", "DIRECTORY"];
     let mut table = Table::new(&header);
     for task in tasks {
         let plain = |text: String| (text, Style::Plain);
@@ -98,6 +99,7 @@ fn table(tasks: &[TaskView], now: u64) -> Table {
             plain(context.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %"))),
             plain(lines(task)),
             plain(changes(task)),
+            plain(ports(task)),
             plain(dash(task.worktree.as_ref().map(|tree| tree.branch.clone()))),
             (task.directory.clone(), Style::Dim),
         ]);
@@ -134,6 +136,15 @@ fn lines(task: &TaskView) -> String {
     match &task.git {
         Some(git) if git.added + git.removed > 0 => format!("+{} -{}", git.added, git.removed),
         _ => "-".to_owned(),
+    }
+}
+
+/// The ports of a task, which come in a row.
+fn ports(task: &TaskView) -> String {
+    match &task.ports[..] {
+        [] => "-".to_owned(),
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
     }
 }
 

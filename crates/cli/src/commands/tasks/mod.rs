@@ -8,6 +8,7 @@ pub(crate) mod land;
 pub(crate) mod list;
 pub(crate) mod review;
 pub(crate) mod run;
+mod sessions;
 
 use client::Connection;
 use proto::request::{Task, TaskAct, TaskTarget};

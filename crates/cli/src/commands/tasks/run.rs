@@ -11,6 +11,7 @@ use proto::task::TaskView;
 use proto::{Kind, Name, Printable, Status, Stop};
 use serde_json::json;
 
+use super::sessions::{self, Choice, can_ask, named, sessions};
 use super::show;
 use crate::commands::attach;
 use crate::commands::send::from_stdin;
@@ -32,8 +33,8 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "resume")]
     new_session: bool,
 
-    /// Continue this session of the vendor's
-    #[arg(long, value_name = "ID")]
+    /// Continue this session of the vendor's, by the beginning of its id; without one you are asked which
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     resume: Option<String>,
 
     /// What it is asked; - reads it from stdin
@@ -78,13 +79,11 @@ impl RunArgs {
             Some("-") => Some(from_stdin()?),
             other => other.map(str::to_owned),
         };
-        let start = Start {
-            agent: self.agent,
-            session: self.resume,
-            new_session: self.new_session,
-            prompt,
-            argv: self.argv,
+        let (session, new_session) = match self.new_session || !self.argv.is_empty() {
+            true => (None, self.new_session),
+            false => choose_session(&task, self.resume, attaches)?,
         };
+        let start = Start { agent: self.agent, session, new_session, prompt, argv: self.argv };
         let spawned = start_in(&mut connection, &task, start)?;
         if attaches {
             return attach::attach_to(context, Target(spawned.id.to_string()));
@@ -92,6 +91,31 @@ impl RunArgs {
         context.confirm(&spawned, print_spawned)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Which session goes on, and whether a new one begins instead. A person at a terminal is asked if there are
+/// several; otherwise the newest goes on.
+fn choose_session(
+    task: &TaskView,
+    resume: Option<String>,
+    is_interactive: bool,
+) -> Result<(Option<String>, bool), CliError> {
+    let all = sessions(task);
+    let asks = match &resume {
+        Some(id) if !id.is_empty() => return Ok((Some(named(&all, id)?), false)),
+        Some(_) if all.is_empty() || !can_ask() => {
+            return Err(CliError::usage("name the session: --resume ID").hinted("qd tasks --json lists them"));
+        }
+        Some(_) => true,
+        None => is_interactive && all.len() > 1 && can_ask(),
+    };
+    if !asks {
+        return Ok((None, false));
+    }
+    Ok(match sessions::ask(&all)? {
+        Choice::Continue(session) => (Some(session), false),
+        Choice::New => (None, true),
+    })
 }
 
 fn is_live(status: Status) -> bool {

@@ -1,153 +1,23 @@
-//! Making, removing and bringing back a task.
+//! Removing a task and bringing it back.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use engine::{
-    Command, KEPT_MS, LOCAL_WORKSPACE, NewTask, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskSight,
-    Verb,
-};
-use proto::request::{Close, CreateTask, DropTask, TaskTarget};
+use engine::{Command, KEPT_MS, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskSight, Verb};
+use proto::request::{Close, DropTask, TaskTarget};
 use proto::task::{TaskDropped, TaskOperationKind, TaskOutcome};
 use proto::{ErrorCode, Failure, Status, Stop, Target};
-use worktree::{
-    BranchName, CreateRequest, Creation, InitFile, Layout, RemoveRequest, Repository, StartPoint,
-    copy_included,
-};
+use worktree::{BranchName, RemoveRequest, Repository};
 
 use super::super::audit;
 use super::super::connection::Client;
 use super::{find, view};
-use crate::project::{self, ProjectDir};
+use crate::project;
 use crate::tasks::failpoint::{TaskFailpoint, pass};
 use crate::tasks::plan::Plan;
 use crate::tasks::{TaskRunner, blocking, failure};
 
-/// Creates a task, with a worktree if that is asked for.
-pub(super) async fn create(client: &Client, request: CreateTask) -> Result<TaskOutcome, Failure> {
-    audit::permit(client, Verb::Spawn).await?;
-    let runner = client.door.tasks.clone();
-    let directory = request.directory.clone();
-    let layout = blocking(move || {
-        let real = project::real("directory", Path::new(&directory))?;
-        Ok(Layout::find(Path::new(&real)))
-    })
-    .await?;
-    let _changing = match &layout {
-        Some(layout) => Some(runner.lock(&layout.common_dir).await?),
-        None => None,
-    };
-    let planner = runner.clone();
-    let (new, creation) = blocking(move || plan(&planner, request, layout)).await?;
-    let sight = runner.ask_one(client.caller, TaskCommand::Create(Box::new(new))).await?;
-    if let Some(creation) = creation {
-        make(&runner, &sight.task, creation).await?;
-    }
-    let target = TaskTarget::Name(sight.task.name);
-    let sight = find(client, target, Verb::List).await?;
-    Ok(TaskOutcome::Task(Box::new(view(client, sight).await?)))
-}
-
-/// Carries a creation out. One that fails is undone, and no task is left.
-async fn make(runner: &TaskRunner, task: &TaskRecord, creation: Creation) -> Result<(), Failure> {
-    pass(TaskFailpoint::Planned);
-    let worker = runner.clone();
-    let made = blocking(move || {
-        let git = worker.git()?;
-        let made = creation.run(&git).and_then(|()| prepare(&git, &creation));
-        made.map_err(|error| {
-            if let Err(left) = creation.undo(&git) {
-                tracing::warn!(%left, "a worktree that was not finished could not be removed");
-            }
-            failure(&error)
-        })
-    })
-    .await;
-    pass(TaskFailpoint::Done);
-    let end = if made.is_ok() { TaskEnd::Made } else { TaskEnd::Undone };
-    runner.end(task.id, end).await?;
-    made
-}
-
-/// Copies what the repository's init file names from the main checkout.
-fn prepare(git: &worktree::Git, creation: &Creation) -> worktree::Result<()> {
-    let init = InitFile::read(&creation.path)?;
-    let repository = Repository::open(git, &creation.path)?;
-    if let Some(main) = repository.main_checkout() {
-        let copied = copy_included(git, &main, &creation.path, &init.include)?;
-        for (path, why) in copied.skipped {
-            tracing::warn!(path = %path.display(), why, "a file was not copied to a new worktree");
-        }
-    }
-    Ok(())
-}
-
-/// Decides every detail of a new task, without changing anything. Blocks.
-fn plan(
-    runner: &TaskRunner,
-    request: CreateTask,
-    layout: Option<Layout>,
-) -> Result<(NewTask, Option<Creation>), Failure> {
-    let workspace = request.workspace.clone().unwrap_or_else(|| LOCAL_WORKSPACE.to_owned());
-    let real = PathBuf::from(project::real("directory", Path::new(&request.directory))?);
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let mut new = NewTask {
-        name: request.name.clone(),
-        workspace,
-        project: ProjectDir::of(&real).map(|found| found.project).unwrap_or_default(),
-        common_dir: layout.as_ref().map(|layout| text(&layout.common_dir)),
-        directory: text(&real),
-        agent: request.agent.clone(),
-        prompt: request.prompt.clone(),
-        ..NewTask::default()
-    };
-    if !request.worktree {
-        if request.start.is_some() {
-            return Err(Failure::invalid("start", "only a new worktree begins from something"));
-        }
-        return Ok((new, None));
-    }
-    let git = runner.git()?;
-    let repository = Repository::open(&git, &real).map_err(|error| failure(&error))?;
-    let name = BranchName::parse(&request.name).map_err(|error| failure(&error))?;
-    let (start, base) = start_point(&repository, &name, request.start.as_deref())?;
-    let planned = CreateRequest { name, start, root: runner.root().to_owned() };
-    let creation = repository.plan_worktree(&planned).map_err(|error| failure(&error))?;
-    new.directory = text(&creation.path);
-    new.project.path.clone_from(&new.directory);
-    new.branch = Some(creation.branch.to_string());
-    new.start = Some(creation.start.to_string());
-    new.base = Some(base);
-    new.plan = Some(Plan::Create(creation.clone()).text()?);
-    Ok((new, Some(creation)))
-}
-
-/// What a branch begins from, and the branch that it lands on: the one that was named, or the default branch.
-fn start_point(
-    repository: &Repository,
-    name: &BranchName,
-    start: Option<&str>,
-) -> Result<(StartPoint, String), Failure> {
-    let default = || repository.default_branch().map_err(|error| failure(&error));
-    let Some(start) = start else { return Ok((StartPoint::DefaultBranch, default()?)) };
-    if start == name.as_str() {
-        return Ok((StartPoint::ExistingBranch, default()?));
-    }
-    let local = BranchName::parse(start).ok().and_then(|branch| repository.branch(&branch).ok().flatten());
-    if local.is_some() {
-        return Ok((StartPoint::Revision(start.to_owned()), start.to_owned()));
-    }
-    repository.commit(start).map_err(|error| failure(&error))?;
-    let remote = start.split_once('/').and_then(|(remote, branch)| {
-        let branch = BranchName::parse(branch).ok()?;
-        let reference = format!("refs/remotes/{start}");
-        repository.commit(&reference).ok()?;
-        Some(StartPoint::RemoteBranch { remote: remote.to_owned(), branch })
-    });
-    Ok((remote.unwrap_or_else(|| StartPoint::Revision(start.to_owned())), default()?))
-}
-
-/// Removes a task. A worktree of ours is saved and removed; a directory of somebody else's is left alone.
+/// Removes a task. A worktree of ours is saved and removed; a directory that is not ours stays as it is.
 pub(super) async fn remove(client: &Client, request: DropTask) -> Result<TaskOutcome, Failure> {
     if request.force && !client.caller.is_person() {
         audit::refused(client, "task_drop", ErrorCode::Denied, "force").await;
@@ -255,7 +125,8 @@ pub(super) async fn restore(client: &Client, target: TaskTarget) -> Result<TaskO
 }
 
 fn plan_restoration(runner: &TaskRunner, task: &TaskRecord) -> Result<Plan, Failure> {
-    match (&task.trash, &task.common_dir) {
+    let trash = task.dropped.as_ref().and_then(|dropped| dropped.trash.as_ref());
+    match (trash, &task.common_dir) {
         (Some(trash), Some(common_dir)) => {
             let repository =
                 Repository::open(&runner.git()?, Path::new(common_dir)).map_err(|error| failure(&error))?;

@@ -2,51 +2,108 @@
 //!
 //! The gate is a process of Quarterdeck's own: people see it, and what an agent brings needs trust like any command.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Command, CommandAnswer, TaskCommand, TaskEnd, TaskRecord, Verb};
-use proto::request::{Close, Empty, LandTask, Read, ReadMode, Spawn, Tell, Until, Wait};
+use engine::{Command, TaskCommand, TaskEnd, TaskRecord, Verb};
+use proto::request::{LandTask, Spawn, Tell};
 use proto::task::{TaskCheckout, TaskLanded, TaskOperationKind, TaskOutcome};
-use proto::{ErrorCode, Failure, Kind, ProcessId, Reply, Stop, Target};
+use proto::{ErrorCode, Failure, Kind, ProcessId, Target};
 use worktree::{
     BranchName, LandMethod, LandRequest, Landing, Prepared, Repository, TargetCheckout, checkout_status,
 };
 
+use super::super::Server;
 use super::super::connection::Client;
-use super::super::{read, spawn};
 use super::change::begin;
 use super::find;
+use super::run::{CommandEnd, close, finish_command, start_command};
 use crate::tasks::failpoint::{TaskFailpoint, pass};
-use crate::tasks::plan::Plan;
+use crate::tasks::plan::{Plan, QueuedLanding};
 use crate::tasks::{TaskRunner, blocking, failure};
 
-/// How much of a gate's output its failure shows, in bytes.
-const TAIL: usize = 4_000;
-
-/// Lands a task's branch, or leaves everything as it was.
+/// Lands a task's branch, or leaves everything as it was. Landings in one repository wait for one another in the order in
+/// which they came; the queue is recorded, and the next daemon goes on with it.
 pub(super) async fn land(client: &Client, request: LandTask) -> Result<TaskOutcome, Failure> {
     let sight = find(client, request.target.clone(), Verb::Drive).await?;
-    let (runner, task) = (client.door.tasks.clone(), sight.task);
-    let Some(common_dir) = task.common_dir.clone().map(PathBuf::from) else {
+    let task = sight.task;
+    if task.common_dir.is_none() {
         return Err(Failure::invalid("name", "the task is in no repository"));
-    };
+    }
+    let queued = QueuedLanding::new(&request, client.caller, crate::clock::now().wall_ms);
+    begin(client, task.id, TaskOperationKind::Land, &Plan::Queued(queued.clone())).await?;
+    pass(TaskFailpoint::Queued);
+    carry_out(client, &task, request, queued).await.map(TaskOutcome::Landed)
+}
+
+/// Goes on with the landings that an earlier daemon left, in each repository in the order in which they came.
+pub(crate) fn resume_landings(door: &Server, unfinished: Vec<(TaskRecord, Plan)>) {
+    let mut repositories: BTreeMap<String, Vec<(TaskRecord, Plan)>> = BTreeMap::new();
+    for (task, plan) in unfinished {
+        repositories.entry(task.common_dir.clone().unwrap_or_default()).or_default().push((task, plan));
+    }
+    for mut landings in repositories.into_values() {
+        landings.sort_by_key(|(_, plan)| plan.queued().map(|queued| queued.at));
+        let door = door.clone();
+        drop(tokio::spawn(async move {
+            for (task, plan) in landings {
+                let name = task.name.clone();
+                if let Err(failure) = resume(&door, task, plan).await {
+                    tracing::warn!(name, %failure, "a landing that was cut short did not succeed");
+                }
+            }
+        }));
+    }
+}
+
+/// Finishes a landing whose target has moved; begins any other one anew.
+async fn resume(door: &Server, task: TaskRecord, plan: Plan) -> Result<(), Failure> {
+    let Some(queued) = plan.queued().cloned() else { return Ok(()) };
+    let client = Client::internal(door.clone(), queued.caller());
+    if let Plan::Land { gate: Some(gate), .. } = &plan {
+        close(&client, *gate).await;
+    }
+    if let Plan::Land { .. } = &plan {
+        let _changing = door.tasks.lock(Path::new(task.common_dir.as_deref().unwrap_or_default())).await?;
+        let worker = door.tasks.clone();
+        let end = blocking(move || plan.resume(&worker.git()?)).await?;
+        if matches!(end, TaskEnd::Landed { .. }) {
+            return door.tasks.end(task.id, end).await;
+        }
+    }
+    carry_out(&client, &task, queued.request.clone(), queued).await.map(drop)
+}
+
+/// Lands a task whose turn in the queue is recorded.
+async fn carry_out(
+    client: &Client,
+    task: &TaskRecord,
+    request: LandTask,
+    queued: QueuedLanding,
+) -> Result<TaskLanded, Failure> {
+    let runner = client.door.tasks.clone();
+    let common_dir = PathBuf::from(task.common_dir.as_deref().unwrap_or_default());
     let _landing = runner.lock_landing(&common_dir).await?;
     let changing = runner.lock(&common_dir).await?;
     let (planner, planned, asked) = (runner.clone(), task.clone(), request.clone());
-    let landing = blocking(move || plan(&planner, &planned, &asked)).await?;
-    let recorded = Plan::Land { landing: landing.clone(), prepared: None };
-    begin(client, task.id, TaskOperationKind::Land, &recorded).await?;
-    pass(TaskFailpoint::Planned);
-    let landed = prepare(&runner, &task, &landing).await;
+    let landing = match blocking(move || plan(&planner, &planned, &asked)).await {
+        Ok(landing) => landing,
+        Err(failure) => {
+            runner.end(task.id, TaskEnd::NotLanded { why: failure.message.clone() }).await?;
+            return Err(failure);
+        }
+    };
+    let mut step = LandingStep { client, task, request: &request, landing: &landing, queued: &queued };
+    let prepared = step.prepare().await;
     // Others may work in the repository while the gate runs: the target moves by one step that names its old commit.
     drop(changing);
-    let landed = match landed {
-        Ok(prepared) => go_on(client, &task, &landing, &prepared, &request).await,
+    let landed = match prepared {
+        Ok(prepared) => step.go_on(&prepared).await,
         Err(failure) => Err(failure),
     };
     match landed {
-        Ok(outcome) => Ok(TaskOutcome::Landed(outcome)),
-        Err(failure) => Err(abort(client, &task, landing, &request, failure).await),
+        Ok(landed) => Ok(landed),
+        Err(failure) => Err(abort(client, task, landing, &request, failure).await),
     }
 }
 
@@ -75,97 +132,80 @@ fn plan(runner: &TaskRunner, task: &TaskRecord, request: &LandTask) -> Result<La
     repository.plan_landing(&planned).map_err(git_failure)
 }
 
-/// Combines branch and target in a scratch worktree and records the result.
-async fn prepare(runner: &TaskRunner, task: &TaskRecord, landing: &Landing) -> Result<Prepared, Failure> {
-    let (worker, planned) = (runner.clone(), landing.clone());
-    let prepared = blocking(move || planned.prepare(&worker.git()?).map_err(|error| failure(&error))).await?;
-    let plan = Plan::Land { landing: landing.clone(), prepared: Some(prepared.clone()) }.text()?;
-    runner.ask(engine::Caller::Human, TaskCommand::Advance { id: task.id, plan }).await?;
-    pass(TaskFailpoint::Prepared);
-    Ok(prepared)
+/// A landing on its way.
+struct LandingStep<'a> {
+    client: &'a Client,
+    task: &'a TaskRecord,
+    request: &'a LandTask,
+    landing: &'a Landing,
+    queued: &'a QueuedLanding,
 }
 
-/// Runs the gate and moves the target.
-async fn go_on(
-    client: &Client,
-    task: &TaskRecord,
-    landing: &Landing,
-    prepared: &Prepared,
-    request: &LandTask,
-) -> Result<TaskLanded, Failure> {
-    if let Some(gate) = &request.gate {
-        run_gate(client, task, landing, gate, request).await?;
+impl LandingStep<'_> {
+    /// Records how far it has come.
+    async fn record(&self, prepared: Option<&Prepared>, gate: Option<ProcessId>) -> Result<(), Failure> {
+        let (landing, queued) = (self.landing.clone(), self.queued.clone());
+        let plan = Plan::Land { landing, prepared: prepared.cloned(), queued, gate }.text()?;
+        let advance = TaskCommand::Advance { id: self.task.id, plan };
+        self.client.door.tasks.ask(engine::Caller::Human, advance).await.map(drop)
     }
-    pass(TaskFailpoint::GatePassed);
-    let runner = client.door.tasks.clone();
-    let _changing = runner.lock(&landing.common_dir).await?;
-    let (worker, planned, result) = (runner.clone(), landing.clone(), prepared.clone());
-    let finish = move || planned.finish(&worker.git()?, &result).map_err(|error| failure(&error));
-    let checkout = blocking(finish).await?;
-    pass(TaskFailpoint::Done);
-    let (into, commit) = (landing.target.0.to_string(), prepared.result.to_string());
-    runner.end(task.id, TaskEnd::Landed { into: into.clone(), commit: commit.clone() }).await?;
-    let path = |path: PathBuf| path.to_string_lossy().into_owned();
-    let checkout = match checkout {
-        TargetCheckout::Absent => TaskCheckout::Absent,
-        TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at) },
-        TargetCheckout::Left(at) => TaskCheckout::Left { path: path(at) },
-    };
-    Ok(TaskLanded { name: task.name.clone(), into, commit, checkout })
-}
 
-/// Runs the gate to its end; an error holds the end of its output.
-async fn run_gate(
-    client: &Client,
-    task: &TaskRecord,
-    landing: &Landing,
-    gate: &str,
-    request: &LandTask,
-) -> Result<(), Failure> {
-    let order = Spawn {
-        kind: Kind::Command,
-        argv: ["/bin/sh", "-c", gate].map(str::to_owned).to_vec(),
-        cwd: Some(landing.scratch.to_string_lossy().into_owned()),
-        workspace: Some(task.workspace.clone()),
-        base_env: request.base_env.clone(),
-        size: request.size,
-        ..Spawn::default()
-    };
-    let Reply::Spawned(spawned) = spawn::spawn(client, order).await? else {
-        return Err(Failure::new(ErrorCode::Internal, "the gate was not started"));
-    };
-    let target = || Target(spawned.id.to_string());
-    let wait = Wait::until(vec![target()], Until::Exit(Empty {}));
-    let waited = client.door.engine.ask(client.caller, Command::Wait(wait)).await;
-    let tail = tail(client, spawned.id).await;
-    let close = Close { target: target(), keep_background: false, stop: Stop::default() };
-    client.door.engine.ask(client.caller, Command::Close(close)).await?;
-    let CommandAnswer::Reply(Reply::Waited(waited)) = waited? else {
-        return Err(Failure::new(ErrorCode::Internal, "the gate's end was not seen"));
-    };
-    let exit = waited.satisfied.first().and_then(|satisfied| satisfied.exit);
-    match exit {
-        Some(exit) if exit.code == Some(0) => Ok(()),
-        exit => {
-            let code = exit.map_or(1, |exit| exit.shell_code());
-            let message = format!("the gate failed with {code}; nothing was landed\n{tail}");
-            Err(Failure::new(ErrorCode::Conflict, message).hint("mend it in the task's directory and commit"))
+    /// Combines branch and target in a scratch worktree and records the result.
+    async fn prepare(&mut self) -> Result<Prepared, Failure> {
+        self.record(None, None).await?;
+        pass(TaskFailpoint::Planned);
+        let (worker, planned) = (self.client.door.tasks.clone(), self.landing.clone());
+        let prepare = move || planned.prepare(&worker.git()?).map_err(|error| failure(&error));
+        let prepared = blocking(prepare).await?;
+        self.record(Some(&prepared), None).await?;
+        pass(TaskFailpoint::Prepared);
+        Ok(prepared)
+    }
+
+    /// Runs the gate and moves the target.
+    async fn go_on(&mut self, prepared: &Prepared) -> Result<TaskLanded, Failure> {
+        if let Some(gate) = &self.request.gate {
+            self.run_gate(gate, prepared).await?;
         }
+        pass(TaskFailpoint::GatePassed);
+        let runner = self.client.door.tasks.clone();
+        let _changing = runner.lock(&self.landing.common_dir).await?;
+        let (worker, planned, result) = (runner.clone(), self.landing.clone(), prepared.clone());
+        let finish = move || planned.finish(&worker.git()?, &result).map_err(|error| failure(&error));
+        let checkout = blocking(finish).await?;
+        pass(TaskFailpoint::Done);
+        let (into, commit) = (self.landing.target.0.to_string(), prepared.result.to_string());
+        runner.end(self.task.id, TaskEnd::Landed { into: into.clone(), commit: commit.clone() }).await?;
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let checkout = match checkout {
+            TargetCheckout::Absent => TaskCheckout::Absent,
+            TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at) },
+            TargetCheckout::Left(at) => TaskCheckout::Left { path: path(at) },
+        };
+        Ok(TaskLanded { name: self.task.name.clone(), into, commit, checkout })
     }
-}
 
-/// The end of what a gate printed.
-async fn tail(client: &Client, id: ProcessId) -> String {
-    let request = Read {
-        target: Target(id.to_string()),
-        mode: ReadMode::History,
-        limit: u32::try_from(TAIL).ok(),
-        join: true,
-        ..Read::default()
-    };
-    match read::read(client, request).await {
-        Ok(Reply::Text(text)) => text.text.trim_end().to_owned(),
-        _ => String::new(),
+    /// Runs the gate to its end; an error holds the end of its output.
+    async fn run_gate(&self, gate: &str, prepared: &Prepared) -> Result<(), Failure> {
+        let order = Spawn {
+            kind: Kind::Command,
+            argv: ["/bin/sh", "-c", gate].map(str::to_owned).to_vec(),
+            cwd: Some(self.landing.scratch.to_string_lossy().into_owned()),
+            workspace: Some(self.task.workspace.clone()),
+            base_env: self.request.base_env.clone(),
+            size: self.request.size,
+            ..Spawn::default()
+        };
+        let process = start_command(self.client, order).await?;
+        self.record(Some(prepared), Some(process)).await?;
+        pass(TaskFailpoint::GateStarted);
+        let CommandEnd { code, tail } = finish_command(self.client, process).await?;
+        if code == 0 {
+            return Ok(());
+        }
+        close(self.client, process).await;
+        let message = format!("the gate failed with {code}; nothing was landed\n{tail}");
+        Err(Failure::new(ErrorCode::Conflict, message).hint("mend it in the task's directory and commit"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the verbs about tasks print, one sample of each shape with every field in it.
 
-use proto::task::{TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskReview, TaskView};
+use proto::task::{TaskCreated, TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskReview, TaskView};
 use serde_json::{Value, json};
 
 use super::{exit, id, name, printed};
@@ -9,10 +9,10 @@ fn task() -> Value {
     let conflict = json!({"with": "b", "is_base": true, "files": ["f"]});
     json!({"name": "a", "workspace": "local", "status": "idle", "since": 1, "project": {"key": "00", "path": "/p"},
         "directory": "/w", "worktree": {"branch": "a", "base": "main"}, "agent": "x", "prompt": "p",
-        "created_at": 1, "active_at": 1, "comments": 1, "operation": "land", "failure": "f", "conflicts": [conflict],
+        "created_at": 1, "active_at": 1, "comments": 1, "operation": "land", "failure": "f", "ports": [20000], "conflicts": [conflict],
         "processes": [{"id": id(), "name": name(), "kind": "agent", "status": "running", "state": "idle", "context": 3}],
         "runs": [{"process": id(), "name": name(), "kind": "agent", "run": 1, "session": "s", "started_at": 1,
-            "ended_at": 2, "exit": exit(), "turns": 3}],
+            "ended_at": 2, "exit": exit(), "prompt": "p", "turns": 3}],
         "git": {"commit": "c", "staged": 1, "unstaged": 1, "untracked": 1, "conflicted": 1, "ahead": 1, "behind": 1,
             "added": 1, "removed": 1, "merged": true, "directory": true}})
 }
@@ -26,6 +26,12 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
     let landed = json!({"name": "a", "into": "main", "commit": "c", "checkout": {"updated": {"path": "/p"}}});
     vec![
         ("task", printed::<TaskView>(task())),
+        (
+            "task_created",
+            printed::<TaskCreated>(
+                json!({"task": task(), "copied": ["a"], "skipped": ["b: c"], "failure": "f"}),
+            ),
+        ),
         ("tasks", printed::<Vec<TaskView>>(json!([task()]))),
         ("forecast", printed::<Vec<TaskForecast>>(json!([{"task": "a", "conflict": conflict}]))),
         ("task_diff", printed::<TaskDiff>(diff)),

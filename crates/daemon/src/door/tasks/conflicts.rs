@@ -1,0 +1,74 @@
+//! Conflicts that agents should know of: whenever work in a task has ended, its repository is looked at.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Caller, TaskCommand, TaskSight};
+use proto::Failure;
+use proto::event::{Announcement, Event};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::super::Server;
+
+/// How long one look waits for further work to end: several agents often end their turns together.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Watches until the daemon ends.
+pub(super) async fn watch(door: Server) {
+    let (mut events, mut closing) = (door.engine.events(), door.closing.subscribe());
+    loop {
+        let has_ended = tokio::select! {
+            has_ended = work_ended(&mut events) => has_ended,
+            _ = closing.wait_for(|is_closing| *is_closing) => false,
+        };
+        if !has_ended {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+        // What ended meanwhile is part of the same look.
+        events = events.resubscribe();
+        if let Err(failure) = look(&door).await {
+            tracing::debug!(%failure, "conflicts were not looked for");
+        }
+    }
+}
+
+/// Waits until a turn or a run has ended; returns false when there will be no further event.
+async fn work_ended(events: &mut Receiver<Arc<Announcement>>) -> bool {
+    loop {
+        match events.recv().await {
+            Ok(announcement) => {
+                if matches!(announcement.what, Event::TurnEnded { .. } | Event::Exited { .. }) {
+                    return true;
+                }
+            }
+            // Some of what was missed may have been an end.
+            Err(RecvError::Lagged(_)) => return true,
+            Err(RecvError::Closed) => return false,
+        }
+    }
+}
+
+/// Looks at the repositories in which an agent works on a task, and reports what would conflict.
+async fn look(door: &Server) -> Result<(), Failure> {
+    let sights = door.tasks.ask(Caller::Human, TaskCommand::List).await?;
+    let has_agent = |sight: &&TaskSight| sight.processes.iter().any(|process| process.agent.is_some());
+    let busy: Vec<Option<String>> =
+        sights.iter().filter(has_agent).map(|sight| sight.task.common_dir.clone()).collect();
+    let concerned =
+        |sight: &TaskSight| sight.task.common_dir.is_some() && busy.contains(&sight.task.common_dir);
+    let concerned: Vec<TaskSight> = sights.into_iter().filter(concerned).collect();
+    if concerned.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<(String, u64)> =
+        concerned.iter().map(|sight| (sight.task.name.clone(), sight.task.id)).collect();
+    for view in door.tasks.views(concerned).await? {
+        if let Some((_, id)) = ids.iter().find(|(name, _)| *name == view.name) {
+            let report = TaskCommand::Conflicts { id: *id, conflicts: view.conflicts };
+            door.tasks.ask(Caller::Human, report).await?;
+        }
+    }
+    Ok(())
+}
