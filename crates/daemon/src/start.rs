@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use engine::{Caller, Command, Config, Engine};
+use engine::{Caller, Command, Config, Engine, Saved};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Dirs, ProcessId, environment};
@@ -136,8 +136,7 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
-    let kept = Arc::new(KeptRuns::new(places.kept_runs(), limits));
-    kept.retain(&saved.processes.iter().map(|entry| entry.id.to_string()).collect());
+    let kept = kept_runs(&places, &saved, limits);
     let screens = Screens::start(&channels.handle.facts, &warnings, limits, kept)
         .map_err(system("cannot start the screens"))?;
     let facts = channels.handle.facts.clone();
@@ -208,6 +207,13 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     failpoint::pass(Failpoint::StoreClosed);
     sockets.remove();
     Ok(())
+}
+
+/// Opens the logs of former runs and removes those of processes that are gone.
+fn kept_runs(places: &Dirs, saved: &Saved, limits: term::Limits) -> Arc<KeptRuns> {
+    let kept = KeptRuns::new(places.kept_runs(), limits);
+    kept.retain(&saved.processes.iter().map(|entry| entry.id.to_string()).collect());
+    Arc::new(kept)
 }
 
 /// Warns about damage that was found when the database was opened.

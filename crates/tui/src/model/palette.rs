@@ -131,7 +131,7 @@ fn processes(model: &Model, scope: Scope) -> Vec<Entry> {
     ids.extend(model.crew.processes.iter().map(|process| process.id));
     let mut seen = Vec::new();
     ids.retain(|id| {
-        let is_new = !seen.contains(id) && !(scope == Scope::Shown && model.is_in_tab(*id));
+        let is_new = !(seen.contains(id) || scope == Scope::Shown && model.is_in_tab(*id));
         seen.push(*id);
         is_new
     });
