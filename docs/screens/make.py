@@ -1,8 +1,9 @@
 """Makes the pictures of this directory from the real program: python3 make.py PATH_OF_QD
 
-Needs tmux and Pillow. Starts a private daemon and a tmux server of its own, and ends both.
+Needs tmux, git and Pillow. Starts a private daemon and a tmux server of its own, and ends both.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -69,18 +70,35 @@ class Pen:
 class Stage:
     def __init__(self, qd, root):
         self.qd, self.root = qd, root
-        self.project = "/tmp/acme"
+        self.project = os.path.join(root, "acme")
         self.env = dict(os.environ, TERM="xterm-256color", COLORTERM="truecolor", PS1="$ ", SHELL="/bin/sh")
         for name in ("runtime", "data", "config"):
             path = os.path.join(root, name)
             os.makedirs(path, mode=0o700)
             self.env[f"QD_{name.upper()}_DIR"] = path
-        os.makedirs(self.project, exist_ok=True)
+        os.makedirs(self.project)
+        with open(os.path.join(self.project, "auth.rs"), "w", encoding="utf-8") as file:
+            file.write("fn check(token: &str) -> bool {\n    token == SECRET\n}\n")
+        for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "-m", "first"]):
+            self.git(self.project, *words)
         with open(os.path.join(root, "config", "tui.toml"), "w", encoding="utf-8") as file:
             file.write('theme = "dark"\n')
 
     def verb(self, *words):
         subprocess.run([self.qd, *words], env=self.env, cwd=self.project, check=False, capture_output=True)
+
+    def git(self, directory, *words):
+        own = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+        subprocess.run(["git", *own, *words], cwd=directory, check=True, capture_output=True)
+
+    def task(self):
+        """A task with a change and nobody at work."""
+        self.verb("new", "fix-login", "--worktree")
+        tasks = subprocess.run([self.qd, "--json", "tasks"], env=self.env, cwd=self.project, capture_output=True)
+        directory = json.loads(tasks.stdout)[0]["directory"]
+        with open(os.path.join(directory, "auth.rs"), "w", encoding="utf-8") as file:
+            file.write("fn check(token: &str) -> bool {\n    let given = hash(token);\n    given == self.secret\n}\n")
+        self.git(directory, "commit", "--quiet", "--all", "-m", "hash")
 
     def tmux(self, *words):
         command = ["tmux", "-L", f"qd-screens-{os.getpid()}", "-f", "/dev/null", *words]
@@ -144,6 +162,7 @@ def play(stage):
     stage.tmux("new-session", "-d", "-s", "s", "-x", str(COLS), "-y", str(ROWS), stage.qd)
     time.sleep(3)
     stage.save("welcome")
+    stage.task()
     stage.verb("spawn", "--name", "web", "--", "python3", "-u", "-m", "http.server", "5173")
     stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'no DATABASE_URL'; exit 1")
     stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
@@ -153,10 +172,11 @@ def play(stage):
     stage.keys("C-\\", "h", "C-\\", ".")
     stage.save("deck")
     prefixed = {"menu": [], "palette": ["Space"], "inbox": ["a"], "wall": ["w"], "help": ["?"], "explain": ["e"]}
-    for name, keys in {**prefixed, "history": ["["], "settings": [","]}.items():
+    more = {"history": ["["], "settings": [","], "new-task": ["C", "Limit logins to 5 a minute"], "tasks": ["t"]}
+    for name, keys in {**prefixed, **more, "review": ["t", "d", "j", "j", "j"]}.items():
         stage.keys("C-\\", *keys)
         stage.save(name)
-        stage.keys("Escape")
+        stage.keys("Escape", "Escape")
         time.sleep(0.4)
     stage.keys("C-\\", "d")
 

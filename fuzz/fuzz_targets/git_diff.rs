@@ -22,6 +22,9 @@ fn one(data: &[u8]) {
         .map(|line| line.text.len())
         .sum();
     assert!(kept <= text.len(), "more text than there was");
+    // The deck reads the same text for a review.
+    let read = String::from_utf8_lossy(&text);
+    assert!(tui::fuzzing::diff(&read) <= read.len(), "more text than there was");
     let _status = Porcelain::parse(&text);
     let _worktrees = parse_list(&text);
     let _merges = parse_merges(&text);

@@ -274,7 +274,8 @@ impl<'a> DeckLoop<'a> {
     }
 
     fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {
-        let is_tile = matches!(self.model.overlays.last(), Some(crate::model::overlay::Overlay::Wall(_)));
+        // What is only looked at gets no keys and a slower pace.
+        let is_tile = self.model.base_view().is_some();
         let looking = |(pane, place)| {
             let screen = crate::model::deck::Deck::screen_of(place);
             let size = Size { cols: screen.cols, rows: screen.rows }.clamped();

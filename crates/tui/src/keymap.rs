@@ -24,11 +24,22 @@ pub(crate) enum Context {
     Copy,
     Pads,
     Settings,
+    Tasks,
+    Review,
 }
 
 impl Context {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Deck, Self::Rail, Self::Inbox, Self::Wall, Self::Copy, Self::Pads, Self::Settings];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Deck,
+        Self::Rail,
+        Self::Tasks,
+        Self::Review,
+        Self::Inbox,
+        Self::Wall,
+        Self::Copy,
+        Self::Pads,
+        Self::Settings,
+    ];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -39,6 +50,8 @@ impl Context {
             Self::Copy => "copy",
             Self::Pads => "pads",
             Self::Settings => "settings",
+            Self::Tasks => "tasks",
+            Self::Review => "review",
         }
     }
 }
@@ -107,6 +120,22 @@ pub(crate) enum Action {
     More,
     Fewer,
     Answer,
+    Tasks,
+    NewTask,
+    Review,
+    Land,
+    RunTask,
+    StopTask,
+    DropTask,
+    Restore,
+    Comment,
+    Send,
+    NextHunk,
+    PreviousHunk,
+    NextFile,
+    PreviousFile,
+    Resolve,
+    Refresh,
 }
 
 /// One row of the table.

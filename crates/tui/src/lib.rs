@@ -100,6 +100,13 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// Entrances for the fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {
+    /// Reads a diff; returns how many bytes its lines have.
+    #[must_use]
+    pub fn diff(text: &str) -> usize {
+        let (_, lines) = crate::model::review::read_diff(text);
+        lines.iter().map(|line| line.text.len()).sum()
+    }
+
     /// Parses typed bytes cut into pieces; returns how many bytes the events have.
     #[must_use]
     pub fn typed(pieces: &[&[u8]]) -> usize {

@@ -50,6 +50,13 @@ pub(crate) enum CallFor {
     Pads,
     Presets,
     Agents,
+    Tasks,
+    /// A task was created or brought back; its agent is started.
+    TaskMade {
+        runs: bool,
+    },
+    /// Something was done to a task.
+    TaskDone,
     Ports(ProcessId),
     /// Something was started, to be shown there.
     Start(Placement),

@@ -10,6 +10,8 @@
 //! | `history` | lines to scroll, search and copy |
 //! | `line` | one line of text that a person edits |
 //! | `settings` | the settings that can be changed in the deck, and the key recorder |
+//! | `tasks` | the list of tasks, and the form of a new one |
+//! | `review` | a task's changes with the comments on them |
 //! | `host` | what the person's terminal has said about itself |
 
 pub(crate) mod crew;
@@ -20,8 +22,10 @@ pub(crate) mod line;
 pub(crate) mod overlay;
 pub(crate) mod palette;
 pub(crate) mod rail;
+pub(crate) mod review;
 pub(crate) mod settings;
 pub(crate) mod splits;
+pub(crate) mod tasks;
 
 use std::collections::BTreeMap;
 
@@ -203,12 +207,26 @@ impl Model {
         Areas { tabs: whole.rows_from(0, 1), rail, deck, status }
     }
 
+    /// What is shown in place of the deck: the topmost of the views that fill it.
+    pub(crate) fn base_view(&self) -> Option<&Overlay> {
+        let is_view =
+            |overlay: &&Overlay| matches!(overlay, Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_));
+        self.overlays.iter().rev().find(is_view)
+    }
+
     /// The panes that are shown, with their places.
     pub(crate) fn places(&self) -> Vec<(PaneId, Rect)> {
         if self.is_too_small() {
             return Vec::new();
         }
-        match self.overlays.last() {
+        match self.base_view() {
+            Some(Overlay::Tasks(view)) => {
+                let task = view.task(&self.crew);
+                let place = view.peek_place(&self.crew, self.areas().deck);
+                let is_shown = task.and_then(tasks::main_process).is_some();
+                place.filter(|_| is_shown).map(|place| (tasks::PEEK, place)).into_iter().collect()
+            }
+            Some(Overlay::Review(_)) => Vec::new(),
             Some(Overlay::Wall(wall)) => wall
                 .places(&self.crew, self.areas().deck)
                 .into_iter()
@@ -220,7 +238,10 @@ impl Model {
 
     /// The process of a pane, also of a tile of the wall.
     pub(crate) fn process_of(&self, pane: PaneId) -> Option<ProcessId> {
-        match self.overlays.last() {
+        match self.base_view() {
+            Some(Overlay::Tasks(view)) if pane == tasks::PEEK => {
+                view.task(&self.crew).and_then(tasks::main_process)
+            }
             Some(Overlay::Wall(wall)) => {
                 let places = wall.places(&self.crew, self.areas().deck);
                 places.into_iter().find(|(id, _, _)| *id == pane).map(|(_, process, _)| process)

@@ -8,6 +8,7 @@
 //! | `palette` | choosing and starting |
 //! | `history` | scrolling, searching, selecting, copying |
 //! | `mouse` | clicks, drags and the wheel |
+//! | `tasks`, `review` | keys in the list of tasks, the form of a new one, the review |
 //! | `settings` | changing settings, recording the menu key |
 //! | `events` | what the daemon says |
 
@@ -18,7 +19,9 @@ mod mouse;
 mod overlays;
 mod palette;
 mod rail;
+mod review;
 mod settings;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -185,6 +188,10 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
         None => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,
         Some(Overlay::Prompt(prompt)) => &mut prompt.line,
+        Some(Overlay::Form(form)) => match form.line() {
+            Some(line) => line,
+            None => return Vec::new(),
+        },
         Some(_) => return Vec::new(),
     };
     if event.what == What::PasteText {

@@ -12,9 +12,11 @@ pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod panes;
 pub(crate) mod rail;
+pub(crate) mod review;
 pub(crate) mod settings;
 pub(crate) mod status;
 pub(crate) mod tabs;
+pub(crate) mod tasks;
 pub(crate) mod toasts;
 pub(crate) mod welcome;
 
@@ -34,6 +36,11 @@ pub(crate) fn chrome(model: &Model, grid: &mut Grid) {
     }
     tabs::draw(model, grid);
     rail::draw(model, grid);
+    match model.base_view() {
+        Some(Overlay::Tasks(view)) => tasks::draw(model, view, grid),
+        Some(Overlay::Review(review)) => review::draw(model, review, grid),
+        _ => {}
+    }
     panes::draw(model, grid);
     joints::draw(model, grid);
     status::draw(model, grid);
@@ -49,7 +56,7 @@ pub(crate) fn overlays(model: &Model, grid: &mut Grid) {
     }
     for overlay in &model.overlays {
         match overlay {
-            Overlay::Wall(_) => {}
+            Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_) => {}
             Overlay::History(lines) => history::draw(model, lines, grid),
             other => {
                 dim(model, grid);
@@ -75,7 +82,8 @@ fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
         Overlay::Confirm(confirm) => dialogs::confirm(model, confirm, grid),
         Overlay::Settings(view) => settings::draw(model, view, grid),
         Overlay::Recorder(recorder) => settings::recorder(model, recorder, grid),
-        Overlay::Wall(_) | Overlay::History(_) => {}
+        Overlay::Form(form) => tasks::form(model, form, grid),
+        Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_) | Overlay::History(_) => {}
     }
 }
 

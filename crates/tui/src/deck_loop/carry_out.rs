@@ -2,7 +2,7 @@
 
 use client::attach::{AttachOptions, attach_terminal};
 use proto::environment::{Variables, is_inheritable};
-use proto::request::Target;
+use proto::request::{Target, TaskAct};
 use proto::{Kind, ProcessId, Request};
 use term::{Key, KeyCode, Modifiers, PastePiece};
 
@@ -83,6 +83,12 @@ impl DeckLoop<'_> {
                 let taken = Variables::of(std::env::vars_os(), is_inheritable);
                 (spawn.base_env, spawn.base_env_hex) = (Some(taken.text), taken.hex);
                 Request::Spawn(spawn)
+            }
+            Request::Task(mut task) => {
+                if let TaskAct::Land(land) = &mut task.act {
+                    land.base_env = Some(Variables::of(std::env::vars_os(), is_inheritable).text);
+                }
+                Request::Task(task)
             }
             other => other,
         };

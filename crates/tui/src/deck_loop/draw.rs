@@ -99,7 +99,7 @@ impl DeckLoop<'_> {
 
     /// The cursor of the program that has the keyboard.
     fn place_cursor(&mut self) {
-        if self.model.rail.has_keys {
+        if self.model.rail.has_keys || self.model.base_view().is_some() {
             return;
         }
         self.grid.cursor = self.model.deck.focused().and_then(|(id, _)| self.cursor_of(id));

@@ -6,6 +6,7 @@ use proto::agent::InboxItem;
 use proto::crew::{PadEntry, PresetView, TimerStatus, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
+use proto::task::TaskView;
 use proto::{AgentState, Kind, ProcessId, ProcessView, Status};
 
 use crate::theme::Mark;
@@ -22,6 +23,8 @@ pub(crate) struct Crew {
     pub(crate) presets: Vec<PresetView>,
     /// Agents whose programs were found.
     pub(crate) agents: Vec<String>,
+    /// What needs the person first.
+    pub(crate) tasks: Vec<TaskView>,
     /// The process that this deck runs in. It is left out: a deck that showed itself would draw without end.
     pub(crate) own: Option<ProcessId>,
 }

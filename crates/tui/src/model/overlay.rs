@@ -7,9 +7,12 @@ use super::crew::Crew;
 use super::history::History;
 use super::line::Line;
 use super::palette::Palette;
+use super::review::{CommentPlace, Review};
 use super::settings::{Recorder, SettingsView};
 use super::splits::PaneId;
+use super::tasks::{TaskForm, TasksView};
 use crate::frame::Rect;
+use crate::message::CallFor;
 
 /// One layer.
 #[derive(Clone, Debug)]
@@ -26,6 +29,9 @@ pub(crate) enum Overlay {
     History(Box<History>),
     Settings(SettingsView),
     Recorder(Recorder),
+    Tasks(TasksView),
+    Form(Box<TaskForm>),
+    Review(Box<Review>),
 }
 
 /// Text to read, from a row on.
@@ -58,6 +64,14 @@ pub(crate) enum Purpose {
     Answer(u64),
     /// What to look for, backwards or not.
     Search(bool),
+    /// The check before a task lands.
+    Land(String),
+    /// The name of a task to bring back.
+    Restore,
+    /// A comment of a review.
+    Comment(CommentPlace),
+    /// What an agent is asked in a task: the task, the agent, the session.
+    RunTask(String, String, Option<String>),
 }
 
 /// Something that is asked before it is done.
@@ -65,7 +79,9 @@ pub(crate) enum Purpose {
 pub(crate) struct Confirm {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
-    pub(crate) request: Request,
+    pub(crate) requests: Vec<Request>,
+    /// What the answers are for.
+    pub(crate) what: CallFor,
 }
 
 /// The inbox: which item is selected, by identity.

@@ -25,6 +25,8 @@ pub(crate) enum Scope {
     Shown,
     /// What can be started.
     Start,
+    /// The sessions of a task, and a new one.
+    Sessions,
 }
 
 /// An open palette.
@@ -35,6 +37,8 @@ pub(crate) struct Palette {
     pub(crate) scope: Scope,
     pub(crate) placement: Placement,
     pub(crate) selected: usize,
+    /// The task whose sessions are offered.
+    pub(crate) task: Option<String>,
 }
 
 /// The groups, in their order.
@@ -66,8 +70,17 @@ pub(crate) enum Choice {
     Command,
     Agent(String),
     Preset(String),
-    Answer { item: u64, choice: String },
+    Answer {
+        item: u64,
+        choice: String,
+    },
     Pad(String),
+    /// An agent in a task, in an earlier session or a new one.
+    RunTask {
+        task: String,
+        agent: String,
+        session: Option<String>,
+    },
 }
 
 /// One thing that can be chosen.
@@ -82,12 +95,19 @@ pub(crate) struct Entry {
 
 impl Palette {
     pub(crate) fn new(title: &'static str, scope: Scope, placement: Placement) -> Self {
-        Self { title, line: Line::default(), scope, placement, selected: 0 }
+        Self { title, line: Line::default(), scope, placement, selected: 0, task: None }
+    }
+
+    fn all(&self, model: &Model) -> Vec<Entry> {
+        match &self.task {
+            Some(task) => sessions(model, task),
+            None => all(model, self.scope),
+        }
     }
 
     /// The entries that fit what was typed: by section, the best first.
     pub(crate) fn entries(&self, model: &Model) -> Vec<Entry> {
-        let mut found = fuzzy::matches(&self.line.text(), all(model, self.scope), |entry| &entry.text);
+        let mut found = fuzzy::matches(&self.line.text(), self.all(model), |entry| &entry.text);
         if self.line.text().is_empty() {
             // A split is for something new, most of the time: Enter alone is a shell.
             let is_first = |entry: &Entry| self.scope == Scope::Shown && entry.choice == Choice::Shell;
@@ -100,6 +120,33 @@ impl Palette {
         }
         found
     }
+}
+
+/// The earlier sessions of a task, the newest first, and a new one with each agent.
+fn sessions(model: &Model, name: &str) -> Vec<Entry> {
+    let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
+    let own = task.agent.clone();
+    let run =
+        |agent: &str, session| Choice::RunTask { task: name.to_owned(), agent: agent.to_owned(), session };
+    let mut entries = Vec::new();
+    for earlier in task.runs.iter().rev() {
+        if let (Some(session), Some(agent)) = (&earlier.session, &own) {
+            let since = super::age(model.now.epoch_ms.saturating_sub(earlier.started_at));
+            let note = format!("{since}, {} turns", earlier.turns);
+            let text = format!("continue {}", proto::Printable(session));
+            entries.push(entry(Section::Switch, text, note, run(agent, Some(session.clone()))));
+        }
+    }
+    let others = model.crew.agents.iter().filter(|agent| Some(*agent) != own.as_ref());
+    for agent in own.iter().chain(others) {
+        entries.push(entry(
+            Section::Start,
+            format!("new session of {agent}"),
+            String::new(),
+            run(agent, None),
+        ));
+    }
+    entries
 }
 
 fn all(model: &Model, scope: Scope) -> Vec<Entry> {

@@ -1,4 +1,4 @@
-//! The rows of the rail: who needs the person, the crew as a tree, commands, shells, pads, timers.
+//! The rows of the rail: who needs the person, the crew as a tree, commands, shells, tasks, pads, timers.
 
 use proto::{Kind, ProcessId, ProcessView};
 
@@ -11,6 +11,7 @@ pub(crate) enum RailItem {
     /// A process in the section of those who need the person.
     Needing(ProcessId),
     Process(ProcessId),
+    Task(String),
     Pad(String),
     Timer(u64),
 }
@@ -19,7 +20,7 @@ impl RailItem {
     pub(crate) fn process(&self) -> Option<ProcessId> {
         match self {
             Self::Needing(id) | Self::Process(id) => Some(*id),
-            Self::Pad(_) | Self::Timer(_) => None,
+            Self::Task(_) | Self::Pad(_) | Self::Timer(_) => None,
         }
     }
 }
@@ -39,6 +40,7 @@ pub(crate) fn rows(model: &Model) -> Vec<RailRow> {
     section(&mut rows, "CREW", crew(model));
     section(&mut rows, "COMMANDS", of_kind(model, Kind::Command));
     section(&mut rows, "SHELLS", of_kind(model, Kind::Terminal));
+    section(&mut rows, "TASKS", tasks(model));
     section(&mut rows, "PADS", pads(model));
     section(&mut rows, "TIMERS", timers(model));
     rows
@@ -112,6 +114,17 @@ fn command_note(model: &Model, process: &ProcessView) -> String {
     }
     let ports = model.crew.ports.get(&process.id);
     ports.and_then(|ports| ports.first()).map_or_else(String::new, |port| format!(":{port}"))
+}
+
+fn tasks(model: &Model) -> Vec<RailRow> {
+    let row = |task: &proto::task::TaskView| RailRow::Item {
+        item: RailItem::Task(task.name.clone()),
+        mark: Some(super::tasks::mark(task.status)),
+        branch: String::new(),
+        name: proto::Printable(&task.name).to_string(),
+        note: super::tasks::diff_words(task),
+    };
+    model.crew.tasks.iter().map(row).collect()
 }
 
 fn pads(model: &Model) -> Vec<RailRow> {

@@ -4,7 +4,7 @@ use proto::request::{Close, Empty, Explain, Restart, See, Target};
 use proto::{ProcessId, Request, Stop};
 use term::{Key, KeyCode};
 
-use super::palette;
+use super::{palette, tasks};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
@@ -50,6 +50,18 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         Action::Copy => lines(model, false),
         Action::Search => lines(model, true),
         Action::Paste => paste(model),
+        Action::Tasks => tasks::open(model),
+        Action::NewTask => {
+            model.overlays.push(Overlay::Form(Box::default()));
+            palette::refresh(model)
+        }
+        Action::Review => match tasks::current(model) {
+            Some(task) => super::review::ask(&task.name),
+            None => {
+                model.toast("no task is open here; choose one in the list of tasks");
+                tasks::open(model)
+            }
+        },
         Action::Wall => push(model, Overlay::Wall(Wall { selected: None, tiles: TILES })),
         Action::Pads => pads(model),
         Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),
@@ -136,7 +148,8 @@ pub(super) fn confirm(
     lines: Vec<String>,
     request: Request,
 ) -> Vec<Command> {
-    model.overlays.push(Overlay::Confirm(Box::new(Confirm { title, lines, request })));
+    let (requests, what) = (vec![request], CallFor::Nothing);
+    model.overlays.push(Overlay::Confirm(Box::new(Confirm { title, lines, requests, what })));
     Vec::new()
 }
 
@@ -285,5 +298,6 @@ pub(super) fn refreshed(model: &Model) -> Vec<Command> {
         call(CallFor::Inbox, Request::Inbox(Empty {})),
         call(CallFor::Timers, Request::Timers(Empty {})),
         palette::ask_pads(model),
+        tasks::ask_list(),
     ]
 }

@@ -8,7 +8,7 @@ use proto::request::{Ports, See, Target};
 use proto::{Failure, Kind, Printable, ProcessId, ProcessView, Reply, Request, Status};
 
 use super::actions::{self, call, push, show};
-use super::{history, palette};
+use super::{history, palette, tasks};
 use crate::config::{Config, FILE};
 use crate::message::{CallFor, Command};
 use crate::model::overlay::{Overlay, Page};
@@ -49,7 +49,14 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
     };
     model.crew.note(&event);
     match event {
-        Event::Changed(view) => changed(model, before.as_ref(), &view),
+        Event::Changed(view) => {
+            changed(model, before.as_ref(), &view);
+            let was = before.map(|before| (before.status, before.state));
+            // What a task is at follows from its processes.
+            if view.task.is_some() && was != Some((view.status, view.state)) {
+                return vec![tasks::ask_list()];
+            }
+        }
         Event::Removed { .. } => keep_open(model),
         Event::ItemOpened(item) if !model.is_on_screen(item.id) => {
             model.alert(format!("{} needs you: {}", item.name, Printable(&item.title)), Some(item.id));
@@ -184,6 +191,8 @@ pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, F
             let name = model.name(process);
             model.toast(receipt_text(&name, &receipt.delivery));
         }
+        (what, Reply::Task(outcome)) => return tasks::answered(model, &what, *outcome),
+        (CallFor::TaskDone, _) => return vec![tasks::ask_list()],
         (CallFor::Nothing, Reply::Processes(processes)) => return connected(model, processes),
         (CallFor::Answer(item), _) => {
             model.crew.inbox.retain(|other| other.item != item);
@@ -195,7 +204,10 @@ pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, F
 }
 
 fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> {
-    let is_quiet = matches!(what, CallFor::Ports(_) | CallFor::Presets | CallFor::Agents | CallFor::Pads);
+    let is_quiet = matches!(
+        what,
+        CallFor::Ports(_) | CallFor::Presets | CallFor::Agents | CallFor::Pads | CallFor::Tasks
+    );
     if let CallFor::History(_) = what
         && let Some(history) = history::lines(model)
     {
@@ -207,6 +219,7 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
     }
     // What was answered by somebody else meanwhile is shown as it is now.
     match what {
+        CallFor::TaskDone | CallFor::TaskMade { .. } => vec![tasks::ask_list()],
         CallFor::Answer(_) => vec![call(CallFor::Inbox, Request::Inbox(proto::request::Empty {}))],
         _ => Vec::new(),
     }

@@ -1,16 +1,16 @@
 //! Keys in what lies over the deck.
 
 use proto::Request;
-use proto::request::{GiveAnswer, Rename, Target, Tell};
+use proto::request::{GiveAnswer, Rename, Target, TaskAct, Tell};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{history, palette, settings};
+use super::{history, palette, review, settings, tasks};
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::Model;
-use crate::model::overlay::{Overlay, Purpose};
+use crate::model::overlay::{Confirm, Overlay, Purpose};
 use crate::model::palette::Placement;
 use crate::model::splits::{PaneId, neighbour};
 
@@ -31,6 +31,9 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
         Some(Overlay::History(_)) => history::key(model, key, event),
         Some(Overlay::Settings(_)) => settings::key(model, key),
         Some(Overlay::Recorder(_)) => settings::record(model, key),
+        Some(Overlay::Tasks(_)) => tasks::key(model, key),
+        Some(Overlay::Form(_)) => tasks::form_key(model, key),
+        Some(Overlay::Review(_)) => review::key(model, key),
     }
 }
 
@@ -104,6 +107,11 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
     match purpose {
         Purpose::StartAgent(name, placement) => palette::start_agent(model, &name, &text, placement),
         Purpose::Search(is_back) => history::search(model, text, is_back),
+        Purpose::Land(task) => tasks::land(&task, &text),
+        Purpose::RunTask(task, agent, session) => {
+            let message = Some(text).filter(|_| !is_empty);
+            tasks::start(model, &task, &agent, session, message)
+        }
         _ if is_empty => Vec::new(),
         Purpose::Rename(process) => {
             let rename = Rename { target: Target(process.to_string()), name: text };
@@ -116,6 +124,10 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         }
         Purpose::Run(placement) => palette::run_command(model, &text, placement),
         Purpose::Answer(item) => vec![answer(item, text)],
+        Purpose::Comment(place) => review::add(model, place, text),
+        Purpose::Restore => {
+            vec![tasks::ask(CallFor::TaskMade { runs: false }, TaskAct::Restore(tasks::named(text.trim())))]
+        }
     }
 }
 
@@ -123,8 +135,11 @@ fn confirm_key(model: &mut Model, key: Key) -> Vec<Command> {
     let is_yes = matches!(key.code, KeyCode::Character('y' | 'Y') | KeyCode::Enter);
     match model.overlays.pop() {
         Some(Overlay::Confirm(confirm)) if is_yes => {
-            model.overlays.clear();
-            vec![call(CallFor::Nothing, confirm.request)]
+            // What was asked from a view goes back to it.
+            let is_view = |overlay: &Overlay| matches!(overlay, Overlay::Tasks(_) | Overlay::Review(_));
+            model.overlays.retain(is_view);
+            let Confirm { requests, what, .. } = *confirm;
+            requests.into_iter().map(|request| call(what.clone(), request)).collect()
         }
         _ => Vec::new(),
     }

@@ -89,6 +89,10 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
             vec![call(CallFor::Answer(*item), Request::Answer(answer))]
         }
         Choice::Pad(name) => read_pad(model, name),
+        Choice::RunTask { task, agent, session } => {
+            let title = format!("Message to {agent} in {}; empty: none", proto::Printable(task));
+            prompt(model, title, "", Purpose::RunTask(task.clone(), agent.clone(), session.clone()))
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{actions, palette};
 use crate::keymap::{Action, Context};
 use crate::message::Command;
 use crate::model::Model;
+use crate::model::overlay::Overlay;
 use crate::model::palette::Placement;
 use crate::model::rail::{self, RailItem};
 use crate::model::splits::Axis;
@@ -40,6 +41,13 @@ fn step(model: &mut Model, by: isize) {
 pub(super) fn open(model: &mut Model, placement: Placement) -> Vec<Command> {
     match model.rail.selected.clone() {
         Some(RailItem::Needing(id) | RailItem::Process(id)) => actions::show(model, id, placement),
+        Some(RailItem::Task(name)) => {
+            let commands = super::tasks::open(model);
+            if let Some(Overlay::Tasks(view)) = model.overlays.last_mut() {
+                view.selected = Some(name);
+            }
+            commands
+        }
         Some(RailItem::Pad(name)) => palette::read_pad(model, &name),
         Some(RailItem::Timer(number)) => {
             let timer = model.crew.timers.iter().find(|timer| timer.timer == number).cloned();

@@ -2,6 +2,8 @@
 
 mod golden;
 mod hostile;
+mod tasks;
+mod views;
 
 use proto::agent::InboxItem;
 use proto::event::Event;

@@ -33,8 +33,11 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
         Purpose::Rename(_) => "rename",
         Purpose::Tell(_) | Purpose::Answer(_) => "send",
         Purpose::Run(_) => "run",
-        Purpose::StartAgent(..) => "start",
+        Purpose::StartAgent(..) | Purpose::RunTask(..) => "start",
         Purpose::Search(_) => "search",
+        Purpose::Land(_) => "land",
+        Purpose::Restore => "bring it back",
+        Purpose::Comment(_) => "keep it",
     };
     let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}  Esc back"));
     line(

@@ -31,6 +31,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
         "START",
         &[
             (Action::New, "agent, shell, command"),
+            (Action::NewTask, "task"),
             (Action::SplitRight, "split right"),
             (Action::SplitDown, "split down"),
         ],
@@ -38,6 +39,8 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
     (
         "VIEW",
         &[
+            (Action::Tasks, "tasks"),
+            (Action::Review, "review changes"),
             (Action::Wall, "wall of screens"),
             (Action::Pads, "pads"),
             (Action::Explain, "explain the state"),

@@ -22,7 +22,7 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
 
 /// The pane that has the keyboard, or is selected on the wall.
 fn is_focused(model: &Model, pane: PaneId, at: usize) -> bool {
-    match model.overlays.last() {
+    match model.base_view() {
         Some(Overlay::Wall(wall)) => match wall.selected {
             Some(selected) => model.process_of(pane) == Some(selected),
             None => at == 0,
@@ -39,7 +39,7 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     }
     let Some(process) = model.process_of(pane).and_then(|id| model.crew.get(id)) else { return };
     let mark = model.crew.mark(process);
-    let number = matches!(model.overlays.last(), Some(Overlay::Wall(_))).then(|| format!("{} ", at + 1));
+    let number = matches!(model.base_view(), Some(Overlay::Wall(_))).then(|| format!("{} ", at + 1));
     let is_title = !process.title.is_empty() && process.title != process.name.as_str();
     let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
     let state = model.state_words(process);

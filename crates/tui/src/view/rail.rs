@@ -15,7 +15,7 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
     for row in area.row..area.bottom() {
         put(grid, area.right(), row, line, text(model, Role::Border));
     }
-    if model.is_loaded && model.crew.processes.is_empty() && area.cols > STRIP_MAX {
+    if model.is_loaded && rows(model).is_empty() && area.cols > STRIP_MAX {
         empty(model, grid, area);
     }
     let first = first_row(model, area);

@@ -44,6 +44,9 @@ fn mode(model: &Model) -> &'static str {
         (Prefix::None, Some(Overlay::Settings(_) | Overlay::Recorder(_))) => "SETTINGS",
         (Prefix::None, Some(Overlay::Prompt(_) | Overlay::Confirm(_))) => "ASK",
         (Prefix::None, Some(Overlay::Wall(_))) => "WALL",
+        (Prefix::None, Some(Overlay::Tasks(_))) => "TASKS",
+        (Prefix::None, Some(Overlay::Form(_))) => "NEW TASK",
+        (Prefix::None, Some(Overlay::Review(_))) => "REVIEW",
         (Prefix::None, Some(Overlay::History(history))) if history.is_casual => "SCROLL",
         (Prefix::None, Some(Overlay::History(_))) => "COPY",
         (Prefix::None, None) if model.rail.has_keys => "RAIL",
@@ -71,6 +74,14 @@ fn parts(model: &Model) -> Vec<(String, Role)> {
     });
     parts.extend(size.map(|size| (size, Role::Dim)));
     parts
+}
+
+/// Hints of a context, by the keys that its actions have.
+fn context_hints(model: &Model, context: Context, actions: &[(Action, &str)]) -> Vec<String> {
+    let hint = |(action, words): &(Action, &str)| {
+        Some(format!("{} {words}", model.looks.keymap.key_of(context, *action)?))
+    };
+    actions.iter().filter_map(hint).collect()
 }
 
 /// The keys that help here, as many as fit; help goes last.
@@ -103,6 +114,33 @@ fn hints(model: &Model) -> String {
                 "Esc back".to_owned(),
             ]
         }
+        (Prefix::None, Some(Overlay::Tasks(_))) => context_hints(
+            model,
+            Context::Tasks,
+            &[
+                (Action::DropTask, "drop"),
+                (Action::StopTask, "stop"),
+                (Action::Land, "land"),
+                (Action::RunTask, "run"),
+                (Action::Review, "review"),
+                (Action::NewTask, "new"),
+                (Action::Accept, "open"),
+                (Action::Help, "help"),
+            ],
+        ),
+        (Prefix::None, Some(Overlay::Review(_))) => context_hints(
+            model,
+            Context::Review,
+            &[
+                (Action::NextFile, "file"),
+                (Action::NextHunk, "change"),
+                (Action::SelectText, "range"),
+                (Action::Land, "land"),
+                (Action::Send, "send"),
+                (Action::Comment, "comment"),
+                (Action::Help, "help"),
+            ],
+        ),
         (Prefix::None, Some(Overlay::History(history))) if history.is_casual => {
             vec!["type to return".to_owned()]
         }
