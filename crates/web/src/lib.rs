@@ -1,7 +1,7 @@
 //! The web face: the same screens in a browser, an HTTP API, and the `terminal.*` dialect.
 //!
-//! It is a process of its own and a client of the daemon. It decides who may call; the daemon decides what a caller may
-//! do, because every connection carries its caller's workspace and role.
+//! It is a process of its own and a client of the daemon. It decides who may call, and checks the
+//! role of every caller on every route and socket.
 //!
 //! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
 //! [`pairing`] and `tickets` (who calls), `verb_call` and `api` (the routes of the API), `door` (connections to the
