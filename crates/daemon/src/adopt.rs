@@ -169,8 +169,11 @@ fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) ->
     directories.extend(runtimes.map(holders_in));
     // A directory that cannot be read hides no expected holder: their paths are known.
     let entries = directories.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
-    let mut wanted: HashMap<PathBuf, Wanted> =
-        entries.map(|entry| entry.path()).map(|path| (path.clone(), (run_at(&path), None))).collect();
+    // A holder whose socket was removed makes it again soon.
+    let listening = directories.iter().filter_map(|dir| holder::listening_in(dir).ok()).flatten();
+    let mut wanted: HashMap<PathBuf, Wanted> = (entries.map(|entry| entry.path()).chain(listening))
+        .map(|path| (path.clone(), (run_at(&path), None)))
+        .collect();
     for record in expected {
         let run = RunKey::new(record.id, record.run.number);
         let usual = crate::launch::socket_path(places, run);

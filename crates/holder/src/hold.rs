@@ -19,11 +19,11 @@ use crate::exit::ExitWatch;
 use crate::input::InputQueue;
 use crate::kill_steps::{DEFAULT_GRACE, Ending, Progress};
 use crate::listener::{FirstFrame, Listener};
-use crate::orphan_exit::OrphanExit;
 use crate::peer::Peer;
 use crate::pty::{self, Leader, Pty};
 use crate::ring::{Flow, RingWriter};
 use crate::signals::Signals;
+use crate::socket_check::SocketCheck;
 use crate::wire::{ExitStatus, FromHolder, HelloFields, ToHolder, WIRE_VERSION};
 
 /// The most reads of the PTY per turn before anything else is served.
@@ -46,7 +46,7 @@ pub(crate) struct Holder {
     input: InputQueue,
     exit: ExitWatch,
     ending: Option<Ending>,
-    orphan_exit: OrphanExit,
+    socket_check: SocketCheck,
     checkpoint: Option<(u64, Rc<[u8]>)>,
     size: (u16, u16),
     meta: Vec<u8>,
@@ -91,7 +91,7 @@ impl Holder {
             input: InputQueue::default(),
             exit: ExitWatch::default(),
             ending: None,
-            orphan_exit: OrphanExit::default(),
+            socket_check: SocketCheck::default(),
             checkpoint: None,
             size: clamp_size(config.cols, config.rows),
             meta: config.meta,
@@ -168,7 +168,7 @@ impl Holder {
     fn next_deadline(&self) -> Option<Instant> {
         let exit = self.exit.deadline(Instant::now(), self.flow.is_stalled());
         let ending = self.ending.as_ref().and_then(Ending::deadline);
-        [self.flow.deadline(), exit, ending, self.listener.deadline(), self.orphan_exit.deadline()]
+        [self.flow.deadline(), exit, ending, self.listener.deadline(), self.socket_check.deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -376,11 +376,7 @@ impl Holder {
         {
             self.tell_all(&[FromHolder::Exited(exit)]);
         }
-        let is_waiting = self.exit.announced().is_some() && self.link.is_none() && self.ending.is_none();
-        if self.orphan_exit.is_certain(is_waiting, now, || self.listener.is_reachable()) {
-            // The request did not include background processes, so they are not ended.
-            self.leaving = Leaving::Now;
-        }
+        self.check_socket(now);
         let Some(mut ending) = self.ending.take() else { return };
         let childless = self.reap();
         match ending.advance(now, childless) {
@@ -391,6 +387,17 @@ impl Holder {
                 }
             }
             Progress::Over(_) | Progress::Going => self.ending = Some(ending),
+        }
+    }
+
+    /// Makes the socket again if it is gone. An ended run whose socket cannot be made again exits, because no daemon
+    /// will ever find it; background processes are not ended with it.
+    fn check_socket(&mut self, now: Instant) {
+        if !self.socket_check.is_due(self.link.is_some(), now) || self.listener.restore() {
+            return;
+        }
+        if self.exit.announced().is_some() && self.ending.is_none() {
+            self.leaving = Leaving::Now;
         }
     }
 

@@ -18,7 +18,7 @@
 //! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
 //! | `origin` | the process at the other end of a socket, and its ancestors |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
-//! | `input`, `kill_steps`, `exit`, `listener`, `peer`, `orphan_exit` | one concern of the loop each |
+//! | `input`, `kill_steps`, `exit`, `listener`, `peer`, `socket_check` | one concern of the loop each |
 //!
 //! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death
 //! signal are safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only
@@ -45,18 +45,18 @@ mod input;
 mod keyed_inputs;
 mod kill_steps;
 mod listener;
-mod orphan_exit;
 mod peer;
 mod pty;
 mod rejoin;
 mod signals;
+mod socket_check;
 mod text_pages;
 
 pub use config::{RunConfig, clamp_size};
 pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
-pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, sweep_lost_run};
+pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, listening_in, sweep_lost_run};
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited};
 pub use text_pages::give_back_text;

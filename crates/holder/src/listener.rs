@@ -2,10 +2,11 @@
 //! no effect until its first frame is complete, so a probe that connects and closes does no harm. It refuses
 //! other users and processes inside a run.
 
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
 };
+use rustix::process::getuid;
 
 use crate::fdpass;
 use crate::origin::Pinned;
@@ -30,7 +32,10 @@ pub(crate) const LONGEST_SOCKET_PATH: usize = 107;
 
 /// The listening socket; its file is removed with it.
 pub(crate) struct Listener {
+    /// The socket at `path`.
     listener: OwnedFd,
+    /// The first socket, when it had to be made again: its directory may have been moved and not removed.
+    first: Option<OwnedFd>,
     path: PathBuf,
     /// Device and inode of the socket's file.
     file: (u64, u64),
@@ -52,22 +57,33 @@ impl Listener {
     /// Listens at `path`. The caller's umask is 077 and the directory 0700; the peer's user is checked as
     /// well.
     pub(crate) fn open(path: &Path) -> io::Result<Listener> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        bind(&listener, &SocketAddrUnix::new(path.as_os_str().as_bytes())?)?;
-        listen(&listener, 16)?;
-        let file = identity(path)?;
-        Ok(Listener { listener, path: path.to_owned(), file, pending: Vec::new(), closed_until: None })
+        let (listener, file) = listen_at(path)?;
+        let (pending, closed_until) = (Vec::new(), None);
+        Ok(Listener { listener, first: None, path: path.to_owned(), file, pending, closed_until })
     }
 
-    /// Returns true if the file at our path is still our socket; otherwise no daemon can find us.
-    pub(crate) fn is_reachable(&self) -> bool {
-        identity(&self.path).is_ok_and(|file| file == self.file)
+    /// Makes the socket and its directory again if the file at our path is not our socket, because no daemon could find
+    /// us then. Returns false if that is not possible.
+    pub(crate) fn restore(&mut self) -> bool {
+        if identity(&self.path).is_ok_and(|file| file == self.file) {
+            return true;
+        }
+        let made = make_private_dir(self.path.parent()).and_then(|()| {
+            // The name is our run's own, so whatever is there is left over.
+            drop(std::fs::remove_file(&self.path));
+            listen_at(&self.path)
+        });
+        let Ok((listener, file)) = made else { return false };
+        let former = std::mem::replace(&mut self.listener, listener);
+        self.first.get_or_insert(former);
+        self.file = file;
+        true
     }
 
-    /// Returns the listening socket, unless accepting is paused.
-    pub(crate) fn listener(&self) -> Option<BorrowedFd<'_>> {
-        self.closed_until.is_none_or(|until| Instant::now() >= until).then(|| self.listener.as_fd())
+    /// Returns the listening sockets, unless accepting is paused.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let is_open = self.closed_until.is_none_or(|until| Instant::now() >= until);
+        self.first.iter().chain([&self.listener]).filter(move |_| is_open).map(OwnedFd::as_fd)
     }
 
     /// Returns when accepting continues.
@@ -82,23 +98,10 @@ impl Listener {
     /// Accepts all waiting connections of our user.
     pub(crate) fn accept(&mut self) {
         self.closed_until = None;
-        loop {
-            let socket = match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => socket,
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(_) => {
-                    self.closed_until = Some(Instant::now() + EXHAUSTED_PAUSE);
-                    return;
-                }
-            };
-            if !fdpass::peer_is_same_user(socket.as_fd()) {
-                continue;
+        for listener in self.first.iter().chain([&self.listener]) {
+            if accept_all(listener.as_fd(), &mut self.pending).is_err() {
+                self.closed_until = Some(Instant::now() + EXHAUSTED_PAUSE);
             }
-            if self.pending.len() == MOST_PENDING {
-                self.pending.remove(0);
-            }
-            self.pending.push(Peer::new(socket, FrameBuffer::default()));
         }
     }
 
@@ -129,6 +132,49 @@ impl Listener {
     }
 }
 
+/// Returns a socket that listens at `path`, with the identity of its file.
+fn listen_at(path: &Path) -> io::Result<(OwnedFd, (u64, u64))> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    bind(&listener, &SocketAddrUnix::new(path.as_os_str().as_bytes())?)?;
+    listen(&listener, 16)?;
+    Ok((listener, identity(path)?))
+}
+
+/// Makes the directory of the sockets again, with the data directory around it; nothing further up. Refuses a directory
+/// that others could have prepared.
+fn make_private_dir(dir: Option<&Path>) -> io::Result<()> {
+    let dir = dir.ok_or(io::ErrorKind::NotFound)?;
+    for missing in dir.parent().into_iter().chain([dir]) {
+        match DirBuilder::new().mode(0o700).create(missing) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    let found = std::fs::symlink_metadata(dir)?;
+    let is_private = found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0;
+    if is_private { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// Accepts the waiting connections of our user; fails when the system has no descriptor left.
+fn accept_all(listener: BorrowedFd<'_>, pending: &mut Vec<Peer>) -> Result<(), Errno> {
+    loop {
+        let socket = match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => socket,
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(Errno::INTR | Errno::CONNABORTED) => continue,
+            Err(error) => return Err(error),
+        };
+        if !fdpass::peer_is_same_user(socket.as_fd()) {
+            continue;
+        }
+        if pending.len() == MOST_PENDING {
+            pending.remove(0);
+        }
+        pending.push(Peer::new(socket, FrameBuffer::default()));
+    }
+}
+
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let file = std::fs::symlink_metadata(path)?;
     Ok((file.dev(), file.ino()))
@@ -138,5 +184,58 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // The file may already be gone with its directory.
         drop(std::fs::remove_file(&self.path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn private(dir: &Path, mode: u32) {
+        fs::create_dir_all(dir).unwrap();
+        fs::set_permissions(dir, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn m2_a_socket_is_made_again_with_its_directories_and_the_first_one_stays_open() {
+        let root = tempfile::tempdir().unwrap();
+        let (data, holders) = (root.path().join("data"), root.path().join("data/h"));
+        private(&holders, 0o700);
+        let path = holders.join("p_aaaaaaaa.1");
+        let mut listener = Listener::open(&path).unwrap();
+        assert!(listener.restore());
+        assert!(listener.first.is_none(), "nothing was missing");
+        let moved = root.path().join("moved");
+        fs::rename(&data, &moved).unwrap();
+        assert!(listener.restore());
+        let _by_path = UnixStream::connect(&path).unwrap();
+        let _by_moved = UnixStream::connect(moved.join("h/p_aaaaaaaa.1")).unwrap();
+        listener.accept();
+        assert_eq!(listener.pending.len(), 2);
+        fs::remove_dir_all(&data).unwrap();
+        assert!(listener.restore());
+        let _again = UnixStream::connect(&path).unwrap();
+        assert_eq!(fs::metadata(&holders).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::remove_dir_all(root.path()).unwrap();
+        assert!(!listener.restore(), "nothing above the data directory is made");
+    }
+
+    #[test]
+    fn m2_a_directory_that_others_may_enter_gets_no_socket() {
+        let root = tempfile::tempdir().unwrap();
+        let holders = root.path().join("data/h");
+        private(&holders, 0o700);
+        let mut listener = Listener::open(&holders.join("p_aaaaaaaa.1")).unwrap();
+        fs::remove_dir_all(&holders).unwrap();
+        private(&holders, 0o755);
+        assert!(!listener.restore());
+        fs::remove_dir_all(&holders).unwrap();
+        private(&root.path().join("elsewhere"), 0o700);
+        std::os::unix::fs::symlink(root.path().join("elsewhere"), &holders).unwrap();
+        assert!(!listener.restore());
     }
 }

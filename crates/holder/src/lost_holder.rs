@@ -2,11 +2,12 @@
 //! carries the run's token in its environment, and nothing else. Also checks whether a holder is gone. A
 //! process without the token is touched only as a descendant of the run's own holder.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -67,6 +68,17 @@ pub fn is_held(socket: &Path) -> io::Result<bool> {
     // The directory may have several names; the run's own name is unique.
     let ending = [b"/", name.as_bytes()].concat();
     Ok(fs::read("/proc/net/unix")?.split(|byte| *byte == b'\n').any(|line| line.ends_with(&ending)))
+}
+
+/// Returns the sockets in a directory at which processes listen, also those whose files are gone.
+pub fn listening_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let table = fs::read("/proc/net/unix")?;
+    // No other field of a line contains a slash.
+    let paths = table.split(|byte| *byte == b'\n').filter_map(|line| {
+        let start = line.iter().position(|byte| *byte == b'/')?;
+        Some(Path::new(OsStr::from_bytes(&line[start..])))
+    });
+    Ok(paths.filter(|path| path.parent() == Some(directory)).map(Path::to_owned).collect())
 }
 
 /// Pidfds of all living processes that carry the entry.

@@ -1,4 +1,5 @@
-//! The runtime directory vanishes: systemd removes it at the last logout, people remove it by hand. No run is lost.
+//! The runtime or the data directory vanishes: systemd removes it at the last logout, people remove it by hand. No run is
+//! lost.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -167,4 +168,57 @@ fn m2_a_removed_database_is_told_by_status_and_doctor() {
     let doctor = daemon.qd(&["doctor"]);
     assert_eq!(doctor.status.code(), Some(1));
     assert!(said(&doctor).contains("was removed while the daemon runs"), "{}", said(&doctor));
+}
+
+/// All three runs are there again, with their pids, and can be reached.
+fn assert_recovered(daemon: &TestDaemon, before: &[i32]) {
+    let is_silent = |warning: &String| warning.contains("cannot be reached");
+    eventually("the next daemon has them", || {
+        let has_all = daemon.list().len() == 3;
+        (has_all && !daemon.client().status().unwrap().warnings.iter().any(is_silent)).then_some(())
+    });
+    assert_reachable(daemon, before);
+}
+
+#[test]
+fn m2_a_data_directory_that_was_removed_under_a_daemon_costs_the_next_one_no_run() {
+    let (daemon, before) = with_runs();
+    remove(&daemon.places().data);
+    assert_reachable(&daemon, &before);
+    daemon.kill_9();
+    assert_recovered(&daemon, &before);
+}
+
+#[test]
+fn m2_a_data_directory_that_was_removed_while_there_was_no_daemon_costs_no_run() {
+    let (daemon, before) = with_runs();
+    daemon.kill_9();
+    remove(&daemon.places().data);
+    assert_recovered(&daemon, &before);
+}
+
+#[test]
+fn m2_the_sockets_of_the_holders_are_made_again_and_nothing_is_out_of_reach() {
+    let (daemon, before) = with_runs();
+    let holders = daemon.places().holders();
+    remove(&holders);
+    assert_reachable(&daemon, &before);
+    daemon.kill_9();
+    assert_recovered(&daemon, &before);
+    daemon.kill_9();
+    remove(&holders);
+    assert_recovered(&daemon, &before);
+    eventually("no warning is left", || daemon.client().status().unwrap().warnings.is_empty().then_some(()));
+    daemon.spawn("four", child::repeat_lines());
+}
+
+#[test]
+fn m2_a_run_that_ended_before_the_sockets_were_removed_keeps_its_exit() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("ends", child::shell("exit 7"));
+    daemon.wait_exit("ends");
+    remove(&daemon.places().data);
+    daemon.kill_9();
+    let exit = eventually("it is known again", || daemon.list().into_iter().find_map(|process| process.exit));
+    assert_eq!(exit.code, Some(7), "{exit:?}");
 }

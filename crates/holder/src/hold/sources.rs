@@ -38,9 +38,8 @@ impl Sources<'_> {
         link.set(PollFlags::OUT, self.link.is_some_and(Peer::wants_write));
         let mut fds = Vec::with_capacity(16);
         fds.push(PollFd::new(self.signals, PollFlags::IN));
-        fds.extend(
-            self.listener.listener().map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)),
-        );
+        let listeners = self.listener.listeners();
+        fds.extend(listeners.map(|listener| PollFd::from_borrowed_fd(listener, PollFlags::IN)));
         fds.extend(self.listener.pending().iter().map(|peer| PollFd::new(peer, PollFlags::IN)));
         let undecided = 1..fds.len();
         let master = self.master_interests;

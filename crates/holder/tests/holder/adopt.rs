@@ -1,7 +1,7 @@
 //! Daemons come and go: nothing is lost, a probe displaces no daemon, and only our own user may connect.
 
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -63,11 +63,19 @@ fn a_checkpoint_comes_back_as_it_was() {
 }
 
 #[test]
-fn an_ended_run_that_nobody_can_find_any_more_leaves() {
-    let config = shell("sleep 1000 & exit 0");
+fn m2_an_ended_run_whose_socket_cannot_be_made_again_leaves() {
+    let mut config = shell("sleep 1000 & exit 0");
+    let root = config.socket.clone();
+    config.socket = root.join("d/h/s");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root.join("d/h")).unwrap();
     let mut run = start(&config);
     assert_eq!(run.until_exit().status, code(0));
-    std::fs::remove_file(&config.socket).unwrap();
+    std::fs::remove_dir_all(root.join("d")).unwrap();
+    run.disconnect();
+    eventually("it listens again", || UnixStream::connect(&config.socket).is_ok());
+    run.reconnect();
+    assert!(run.hello.exited.is_some(), "its socket and directories were made again");
+    std::fs::remove_dir_all(root).unwrap();
     run.disconnect();
     run.until_holder_dead();
     eventually("nothing is left behind", || marked(&run.marker).is_empty());
