@@ -67,6 +67,13 @@ impl DaemonAddress {
         &self.places
     }
 
+    /// Returns the address of the same daemon for another thread. A private daemon still ends with `self`.
+    #[must_use]
+    pub fn for_another_thread(&self) -> Self {
+        let exe = if self.is_private() { None } else { self.exe.clone() };
+        Self { places: self.places.clone(), exe, daemon: None, private: None }
+    }
+
     /// Returns true for a private daemon, which no other one replaces.
     pub(crate) fn is_private(&self) -> bool {
         self.private.is_some()

@@ -3,16 +3,18 @@
 //! With a terminal on both sides the command is attached. Otherwise its output goes to standard output as it comes, and
 //! standard input goes to it until the end.
 
-use std::io::Read;
+mod input;
+
 use std::process::ExitCode;
 
 use clap::Args;
 use client::log_view::LogView;
 use client::{Chunk, ClientError, Connection, Next, ReconnectingFollow, Stops, StreamEnd};
-use proto::request::{Close, Follow, Target, TypedInput, Write};
+use proto::request::{Close, Follow, Target};
 use proto::{Exit, Kind, ProcessId, Status};
 use rustix::termios::isatty;
 
+use self::input::Input;
 use crate::commands::spawn::SpawnArgs;
 use crate::commands::{attach, logs};
 use crate::context::Context;
@@ -23,13 +25,6 @@ use crate::errors::CliError;
 const PLAIN: &str = "stty -echo -opost -isig -ixon -icrnl 2>/dev/null; printf '\\001'; exec \"$@\"";
 /// The byte that reports it.
 const READY: u8 = 1;
-/// The terminal's end-of-input character.
-const END: &str = "\x04";
-/// The most bytes that are written at once.
-const PIECE: usize = 1024;
-/// How long the command may take to read a piece: a day.
-const PATIENCE_MS: u64 = 24 * 3600 * 1000;
-
 /// Daemons that may die under one call before the command gives up.
 const DEATHS: u32 = 5;
 
@@ -92,7 +87,8 @@ fn plain(argv: Vec<String>) -> Vec<String> {
 
 /// Copies input and output until the run is over.
 fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCode, CliError> {
-    let mut input = if has_input { Some(context.connect()?) } else { None };
+    let mut input =
+        if has_input { Some(Input::new(context.address()?.for_another_thread(), id)) } else { None };
     let follow = Follow { target: Target(id.to_string()), from: Some(0), live: true, ..Follow::default() };
     let mut log = asked_again(context, |connection| {
         let stops =
@@ -105,9 +101,8 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
         match log.next(context.address()?)? {
             Next::Came(Chunk::Bytes { bytes, .. }) => {
                 let shown = if is_plain { &bytes[..] } else { behind_ready(&bytes, &mut is_plain) };
-                if let Some(connection) = input.take_if(|_| is_plain) {
-                    // The thread ends with this process.
-                    drop(std::thread::spawn(move || pass_input(connection, id)));
+                if let Some(input) = input.as_mut().filter(|_| is_plain) {
+                    input.begin();
                 }
                 match &mut scroll {
                     Some(scroll) => context.out.bytes(&scroll.pass(shown))?,
@@ -123,6 +118,9 @@ fn piped(context: &mut Context, id: ProcessId, has_input: bool) -> Result<ExitCo
     };
     if let Some(scroll) = &scroll {
         context.out.bytes(&scroll.way_back())?;
+    }
+    if let Some(error) = input.as_ref().and_then(Input::failure) {
+        return Err(error.into());
     }
     match stop {
         Some(stop) => interrupted(context, id, stop),
@@ -147,37 +145,6 @@ fn interrupted(context: &mut Context, id: ProcessId, stop: StreamEnd) -> Result<
         Close { target: Target(id.to_string()), keep_background: false, stop: proto::Stop::default() };
     drop(context.connect()?.close(close));
     logs::stopped(stop)
-}
-
-/// Passes standard input to the process, and its end. If this fails, the exit of the process shows it.
-fn pass_input(mut connection: Connection, id: ProcessId) {
-    let mut stdin = std::io::stdin().lock();
-    let (mut piece, mut held, mut is_line_end) = ([0; PIECE], Vec::new(), true);
-    let mut type_text = |text: &str| {
-        let (target, input) = (Target(id.to_string()), TypedInput::Text(text.to_owned()));
-        connection
-            .write(Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS), key: None })
-            .is_ok()
-    };
-    while let Ok(count @ 1..) = stdin.read(&mut piece) {
-        held.extend_from_slice(&piece[..count]);
-        let whole = match std::str::from_utf8(&held) {
-            Ok(_) => held.len(),
-            Err(error) => error.valid_up_to(),
-        };
-        // A character may be cut between two pieces; invalid text is replaced by a mark.
-        let whole = if held.len() - whole > 3 { held.len() } else { whole };
-        let rest = held.split_off(whole);
-        if !type_text(&String::from_utf8_lossy(&held)) {
-            return;
-        }
-        is_line_end = held.ends_with(b"\n");
-        held = rest;
-    }
-    // Within a line the first one only submits the line.
-    if is_line_end || type_text(END) {
-        type_text(END);
-    }
 }
 
 /// Removes the entry if the run is over; a process that was detached from continues.
