@@ -1,6 +1,10 @@
-//! One run cannot use up the connections: others and people can always connect.
+//! Neither one run nor a person's own programs can use up the connections: others and people can always connect.
 
-use testkit::{MarkedDaemon, child};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use testkit::process_scan::eventually;
+use testkit::{MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
 use crate::inside::Inside;
@@ -45,4 +49,20 @@ fn m5_a_thousand_idle_connections_of_one_run_lock_nobody_out() {
     assert_eq!(neighbour.json("ps").as_array().unwrap().len(), 3, "another run has its own share");
     let ended = stage.qd(&["shutdown", "--kill"]);
     assert!(ended.status.success(), "{}", crate::said(&ended));
+}
+
+#[test]
+fn m5_a_thousand_idle_connections_of_a_person_lock_nobody_out() {
+    let daemon = TestDaemon::start(QD);
+    daemon.spawn("other", child::run_for_ever());
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+    let crowd: Vec<UnixStream> =
+        (0..1_100).map(|_| UnixStream::connect(daemon.places().socket()).unwrap()).collect();
+    eventually("short calls get through", || daemon.qd(&["ps", "--json"]).status.success().then_some(()));
+    let viewer = daemon.qd(&["wait", "other", "--exit", "--timeout", "1"]);
+    assert!(crate::said(&viewer).contains("for short calls of people"), "{}", crate::said(&viewer));
+    let ended = daemon.qd(&["shutdown", "--kill"]);
+    assert!(ended.status.success(), "{}", crate::said(&ended));
+    drop(crowd);
 }

@@ -1,12 +1,13 @@
 //! How much of the door one caller may have: connections, calls under way, waits, viewers and memory
 //! for requests that are not whole yet.
 //!
-//! Owns the limits and the counts. Refuses letting one run starve another, and letting all runs together starve people: what
-//! is not a person's has a share of its own, and the rest is kept for people. A count goes down when whoever had it is
-//! dropped.
+//! One run cannot starve another, and all runs together cannot starve people: what is not a person's has a share of its
+//! own, and the rest is kept for people. A person's own programs cannot lock the person out: the last connections are a
+//! reserve for short calls of people. A count goes down when its permit is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::Caller;
 use proto::{ErrorCode, Failure, ProcessId};
@@ -14,6 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Connections of all callers.
 pub(super) const CONNECTIONS: usize = 1024;
+/// The last of them: for people who find all others in use, and only while a call is under way.
+const RESERVE: usize = 64;
+/// How long a connection of the reserve may be idle before it is closed.
+pub(super) const RESERVE_IDLE: Duration = Duration::from_millis(500);
 /// Connections of all callers that are not people; the others are reserved for people.
 const CONNECTIONS_OF_RUNS: usize = 640;
 /// Viewers of all who are not people.
@@ -99,6 +104,9 @@ impl Allowance {
 pub(crate) struct Quotas {
     /// A short lock: look-ups and inserts only.
     callers: Arc<Mutex<HashMap<Who, Arc<Allowance>>>>,
+    /// Connections that are not in the reserve.
+    connections: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
     connections_of_runs: Arc<Semaphore>,
     viewers_of_runs: Arc<Semaphore>,
 }
@@ -107,6 +115,8 @@ impl Default for Quotas {
     fn default() -> Self {
         Self {
             callers: Arc::default(),
+            connections: Arc::new(Semaphore::new(CONNECTIONS - RESERVE)),
+            reserve: Arc::new(Semaphore::new(RESERVE)),
             connections_of_runs: Arc::new(Semaphore::new(CONNECTIONS_OF_RUNS)),
             viewers_of_runs: Arc::new(Semaphore::new(VIEWERS_OF_RUNS)),
         }
@@ -119,6 +129,8 @@ pub(crate) struct ConnectionPermit {
     quotas: Quotas,
     who: Who,
     allowance: Arc<Allowance>,
+    is_of_reserve: bool,
+    _any: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
     _shared: Option<OwnedSemaphorePermit>,
 }
@@ -146,7 +158,18 @@ impl Quotas {
         let limit = allowance.limits.connections;
         let own = take(&allowance.connections).ok_or_else(|| full(limit, "connections"))?;
         let shared = self.shared(who, &self.connections_of_runs, CONNECTIONS_OF_RUNS, "connections")?;
-        Ok(ConnectionPermit { quotas: self.clone(), who, allowance, _own: own, _shared: shared })
+        let (any, is_of_reserve) = self.any(who)?;
+        let quotas = self.clone();
+        Ok(ConnectionPermit { quotas, who, allowance, is_of_reserve, _any: any, _own: own, _shared: shared })
+    }
+
+    /// Returns one of all connections, and true if it is of the reserve.
+    fn any(&self, who: Who) -> Result<(OwnedSemaphorePermit, bool), Failure> {
+        if let Some(permit) = take(&self.connections) {
+            return Ok((permit, false));
+        }
+        let reserve = take(&self.reserve).filter(|_| who == Who::People);
+        reserve.map(|permit| (permit, true)).ok_or_else(all_in_use)
     }
 
     fn allowance(&self, who: Who) -> Arc<Allowance> {
@@ -173,6 +196,11 @@ impl Quotas {
 }
 
 impl ConnectionPermit {
+    /// Returns true if the connection is for short calls only and is closed when it is idle.
+    pub(crate) fn is_of_reserve(&self) -> bool {
+        self.is_of_reserve
+    }
+
     /// Returns a permit for one more call.
     pub(crate) fn call(&self) -> Result<CallPermit, Failure> {
         self.slip(&self.allowance.calls, self.allowance.limits.calls, "calls under way")
@@ -180,15 +208,22 @@ impl ConnectionPermit {
 
     /// Returns a permit for one more wait.
     pub(crate) fn wait(&self) -> Result<CallPermit, Failure> {
+        self.check_long()?;
         self.slip(&self.allowance.waits, self.allowance.limits.waits, "waits")
     }
 
     /// Returns a permit for one more viewer.
     pub(crate) fn viewer(&self) -> Result<CallPermit, Failure> {
+        self.check_long()?;
         let mut slip = self.slip(&self.allowance.viewers, self.allowance.limits.viewers, "viewers")?;
         let room = &self.quotas.viewers_of_runs;
         slip._shared = self.quotas.shared(self.who, room, VIEWERS_OF_RUNS, "viewers")?;
         Ok(slip)
+    }
+
+    /// Refuses what may last on a connection of the reserve.
+    pub(crate) fn check_long(&self) -> Result<(), Failure> {
+        if self.is_of_reserve { Err(all_in_use()) } else { Ok(()) }
     }
 
     /// Counts the memory that a connection uses for a request that is not whole yet.
@@ -223,6 +258,15 @@ fn take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     Arc::clone(room).try_acquire_owned().ok()
 }
 
+/// Returns the error of a caller that finds every connection in use.
+pub(super) fn all_in_use() -> Failure {
+    let message = format!(
+        "{} connections are open; the other {RESERVE} are for short calls of people",
+        CONNECTIONS - RESERVE
+    );
+    Failure::new(ErrorCode::Limit, message).hint("end some of the programs that hold connections")
+}
+
 fn full(limit: usize, what: &str) -> Failure {
     Failure::new(ErrorCode::Limit, format!("this caller has {limit} {what}, the most it may have")).hint(HINT)
 }
@@ -255,11 +299,29 @@ mod tests {
         assert!(quotas.admit(Caller::Nobody).is_err());
         let people: Vec<ConnectionPermit> =
             (0..CONNECTIONS - CONNECTIONS_OF_RUNS).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
+        assert!(people.iter().filter(|permit| permit.is_of_reserve()).count() == RESERVE);
         drop(first);
         assert_eq!(all(&quotas, process(1)).len(), OF_A_PROCESS.connections, "what is left is free");
         drop((others, people));
         assert!(quotas.admit(Caller::Human).is_ok());
         assert_eq!(quotas.callers.lock().unwrap().len(), 1, "who has nothing in use is forgotten");
+    }
+
+    #[test]
+    fn m5_the_last_connections_are_for_short_calls_of_people() {
+        let quotas = Quotas::default();
+        let idle: Vec<ConnectionPermit> =
+            (0..CONNECTIONS - RESERVE).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
+        assert!(idle.iter().all(|permit| !permit.is_of_reserve()));
+        assert_eq!(quotas.admit(process(1)).unwrap_err().code, ErrorCode::Limit);
+        let short = quotas.admit(Caller::Human).unwrap();
+        assert!(short.is_of_reserve() && short.call().is_ok());
+        assert!(
+            short.wait().is_err() && short.viewer().is_err(),
+            "what may last has no place in the reserve"
+        );
+        drop(idle);
+        assert!(quotas.admit(Caller::Human).unwrap().wait().is_ok());
     }
 
     #[test]

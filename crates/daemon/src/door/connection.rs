@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::caller_limits::{ConnectionPermit, InputPermit};
+use super::caller_limits::{ConnectionPermit, InputPermit, RESERVE_IDLE, all_in_use};
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
 
@@ -175,7 +175,12 @@ impl Connection {
         // PRIORITY never fires on Unix streams; we only want the hang-up.
         let reading = if buffer.is_some() { Interest::READABLE } else { Interest::PRIORITY };
         let interest = if is_writing { reading | Interest::WRITABLE } else { reading };
+        let may_be_closed = self.pass.is_of_reserve() && self.calls.is_empty() && !is_writing;
         tokio::select! {
+            () = tokio::time::sleep(RESERVE_IDLE), if may_be_closed => {
+                let _unheard = self.stream.try_write(&failure_line(0, all_in_use()));
+                false
+            }
             Some(bytes) = self.outgoing.recv(), if !is_writing => {
                 self.writing = (bytes, 0);
                 self.write_on().is_ok()
@@ -297,7 +302,11 @@ impl Connection {
 
     /// Starts a call's task, unless its caller has too many under way.
     async fn begin(&mut self, call: Call) {
-        let wait = matches!(call.request, Request::Wait(_)).then(|| self.pass.wait()).transpose();
+        let wait = match call.request {
+            Request::Wait(_) => self.pass.wait().map(Some),
+            Request::Follow(_) | Request::Subscribe(_) => self.pass.check_long().map(|()| None),
+            _ => Ok(None),
+        };
         let places = match self.pass.call().and_then(|place| wait.map(|wait| (place, wait))) {
             Ok(places) => places,
             Err(failure) => return self.refuse(call.id, failure).await,

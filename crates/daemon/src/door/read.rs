@@ -119,7 +119,7 @@ pub(super) async fn wait_since(client: &Client, mut request: Wait) -> Result<Wai
     let located = locate(client, target.clone(), Verb::Read).await?;
     let (offset, end) = (offset_of(version), hosted(client, &located)?.ring.end());
     if offset > end {
-        let message = format!("{field}: no read of {} has told version {version}", located.name);
+        let message = format!("{field}: no read of {} has returned version {version}", located.name);
         return Err(Failure::new(ErrorCode::NotFound, message)
             .hint("the offset of that read does the same: --since OFFSET"));
     }
