@@ -8,15 +8,13 @@ mod tests;
 use std::path::PathBuf;
 
 use proto::Printable;
-use proto::agent::{Dialog, DialogOption, Evidence, Source};
+use proto::agent::{Evidence, Source};
 use serde_json::Value;
 
 use crate::Manifest;
 use crate::template::Placeholder;
 
-pub use spec::{
-    Answers, ChoicesSpec, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, TrustSpec, When,
-};
+pub use spec::{Answers, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUnit, TrustSpec, When};
 
 /// Longest one-line message, in characters.
 const LONGEST_LINE: usize = 300;
@@ -148,27 +146,7 @@ fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
     let state = spec.state?;
     let message = spec.message.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default();
     let known = Evidence::new(Source::Hook, spec.id.clone(), Some(state));
-    let dialog = spec.choices.as_ref().map(|choices| Dialog {
-        digest: format!("hook:{message}"),
-        title: message.clone(),
-        body: String::new(),
-        options: options(choices, payload),
-    });
-    Some(Evidence { kind: spec.kind, message, dialog, max_age_ms: spec.max_age_ms, ..known })
-}
-
-/// Returns the options of a question, with the keys that choose them in the vendor's form.
-fn options(choices: &ChoicesSpec, payload: &Value) -> Vec<DialogOption> {
-    let Some(listed) = choices.list.texts(payload).filter(|listed| !listed.is_empty()) else {
-        let names = vec!["1".to_owned(), "text".to_owned()];
-        return vec![DialogOption { names, label: "any text".to_owned(), keys: choices.typed.clone() }];
-    };
-    let option = |(index, label): (usize, String)| {
-        let steps = std::iter::repeat_n(&choices.next, index);
-        let keys = choices.open.iter().chain(steps).chain(&choices.choose).cloned().collect();
-        DialogOption { names: vec![(index + 1).to_string()], label: one_line(&label), keys }
-    };
-    listed.into_iter().enumerate().map(option).collect()
+    Some(Evidence { kind: spec.kind, message, max_age_ms: spec.max_age_ms, ..known })
 }
 
 fn moment(spec: &EventSpec, payload: &Value) -> EventMoment {

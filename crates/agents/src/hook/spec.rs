@@ -137,26 +137,6 @@ pub struct EventSpec {
     /// The command, the file, the arguments.
     #[serde(default)]
     pub body: Option<Phrase>,
-    /// The possible answers to a question, which the screen shows only in part.
-    #[serde(default)]
-    pub choices: Option<ChoicesSpec>,
-}
-
-/// The answers to a question that is asked in a form.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChoicesSpec {
-    /// A list of texts to choose from; where there is none, any text is an answer.
-    pub list: Pointer,
-    /// Keys that open the list.
-    #[serde(default)]
-    pub open: Vec<String>,
-    /// The key that moves from one to the next.
-    pub next: String,
-    /// Keys that choose the current one.
-    pub choose: Vec<String>,
-    /// Keys that answer with a text of one's own, for which `{text}` stands.
-    pub typed: Vec<String>,
 }
 
 impl EventSpec {
@@ -209,12 +189,6 @@ impl Pointer {
     /// Returns the non-empty text at this place, if there is one.
     pub(crate) fn text(&self, payload: &Value) -> Option<String> {
         payload.pointer(&self.0)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    /// Returns the texts of the list at this place.
-    pub(crate) fn texts(&self, payload: &Value) -> Option<Vec<String>> {
-        let list = payload.pointer(&self.0)?.as_array()?;
-        Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
     /// Returns the number at this place, or the length of a list there.

@@ -49,9 +49,6 @@ impl Asked {
 impl Agent {
     /// Returns what blocks the agent with the whole of what it asks permission for.
     pub(crate) fn whole_words(&self, mut evidence: Evidence) -> Evidence {
-        if evidence.kind == Some(BlockedKind::Question) {
-            return self.with_choices(evidence);
-        }
         if evidence.kind.is_some_and(|kind| kind != BlockedKind::Permission) {
             return evidence;
         }
@@ -65,26 +62,6 @@ impl Agent {
             dialog.body.clone_from(&known.body);
         } else if dialog.body.trim().is_empty() && evidence.kind.is_some() {
             UNREAD.clone_into(&mut dialog.body);
-        }
-        evidence
-    }
-
-    /// Returns a question with the answers that its hook reported, where the screen's form is about the same question.
-    fn with_choices(&self, mut evidence: Evidence) -> Evidence {
-        let hook = self.live.evidence.table.get(Source::Hook).and_then(|slot| slot.evidence.dialog.as_ref());
-        let Some((dialog, known)) = evidence.dialog.as_mut().zip(hook) else { return evidence };
-        let shown = bare(&dialog.title);
-        let shown = shown.trim_end_matches('…');
-        if evidence.source == Source::Hook || shown.is_empty() || !bare(&known.title).starts_with(shown) {
-            return evidence;
-        }
-        dialog.title.clone_from(&known.title);
-        let own = std::mem::take(&mut dialog.options);
-        dialog.options = known.options.iter().cloned().chain(own).collect();
-        for (index, option) in dialog.options.iter_mut().enumerate() {
-            if let Some(number) = option.names.first_mut() {
-                *number = (index + 1).to_string();
-            }
         }
         evidence
     }
