@@ -36,6 +36,8 @@ export default defineConfig({
     emptyOutDir: true,
     rollupOptions: {
       output: {
+        // Apart, so that a change of our own code does not change the largest file.
+        codeSplitting: { groups: [{ name: "xterm", test: /node_modules\/@xterm\// }] },
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",

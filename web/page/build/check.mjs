@@ -40,7 +40,7 @@ function sizes() {
   const sum = (pattern) => all.filter((name) => pattern.test(name)).reduce((total, name) => total + size(readFileSync(join(dist, name))), 0);
   const limits = [
     ["first load", sum(/^index\.html$|assets\/index-/), FIRST_LOAD_KB],
-    ["terminal", sum(/assets\/terminal-/), TERMINAL_KB],
+    ["terminal", sum(/assets\/(terminal|xterm)-/), TERMINAL_KB],
     ["font", sum(/\.woff2$/), FONT_KB],
     ["everything", sum(/^index\.html$|assets\/|sw\.js|webmanifest/), ALL_KB],
   ];

@@ -5,10 +5,10 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-B2AJ1jOn.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-B2AJ1jOn.js.br")),
+        path: "assets/index-BIQkLrbJ.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js.br")),
     },
     PageFile {
         path: "assets/index-BgxGQEIx.css",
@@ -17,10 +17,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.br")),
     },
     PageFile {
-        path: "assets/lazy-BI3aYPiC.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BI3aYPiC.js.br")),
+        path: "assets/lazy-I9vhsksX.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,16 +29,22 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-B1njb2Cr.css",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-B1njb2Cr.css.br")),
+        path: "assets/terminal-BF_v3Jnc.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js.br")),
     },
     PageFile {
-        path: "assets/terminal-iAznKtb3.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-iAznKtb3.js.br")),
+        path: "assets/xterm-B1njb2Cr.css",
+        bytes: include_bytes!("../../../../web/dist/assets/xterm-B1njb2Cr.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/xterm-B1njb2Cr.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/xterm-B1njb2Cr.css.br")),
+    },
+    PageFile {
+        path: "assets/xterm-B4nyry4X.js",
+        bytes: include_bytes!("../../../../web/dist/assets/xterm-B4nyry4X.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/xterm-B4nyry4X.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/xterm-B4nyry4X.js.br")),
     },
     PageFile {
         path: "icon-192.png",
