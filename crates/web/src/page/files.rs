@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-BIQkLrbJ.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BIQkLrbJ.js.br")),
-    },
-    PageFile {
         path: "assets/index-BgxGQEIx.css",
         bytes: include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css"),
         gzip: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.gz")),
         brotli: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.br")),
     },
     PageFile {
-        path: "assets/lazy-I9vhsksX.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-I9vhsksX.js.br")),
+        path: "assets/index-CVwfhYig.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js.br")),
+    },
+    PageFile {
+        path: "assets/lazy-DwNwJI5m.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-BF_v3Jnc.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-BF_v3Jnc.js.br")),
+        path: "assets/terminal-vDeE8o0C.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -17,10 +17,10 @@ interface Parsed {
 }
 
 const diffs = new Resource<Parsed>(async (key) => {
-  const { diff } = await get<{ diff: TaskDiff }>(taskPath(key, "diff"));
+  const diff = await get<TaskDiff>(taskPath(key, "diff"));
   return { diff, files: parseDiff(diff.text ?? "") };
 });
-const reviews = new Resource<TaskReview>((key) => get<{ review: TaskReview }>(taskPath(key, "review")).then((answer) => answer.review));
+const reviews = new Resource<TaskReview>((key) => get<TaskReview>(taskPath(key, "review")));
 
 interface Place {
   file: string;
@@ -51,7 +51,7 @@ export function sendReview(task: TaskView): TemplateResult | typeof nothing {
 
 async function act(task: TaskView, body: object): Promise<boolean> {
   try {
-    const { review } = await post<{ review: TaskReview }>(taskPath(task.name, "review"), body);
+    const review = await post<TaskReview>(taskPath(task.name, "review"), body);
     reviews.set(review);
     if ("send" in body && review.mail !== undefined) {
       const receipt = state.model.receipts.get(review.mail);

@@ -15,10 +15,10 @@ import { invalidate, note, state } from "../store.ts";
 import { text } from "../strings.ts";
 import type { PadEntry, PadText } from "../types.ts";
 
-const list = new Resource<PadEntry[]>((key) => get<{ listed: PadEntry[] }>("pads", { project: key || undefined }).then((answer) => answer.listed));
+const list = new Resource<PadEntry[]>((key) => get<PadEntry[]>("pads", { project: key || undefined }));
 const pad = new Resource<PadText>((key) => {
   const [name, project] = JSON.parse(key) as [string, string];
-  return get<{ text: PadText }>(`pads/${encodeURIComponent(name)}`, { project: project || undefined }).then((answer) => answer.text);
+  return get<PadText>(`pads/${encodeURIComponent(name)}`, { project: project || undefined });
 });
 
 interface Editing {

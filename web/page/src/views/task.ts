@@ -14,8 +14,8 @@ import { TASK_GLYPHS, text } from "../strings.ts";
 import type { TaskLanded, TaskStatus, TaskView } from "../types.ts";
 import { changes, forgetChanges, sendReview } from "./changes.ts";
 
-const all = new Resource<TaskView[]>(() => get<{ listed: TaskView[] }>("tasks").then((answer) => answer.listed));
-const one = new Resource<TaskView>((key) => get<{ task: TaskView }>(taskPath(key)).then((answer) => answer.task));
+const all = new Resource<TaskView[]>(() => get<TaskView[]>("tasks"));
+const one = new Resource<TaskView>((key) => get<TaskView>(taskPath(key)));
 
 /** Fetches again after something happened that a task's status depends on. */
 export function refreshTasks(): void {
@@ -84,7 +84,7 @@ async function land(found: TaskView): Promise<void> {
   if (!form) return;
   try {
     const gate = String(form.get("gate") ?? "").trim();
-    const { landed } = await post<{ landed: TaskLanded }>(taskPath(found.name, "land"), { merge: form.get("merge") !== null, ...(gate ? { gate } : {}) });
+    const landed = await post<TaskLanded>(taskPath(found.name, "land"), { merge: form.get("merge") !== null, ...(gate ? { gate } : {}) });
     note(text.landed(landed.into, landed.commit));
     forgetChanges();
     refreshTasks();

@@ -10,12 +10,13 @@ import { join } from "node:path";
 export async function startQuarterdeck(program, webArguments = []) {
   const home = mkdtempSync(join(tmpdir(), "qd-page-"));
   const env = { ...process.env, QD_RUNTIME_DIR: join(home, "run"), QD_DATA_DIR: join(home, "data"), QD_CONFIG_DIR: join(home, "config") };
-  const run = (words, more = {}) => execFileSync(program, words, { env: { ...env, ...more }, cwd: home, encoding: "utf8" });
+  const runIn = (cwd, words, more = {}) => execFileSync(program, words, { env: { ...env, ...more }, cwd, encoding: "utf8" });
+  const run = (words, more) => runIn(home, words, more);
   const qd = (...words) => run(words);
   const server = spawn(program, ["web", "--json", "--bind", "127.0.0.1:0", ...webArguments], { env, cwd: home, stdio: ["ignore", "pipe", "inherit"] });
   const { url, code } = await firstJson(server.stdout);
   return {
-    url, code, home, qd, run,
+    url, code, home, qd, run, runIn,
     json: (verb, ...words) => JSON.parse(qd(verb, "--json", ...words)),
     stop: () => {
       server.kill("SIGTERM");

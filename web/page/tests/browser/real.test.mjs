@@ -1,6 +1,7 @@
 // The page in headless Chromium against the real `qd web`. `QD_PROGRAM` names the program; else the debug build is taken.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -207,6 +208,30 @@ test("w25 a real agent's permission dialog is answered on a phone in two taps", 
   }
 });
 
+test("w27 the changes of a real task are commented on by touch, and the comment is there after a reload", async () => {
+  const repository = join(deck.home, "repository");
+  mkdirSync(repository);
+  const git = (directory, ...words) => execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...words], { cwd: directory });
+  git(repository, "init", "-q", "-b", "main");
+  writeFileSync(join(repository, "a.txt"), "one\ntwo\nthree\n");
+  git(repository, "add", ".");
+  git(repository, "commit", "-qm", "first");
+  deck.runIn(repository, ["new", "count", "-w"]);
+  const { directory } = deck.json("tasks")[0];
+  writeFileSync(join(directory, "a.txt"), "one\nTWO and more\nthree\n");
+  const page = await signedIn({ width: 390 });
+  await page.goto(`${relay.url}tasks`);
+  await page.locator(".task-line", { hasText: "count" }).tap();
+  await page.getByRole("link", { name: "Changes", exact: true }).tap();
+  await page.locator(".dl.added button.num").tap();
+  await page.locator(".comment.editor textarea").fill("why capitals?");
+  await page.locator(".comment.editor button.primary").tap();
+  await page.locator(".comment.draft", { hasText: "why capitals?" }).waitFor();
+  await page.reload();
+  await page.locator(".comment.draft", { hasText: "why capitals?" }).waitFor();
+  assert.deepEqual(page.problems, []);
+});
+
 test("w8 a revoked device loses its page at once", async () => {
   const page = await signedIn();
   const me = await page.evaluate(() => fetch("api/v1/me", { headers: { "X-Qd": "1" } }).then((response) => response.json()));
@@ -218,7 +243,7 @@ test("every view opens on a real deck, on a desktop and on a phone", async () =>
   for (const options of [{}, { width: 390 }]) {
     const page = await signedIn(options);
     const id = deck.json("ps")[0].id;
-    for (const path of ["", "wall", "inbox", `p/${id}?tab=now`, `p/${id}?tab=screen`, `p/${id}?tab=log`, "pads", "settings"]) {
+    for (const path of ["", "wall", "inbox", `p/${id}?tab=now`, `p/${id}?tab=screen`, `p/${id}?tab=log`, "tasks", "pads", "settings"]) {
       await page.goto(relay.url + path);
       await page.waitForSelector("#main .page");
       await page.waitForTimeout(300);
