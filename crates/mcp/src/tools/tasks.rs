@@ -12,8 +12,8 @@ use proto::verb;
 use serde_json::{Map, Value, json};
 
 use super::{Effect, Outcome, Tool, ToolContext};
+use crate::arguments::{Arguments, Field, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::fields::{Arguments, Field, Shape, may, must};
 use crate::pages;
 use crate::views::{put, shortened};
 

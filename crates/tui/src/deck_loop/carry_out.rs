@@ -85,8 +85,11 @@ impl DeckLoop<'_> {
                 Request::Spawn(spawn)
             }
             Request::Task(mut task) => {
-                if let TaskAct::Land(land) = &mut task.act {
-                    land.base_env = Some(Variables::of(std::env::vars_os(), is_inheritable).text);
+                let base_env = || Some(Variables::of(std::env::vars_os(), is_inheritable).text);
+                match &mut task.act {
+                    TaskAct::Create(create) => create.base_env = base_env(),
+                    TaskAct::Land(land) => land.base_env = base_env(),
+                    _ => {}
                 }
                 Request::Task(task)
             }

@@ -4,7 +4,7 @@ use proto::request::{
     AgentRequest, Close, CreateTask, DropTask, Empty, LandTask, SizeRequest, Spawn, Target, Task, TaskAct,
     TaskTarget,
 };
-use proto::task::{TaskCheckout, TaskOutcome, TaskView};
+use proto::task::{TaskCheckout, TaskCreated, TaskOutcome, TaskView};
 use proto::{Kind, Name, Printable, Request, Stop};
 use term::{Key, KeyCode};
 
@@ -238,6 +238,9 @@ fn create(model: &mut Model) -> Vec<Command> {
         agent: model.crew.agents.get(form.agent).cloned(),
         prompt: text(form.prompt.text()),
         workspace: None,
+        ports: 0,
+        // The loop that sends it adds the environment of that moment.
+        base_env: None,
     };
     model.overlays.pop();
     model.toast(format!("{} is being created", Printable(&create.name)));
@@ -251,16 +254,10 @@ pub(super) fn answered(model: &mut Model, what: &CallFor, outcome: TaskOutcome) 
             model.crew.tasks = tasks;
             return Vec::new();
         }
+        TaskOutcome::Created(created) => return created_task(model, what, *created),
         TaskOutcome::Task(task) => {
-            let (name, agent, prompt) = (task.name.clone(), task.agent.clone(), task.prompt.clone());
-            model.crew.tasks.retain(|other| other.name != name);
-            model.crew.tasks.insert(0, *task);
-            if let (CallFor::TaskMade { runs: true }, Some(agent)) = (what, agent) {
-                let mut commands = start(model, &name, &agent, None, prompt);
-                commands.push(ask_list());
-                return commands;
-            }
-            model.toast(format!("{} is there", Printable(&name)));
+            model.toast(format!("{} is there", Printable(&task.name)));
+            remember(model, *task);
         }
         TaskOutcome::Landed(landed) => {
             model.toast(format!("{} landed on {}", Printable(&landed.name), Printable(&landed.into)));
@@ -277,4 +274,29 @@ pub(super) fn answered(model: &mut Model, what: &CallFor, outcome: TaskOutcome) 
         TaskOutcome::Forecast(_) => {}
     }
     vec![ask_list()]
+}
+
+/// A task was created. If the preparation of its worktree failed, no agent starts in it.
+fn created_task(model: &mut Model, what: &CallFor, created: TaskCreated) -> Vec<Command> {
+    let TaskCreated { task, failure, .. } = created;
+    let (name, agent, prompt) = (task.name.clone(), task.agent.clone(), task.prompt.clone());
+    remember(model, task);
+    if let Some(failure) = failure {
+        let text = format!("{} is there, but not prepared: {}", Printable(&name), Printable(&failure));
+        model.alert(text, None);
+        return vec![ask_list()];
+    }
+    if let (CallFor::TaskMade { runs: true }, Some(agent)) = (what, agent) {
+        let mut commands = start(model, &name, &agent, None, prompt);
+        commands.push(ask_list());
+        return commands;
+    }
+    model.toast(format!("{} is there", Printable(&name)));
+    vec![ask_list()]
+}
+
+/// Puts a task first in the list, in place of its older state.
+fn remember(model: &mut Model, task: TaskView) {
+    model.crew.tasks.retain(|other| other.name != task.name);
+    model.crew.tasks.insert(0, task);
 }

@@ -1,7 +1,7 @@
 //! Facts about tasks in the deck as (model, what is typed) → (model, what is asked).
 
 use proto::request::{ReviewAct, TaskAct};
-use proto::task::{TaskOutcome, TaskView};
+use proto::task::{TaskCreated, TaskOutcome, TaskView};
 use proto::{ProcessId, Reply, Request};
 use serde_json::json;
 
@@ -102,7 +102,13 @@ fn a_new_task_gets_its_name_from_the_text_and_runs_its_agent_once_it_is_made() {
         (create.agent.as_deref(), create.prompt.as_deref()),
         (Some("fake"), Some("Add rate limiting"))
     );
-    let reply = Reply::Task(Box::new(TaskOutcome::Task(Box::new(task("add-rate-limiting", "idle", &[])))));
+    let created = TaskCreated {
+        task: task("add-rate-limiting", "idle", &[]),
+        copied: Vec::new(),
+        skipped: Vec::new(),
+        failure: None,
+    };
+    let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
     let commands = update(&mut model, Message::Answered(CallFor::TaskMade { runs: true }, Ok(reply)));
     let spawns = commands.iter().any(|command| {
         matches!(command, Command::Call(CallFor::Start(_), request)
