@@ -86,7 +86,7 @@ fn u3_the_rail_is_untouched_while_a_pane_floods() {
     let mut window = Window::open(&stage, SIZE, &[]);
     window.until_shows("4  Go to a process");
     window.type_keys("4");
-    window.until_shows("Enter choose");
+    window.until_shows("SWITCH");
     window.type_keys("flood\r");
     window.until("the flood's pane", |screen| screen.text(Wraps::Keep).contains("─ flood"));
     let still = rail(&window.screen);

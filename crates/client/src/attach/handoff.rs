@@ -47,8 +47,12 @@ impl Session<'_> {
             questions: self.questions(),
             undecided: String::from_utf8_lossy(&self.keys.undecided()).into_owned(),
         };
-        let id = self.connection.send_with(Request::View(View::Terminal(request)), self.terminal.lend())?;
-        self.keeper = TerminalOwner::Offered(id);
+        let request = Request::View(View::Terminal(request));
+        // A daemon that has closed the connection has sent all it had to send, the end of the run perhaps. Who
+        // reads the connection next finds it.
+        if let Ok(id) = self.connection.send_with(request, self.terminal.lend()) {
+            self.keeper = TerminalOwner::Offered(id);
+        }
         Ok(())
     }
 

@@ -66,13 +66,8 @@ struct Ready {
 
 impl Session<'_> {
     pub(super) fn run_until_left(&mut self) -> Result<Left, ClientError> {
-        let offered = self.offer_terminal();
+        self.offer_terminal()?;
         self.connection.stream().set_nonblocking(true).map_err(ClientError::Broken)?;
-        if offered.is_err()
-            && let Some(left) = self.lost()?
-        {
-            return Ok(left);
-        }
         // Frames may have come together with the answer to `attach`.
         if let Some(left) = self.take_arrived()? {
             return Ok(left);
@@ -91,12 +86,10 @@ impl Session<'_> {
             {
                 return Ok(left);
             }
-            let left = match sent {
-                Ok(()) if !ready.socket => None,
-                Ok(()) => self.read_socket()?,
-                Err(_) => self.lost()?,
-            };
-            if let Some(left) = left {
+            // A connection that accepts nothing may still hold what the daemon sent before it closed it.
+            if (ready.socket || sent.is_err())
+                && let Some(left) = self.read_socket()?
+            {
                 return Ok(left);
             }
         }

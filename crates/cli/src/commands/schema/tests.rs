@@ -25,6 +25,7 @@ const WITHOUT_JSON: &[&str] = &[
     "complete",
     "attach",
     "record",
+    "reset",
     "completions",
     "config schema",
     "man",
