@@ -88,7 +88,9 @@ fn u3_the_rail_is_untouched_while_a_pane_floods() {
     window.type_keys("4");
     window.until_shows("SWITCH");
     window.type_keys("flood\r");
-    window.until("the flood's pane", |screen| screen.text(Wraps::Keep).contains("─ flood"));
+    window.until("the flood's pane, drawn whole", |screen| {
+        !screen.is_synchronizing() && screen.text(Wraps::Keep).contains("─ flood")
+    });
     let still = rail(&window.screen);
     window.type_keys("go\r");
     window.until("the end of the flood", |screen| {

@@ -141,8 +141,8 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     stage.run("sibling", child::run_for_ever());
     let files = Inside::command(&stage, "files");
     let directory = files.directory.display();
-    // Without our marks it is not found when a lost run is swept, and without its socket its holder is not
-    // found at all.
+    // Without our marks it is not found when a lost run is swept. A stopped holder without its socket is not
+    // found at all: it cannot make another one.
     let script = format!(
         "cd '{directory}'; echo ready; until [ -e go ]; do sleep 0.01; done; {}; exec sleep 1000000",
         files.saying(&everything(None))
@@ -151,6 +151,8 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     stage.wait_pattern("hidden", "ready");
     let process = stage.process("hidden");
     let holder = testkit::process_scan::parent(process.pid.unwrap());
+    let holder = rustix::process::Pid::from_raw(holder).unwrap();
+    rustix::process::kill_process(holder, rustix::process::Signal::STOP).unwrap();
     std::fs::remove_file(stage.places().holders().join(format!("{}.{}", process.id, process.run))).unwrap();
     stage.kill_9();
     let before = audited(&stage).len();
@@ -158,7 +160,6 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     let answers = files.answers();
     assert_eq!(answers[0]["reply"]["outcome"]["ok"]["welcome"]["caller"], json!("nobody"));
     assert_got_nothing("hidden", &answers, &audited(&stage).split_off(before));
-    let holder = rustix::process::Pid::from_raw(holder).unwrap();
     rustix::process::kill_process(holder, rustix::process::Signal::KILL).unwrap();
 }
 
