@@ -121,7 +121,7 @@ impl IndexWithUntracked {
     fn new(git: &Git, path: &Path) -> Result<Self> {
         let layout = Layout::find(path).ok_or_else(|| GitError::NotARepository { path: path.to_owned() })?;
         let index = Self { directory: TemporaryDirectory::new()? };
-        match fs::copy(layout.git_dir.join("index"), index.path()) {
+        match copy_with_time(&layout.git_dir.join("index"), &index.path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(GitError::io(&index.path(), error));
             }
@@ -136,6 +136,14 @@ impl IndexWithUntracked {
     fn path(&self) -> PathBuf {
         self.directory.path().join("index")
     }
+}
+
+/// Copies a file with the time of its last change. Git reads a file again that changed no earlier than the index: with a
+/// younger index it would overlook a change of the same length in the second of the checkout.
+fn copy_with_time(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::copy(from, to)?;
+    let modified = fs::metadata(from)?.modified()?;
+    fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
 /// Reads `git diff --numstat -z`: `added TAB removed TAB path NUL`, and for a rename an empty path, then both paths.

@@ -61,3 +61,26 @@ fn f6_a_diff_is_cut_at_its_limit_and_settings_of_the_repository_do_not_change_it
     assert_eq!(cut.files()[0].new_path.to_str(), Some("big"));
     assert_eq!(plain.files()[0].hunks[0].lines.len(), 10_000);
 }
+
+/// Git compares times by the second on most systems, and a script may change a file in the second of its checkout.
+#[test]
+fn f6_a_change_of_the_same_length_and_time_as_the_checkout_is_in_the_diff() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    let base = stage.head(&task);
+    // The time of a file's last metadata change cannot be set.
+    stage.plain(&task, &["config", "core.trustctime", "false"]);
+    let path = task.join("src/lib.rs");
+    let index = worktree::Layout::at(&task).unwrap().git_dir.join("index");
+    let checkout = std::time::SystemTime::now() - std::time::Duration::from_secs(10);
+    let at_checkout = |file| {
+        std::fs::File::options().write(true).open(file).unwrap().set_modified(checkout).unwrap();
+    };
+    at_checkout(&path);
+    stage.plain(&task, &["update-index", "--refresh"]);
+    let changed = std::fs::read_to_string(&path).unwrap().to_uppercase();
+    std::fs::write(&path, changed).unwrap();
+    [&path, &index].into_iter().for_each(at_checkout);
+    let stat = diff_stat(&stage.git, &task, &base, &DiffTarget::Checkout).unwrap();
+    assert_eq!(stat.len(), 1, "{stat:?}");
+}
