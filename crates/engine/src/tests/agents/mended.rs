@@ -295,60 +295,18 @@ fn m22c_a_bad_end_carries_the_programs_own_words() {
     assert!(item.body.contains("code 2") && item.body.contains("unexpected argument '--flag'"), "{item:?}");
 }
 
-/// A form on the screen that shows only the beginning of the question and none of the answers.
-fn shows_form(scene: &mut Scene) {
-    let mut evidence = dialog("form");
-    evidence.kind = Some(proto::agent::BlockedKind::Question);
-    if let Some(dialog) = &mut evidence.dialog {
-        (dialog.title, dialog.body) = ("Which of the two…".into(), String::new());
-        dialog.options = vec![crate::inbox::option(1, "cancel", "Cancel")];
-    }
-    scene.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(evidence), ..ScreenSeen::default() })));
-}
-
-/// The hook of a form with these answers.
-fn form_hook(scene: &mut Scene, title: &str, options: Vec<proto::agent::DialogOption>) {
-    let known =
-        proto::agent::Dialog { digest: "hook".into(), title: title.into(), body: String::new(), options };
-    let evidence = Evidence::new(Source::Hook, "elicitation", Some(AgentState::Blocked));
-    let kind = Some(proto::agent::BlockedKind::Question);
-    let evidence = Evidence { dialog: Some(known), kind, ..evidence };
-    let notice = crate::HookNotice { evidence: Some(evidence), moment: HookMoment::Other };
-    scene.stage.ask_as(crate::Caller::Process(scene.run), Command::Hook(Box::new(notice)));
-}
-
-#[test]
-fn m20h_a_form_has_the_whole_question_and_the_answers_that_its_hook_told() {
-    let choice = |number: u32, label: &str, keys: &[&str]| proto::agent::DialogOption {
-        names: vec![number.to_string()],
-        label: label.into(),
-        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-    };
-    let mut scene = working();
-    let options = vec![choice(1, "red", &["right", "enter"]), choice(2, "blue", &["right", "down", "enter"])];
-    form_hook(&mut scene, "Which of the two colours?", options);
-    shows_form(&mut scene);
-    let item = scene.item().expect("opened");
-    let labels: Vec<&str> = item.options.iter().map(|option| option.label.as_str()).collect();
-    assert_eq!((item.title.as_str(), labels), ("Which of the two colours?", vec!["red", "blue", "Cancel"]));
-    let answer = proto::request::GiveAnswer { item: item.item, choice: "blue".into() };
-    scene.stage.ask(Command::Answer(answer));
-    assert_eq!(scene.typed(), ["right down enter"]);
-    // The hook of another question says nothing about this one.
-    let mut scene = working();
-    form_hook(&mut scene, "Which port?", vec![choice(1, "80", &["enter"])]);
-    shows_form(&mut scene);
-    assert_eq!(scene.item().expect("opened").options.len(), 1);
-}
-
 #[test]
 fn m20h_a_question_that_takes_any_text_is_answered_key_by_key() {
-    let keys = ["{text}", "enter"].map(str::to_owned).to_vec();
-    let own =
-        proto::agent::DialogOption { names: vec!["1".into(), "text".into()], label: "any text".into(), keys };
+    let mut question = dialog("question");
+    if let Some(dialog) = &mut question.dialog {
+        dialog.options = vec![proto::agent::DialogOption {
+            names: vec!["1".into(), "text".into()],
+            label: "any text".into(),
+            keys: ["{text}", "enter"].map(str::to_owned).to_vec(),
+        }];
+    }
     let mut scene = working();
-    form_hook(&mut scene, "Which of the two hosts?", vec![own]);
-    shows_form(&mut scene);
+    scene.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(question), ..ScreenSeen::default() })));
     let item = scene.item().expect("opened").item;
     for (choice, is_taken) in [("text", false), ("two\nlines", false), ("a b", true)] {
         let answer = proto::request::GiveAnswer { item, choice: choice.into() };
