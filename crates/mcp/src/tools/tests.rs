@@ -7,9 +7,9 @@ use crate::server::INSTRUCTIONS;
 /// The most bytes that the list of tools with the instructions may take: 7,841 tokens of four characters. An
 /// earlier list of 42 smaller tools took as much.
 const BUDGET: usize = 31_364;
-/// What the seven tools for tasks may take beyond that: 1,175 tokens. An agent that leads others through worktrees, reviews and
+/// What the seven tools for tasks may take beyond that: 1,500 tokens. An agent that leads others through worktrees, reviews and
 /// landings would spend more on one attempt to do the same with git in a shell.
-const TASKS: usize = 4_700;
+const TASKS: usize = 6_000;
 
 #[test]
 fn m24f_the_list_of_tools_costs_no_more_than_before() {
