@@ -202,7 +202,9 @@ test("w25 a real agent's permission dialog is answered on a phone in two taps", 
     await page.waitForSelector(".card", { state: "detached", timeout: 30_000 });
     await page.waitForFunction(() => document.querySelector(".said .prose")?.textContent.includes("done"), undefined, { timeout: 60_000 });
     assert.ok(existsSync(made), "the agent ran the command");
-    assert.deepEqual(page.problems, []);
+    // The page may ask for the result a moment before the turn is over; then the server says 409, and the page asks again.
+    const isTooEarly = (problem) => /^409 GET .*\/result\?turn=\d+$|status of 409/.test(problem);
+    assert.deepEqual(page.problems.filter((problem) => !isTooEarly(problem)), []);
   } finally {
     model.stop();
   }
