@@ -6,7 +6,7 @@
 //! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
 //! [`pairing`] and `tickets` (who calls), `verb_call` and `api` (the routes of the API), `door` (connections to the
 //! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
-//! of the page), [`bind`] and [`serve`](mod@serve) (where it listens).
+//! of the page), [`bind`] and `serve` (where it listens).
 //!
 //! | task | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
