@@ -1,7 +1,7 @@
 //! The one policy for going on after a daemon is gone: when a client starts another daemon, how long and how
 //! often it tries to reach one, which requests it sends again, and under which keys.
 //!
-//! Everything here is a pure decision: the drivers ([`reconnect`](crate::reconnect), the async `AsyncClient`, the
+//! Everything here is a pure decision: the drivers (`reconnect`, the async `AsyncClient`, the
 //! deck's loop) bring the time and the error, and do what is returned.
 
 use std::io;

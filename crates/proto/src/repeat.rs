@@ -1,6 +1,6 @@
 //! What happens when a request is sent a second time because the answer to the first was lost.
 //!
-//! A row of [`verbs!`](crate::verbs) names one of the functions of [`Repeat`]; a row without one is
+//! A row of `verbs!` names one of the functions of [`Repeat`]; a row without one is
 //! [`Repeat::Harmful`].
 
 use crate::request::{Ask, Attention, Pad, PadAct, SetTimer, Spawn, Task, TaskAct, Tell};
