@@ -214,7 +214,7 @@ fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with
     // The lock keeps the next daemon from starting, unless that was quicker.
     let lock = std::fs::File::open(stage.places().data_lock()).unwrap();
     stage.kill_9();
-    drop(flock(&lock, FlockOperation::NonBlockingLockExclusive));
+    let _quicker = flock(&lock, FlockOperation::NonBlockingLockExclusive);
     window.type_keys("\u{1c}");
     // A client that waits for the start of a daemon reads no key until that ends. It must detach either way.
     let patience = Instant::now() + Duration::from_secs(2);
