@@ -152,6 +152,8 @@ pub struct CellRow {
     pub cells: Vec<Cell>,
     /// True if the text continues in the next row.
     pub is_wrapped: bool,
+    /// True if a shell's prompt begins in it (OSC 133).
+    pub is_prompt: bool,
 }
 
 /// One styled cell, for a face that draws screens itself.

@@ -33,22 +33,21 @@ impl Tracker {
         self.version
     }
 
-    /// Records a change; `moved` means that the cursor or the modes changed.
-    pub(crate) fn note(&mut self, changed: &Changed, moved: bool) {
-        if !moved && matches!(changed, Changed::Nothing) {
+    /// Marks a row as changed at the version that the next [`Tracker::note`] makes. A row outside of the screen is none.
+    pub(crate) fn mark(&mut self, row: u16) {
+        if let Some(at) = self.rows.get_mut(usize::from(row)) {
+            *at = self.version + 1;
+        }
+    }
+
+    /// Records a change whose rows are marked; `moved` means that the cursor or the modes changed.
+    pub(crate) fn note(&mut self, changed: Changed, moved: bool) {
+        if !moved && changed == Changed::Nothing {
             return;
         }
         self.version += 1;
-        match changed {
-            Changed::Nothing => {}
-            Changed::Rows(rows) => {
-                for &row in rows {
-                    if let Some(at) = self.rows.get_mut(usize::from(row)) {
-                        *at = self.version;
-                    }
-                }
-            }
-            Changed::Everything => self.everything_at = self.version,
+        if changed == Changed::Everything {
+            self.everything_at = self.version;
         }
     }
 

@@ -269,6 +269,7 @@ fn prompt_mark(engine: &mut Engine, rest: &[u8]) {
     };
     if mark == PromptMark::PromptStart {
         engine.outbox().status.keep_final();
+        engine.mark_prompt();
     }
     engine.outbox().facts.push(Fact::PromptMark(mark));
 }

@@ -3,7 +3,10 @@
 //!
 //! Control characters become visible pictures, one for one (ESC becomes `␛`, DEL `␡`); C1 controls become
 //! `�`. Joiners and marks of direction are text and stay, as does Tab. Every form of line end becomes CR,
-//! which the Enter key sends and which terminals send within brackets too.
+//! which the Enter key sends and which terminals send within brackets too. Where a child has another key for a
+//! new line and accepts no brackets, line ends become that key ([`PastePiece::with_line_end`]).
+
+use std::borrow::Cow;
 
 const BEGIN: &str = "\x1b[200~";
 const END: &str = "\x1b[201~";
@@ -20,6 +23,8 @@ pub struct PastePiece {
     body: Vec<u8>,
     is_first: bool,
     is_last: bool,
+    /// What a line end becomes without brackets, if that is not CR.
+    line_end: Option<Vec<u8>>,
 }
 
 impl PastePiece {
@@ -30,7 +35,14 @@ impl PastePiece {
 
     /// Returns the piece that ends a paste after which nothing more comes.
     pub fn ending() -> Self {
-        Self { body: Vec::new(), is_first: false, is_last: true }
+        Self { body: Vec::new(), is_first: false, is_last: true, line_end: None }
+    }
+
+    /// Uses these bytes for a line end where the child accepts no brackets: those of the key that makes a new line
+    /// in it, because the Enter key would submit every line.
+    #[must_use]
+    pub fn with_line_end(self, bytes: Vec<u8>) -> Self {
+        Self { line_end: Some(bytes), ..self }
     }
 
     /// Returns true if a paste begins with it.
@@ -51,20 +63,34 @@ impl PastePiece {
     /// Returns the same piece as the start of a new paste, after the paste was closed for other input that
     /// could not wait.
     pub fn beginning_again(&self) -> Self {
-        Self { body: self.body.clone(), is_first: true, is_last: self.is_last }
+        let (body, line_end) = (self.body.clone(), self.line_end.clone());
+        Self { body, is_first: true, is_last: self.is_last, line_end }
     }
 
     /// Returns the most bytes that it can become.
     pub fn most(&self) -> usize {
-        self.body.len() + BEGIN.len() + END.len()
+        self.unbracketed().len().max(self.body.len()) + BEGIN.len() + END.len()
     }
 
     /// Returns the bytes for the child. `bracketed` is the mode 2004 that the child had when the first piece
     /// of the paste was encoded.
     pub fn encode(&self, bracketed: bool) -> Vec<u8> {
-        let opening = if bracketed && self.is_first { BEGIN } else { "" };
-        let closing = if bracketed && self.is_last { END } else { "" };
+        if !bracketed {
+            return self.unbracketed().into_owned();
+        }
+        let opening = if self.is_first { BEGIN } else { "" };
+        let closing = if self.is_last { END } else { "" };
         [opening.as_bytes(), &self.body, closing.as_bytes()].concat()
+    }
+
+    /// Returns the text with the line ends for a child that accepts no brackets.
+    fn unbracketed(&self) -> Cow<'_, [u8]> {
+        match &self.line_end {
+            None => Cow::Borrowed(&self.body),
+            Some(end) => {
+                Cow::Owned(self.body.split(|byte| *byte == b'\r').collect::<Vec<_>>().join(&end[..]))
+            }
+        }
     }
 }
 
@@ -83,7 +109,7 @@ impl PasteEncoder {
     /// Returns the next piece. Invalid UTF-8 becomes `�`.
     pub fn piece(&mut self, bytes: &[u8]) -> PastePiece {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
-        PastePiece { body: self.neutralise(bytes), is_first, is_last: false }
+        PastePiece { body: self.neutralise(bytes), is_first, is_last: false, line_end: None }
     }
 
     /// Returns the last piece, with the last of the bytes.
@@ -92,7 +118,7 @@ impl PasteEncoder {
         if !self.partial.is_empty() {
             body.extend_from_slice("\u{fffd}".as_bytes());
         }
-        PastePiece { body, is_first: !self.is_begun, is_last: true }
+        PastePiece { body, is_first: !self.is_begun, is_last: true, line_end: None }
     }
 
     fn neutralise(&mut self, bytes: &[u8]) -> Vec<u8> {

@@ -419,9 +419,7 @@ fn leaves_a_gap(row: RowView<'_>, next: Option<RowView<'_>>) -> bool {
 /// Returns the number of cells up to the last one that differs from a cleared cell.
 fn used_length(row: RowView<'_>) -> usize {
     let is_plain = |col: usize| {
-        row.shown(col).is_none_or(|cell| {
-            cell.is_untouched() || (cell.is_blank() && cell.style_key() == StyleKey::DEFAULT)
-        })
+        row.shown(col).is_none_or(|cell| cell.is_blank() && cell.style_key() == StyleKey::DEFAULT)
     };
-    (0..row.len()).rev().find(|&col| !is_plain(col)).map_or(0, |col| col + 1)
+    (0..row.touched_length()).rev().find(|&col| !is_plain(col)).map_or(0, |col| col + 1)
 }

@@ -59,6 +59,10 @@ impl ReplyQueue {
 
     /// Returns everything pending, joined.
     pub(crate) fn take(&mut self) -> Vec<u8> {
+        // Screens are asked after every piece of output, and most pieces have no answers.
+        if self.pending.is_empty() {
+            return Vec::new();
+        }
         self.bytes = 0;
         self.pending.drain(..).flatten().collect()
     }

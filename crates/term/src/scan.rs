@@ -8,7 +8,7 @@
 mod fast_scan;
 mod piece;
 
-pub(crate) use fast_scan::Numbers;
+pub(crate) use fast_scan::{MOST, Numbers};
 
 use fast_scan::{FastScan, fast_scan, next_escape};
 use piece::{Piece, REPLACEMENT, unfinished_character};

@@ -112,11 +112,12 @@ impl Screen {
         let columns_change = size.cols != self.size().cols;
         let (first, next) = (self.first_line().0, self.next_line().0);
         self.body.expect_lines(0);
-        self.body.guarded(size, |engine| engine.resize(size));
+        self.body.size = size;
+        self.body.guarded(|engine| engine.resize(size));
         if columns_change {
             self.deal_line_ids(first, next);
         }
-        self.body.engine.take_changed();
+        self.body.engine.take_changed(drop);
         self.tracker.resize(size.rows);
         self.shown = (self.cursor(), self.modes());
         self.sync_bytes = 0;
@@ -244,10 +245,11 @@ impl Screen {
         let size = size.sane();
         let body = &self.body;
         let next = catch_unwind(AssertUnwindSafe(|| body.next_line())).unwrap_or(body.beyond);
+        self.body.size = size;
         self.body.engine = self.body.engine.fresh(size);
         self.body.line_base = next.max(self.body.beyond);
         self.body.engine.outbox().facts.push(Fact::DisplayReset);
-        self.body.engine.take_changed();
+        self.body.engine.take_changed(drop);
         self.scanner = Scanner::default();
         self.tracker.resize(size.rows);
         self.shown = (self.cursor(), self.modes());
@@ -264,14 +266,14 @@ impl Screen {
         let shown = (engine.cursor(), engine.modes());
         let tracker = Tracker::new(engine.size().rows, version);
         let mut screen = Screen {
-            body: Body { engine, line_base: 0, beyond: 0, limit: u64::MAX },
+            body: Body { size: engine.size(), engine, line_base: 0, beyond: 0, limit: u64::MAX },
             scanner,
             tracker,
             shown,
             sync_bytes: 0,
             piece: PIECE,
         };
-        screen.body.engine.take_changed();
+        screen.body.engine.take_changed(drop);
         screen
     }
 
@@ -309,9 +311,10 @@ impl Screen {
             self.body.engine.set_synchronizing(false);
         }
         self.sync_bytes = 0;
-        let changed = self.body.engine.take_changed();
+        let tracker = &mut self.tracker;
+        let changed = self.body.engine.take_changed(|row| tracker.mark(row));
         let now = (self.cursor(), self.modes());
-        self.tracker.note(&changed, now != self.shown);
+        self.tracker.note(changed, now != self.shown);
         self.shown = now;
     }
 
@@ -338,6 +341,8 @@ impl std::fmt::Debug for Screen {
 /// The emulator and what must survive its failure.
 struct Body {
     engine: Engine,
+    /// The engine's size: a failed one cannot be asked, and asking before each operation would cost as much as a word.
+    size: GridSize,
     /// Added to the emulator's row numbers, wrapping, to make line ids.
     line_base: u64,
     /// Every line that the current input creates has a lower id than this.
@@ -353,11 +358,12 @@ impl Body {
         self.beyond = self.next_line() + bytes as u64;
     }
 
-    /// Runs an operation of the emulator. When it fails, a blank one of the given size replaces it.
-    fn guarded(&mut self, size: GridSize, operation: impl FnOnce(&mut Engine)) {
+    /// Runs an operation of the emulator. When it fails, a blank one of the same size replaces it.
+    #[inline(always)]
+    fn guarded(&mut self, operation: impl FnOnce(&mut Engine)) {
         let engine = &mut self.engine;
         if catch_unwind(AssertUnwindSafe(|| operation(engine))).is_err() {
-            self.engine = self.engine.fresh(size);
+            self.engine = self.engine.fresh(self.size);
             self.line_base = self.beyond;
             self.engine.outbox().facts.push(Fact::DisplayReset);
         }
@@ -371,19 +377,21 @@ impl Body {
 
 impl Sink for Body {
     fn run(&mut self, bytes: &[u8]) {
-        self.guarded(self.engine.size(), |engine| engine.advance(bytes));
+        self.guarded(|engine| engine.advance(bytes));
     }
 
+    #[inline(always)]
     fn valid_run(&mut self, text: &str) {
-        self.guarded(self.engine.size(), |engine| engine.advance_text(text));
+        self.guarded(|engine| engine.advance_text(text));
     }
 
+    #[inline]
     fn fast_csi(&mut self, sequence: &[u8], numbers: &Numbers) {
-        self.guarded(self.engine.size(), |engine| engine.fast_csi(sequence, numbers));
+        self.guarded(|engine| engine.fast_csi(sequence, numbers));
     }
 
     fn special(&mut self, sequence: &[u8]) {
-        self.guarded(self.engine.size(), |engine| engine.special(sequence));
+        self.guarded(|engine| engine.special(sequence));
     }
 
     fn is_spent(&self) -> bool {
@@ -392,7 +400,7 @@ impl Sink for Body {
 
     fn string(&mut self, kind: StringKind, payload: &[u8], terminator: &'static str) {
         self.engine.spend(STRING);
-        self.guarded(self.engine.size(), |engine| match kind {
+        self.guarded(|engine| match kind {
             StringKind::Osc => osc::dispatch(engine, payload, terminator),
             StringKind::Dcs => dcs::dispatch(engine, payload),
             StringKind::Apc | StringKind::Ignored => {}
@@ -401,7 +409,7 @@ impl Sink for Body {
 }
 
 fn styled_row(row: RowView<'_>) -> CellRow {
-    CellRow { cells: styled_cells(row), is_wrapped: row.is_wrapped() }
+    CellRow { cells: styled_cells(row), is_wrapped: row.is_wrapped(), is_prompt: row.is_prompt() }
 }
 
 fn styled_cells(row: RowView<'_>) -> Vec<Cell> {

@@ -202,8 +202,9 @@ impl Iterator for LineReader<'_> {
 pub(crate) fn append_row(text: &mut String, row: RowView<'_>) {
     let mut key = StyleKey::DEFAULT;
     let mut hidden = false;
-    let plain = row.push_plain(text);
-    for cell in row.shown_cells_from(plain) {
+    let mut col = row.push_plain(0, text);
+    while let Some(cell) = row.shown(col) {
+        col += 1;
         if matches!(cell.width(), Width::Spacer | Width::LeadingSpacer) {
             continue;
         }
@@ -219,5 +220,6 @@ pub(crate) fn append_row(text: &mut String, row: RowView<'_>) {
                 text.extend(cell.marks());
             }
         }
+        col += row.push_plain(col, text);
     }
 }

@@ -81,8 +81,13 @@ impl FakeDaemon {
         let mut peer = self.accept();
         let call = peer.call();
         assert!(matches!(call.request, Request::Hello(_)), "{call:?}");
-        let welcome =
-            Welcome { protocol: PROTOCOL, version: VERSION.to_owned(), pid: 1, caller: "human".to_owned() };
+        let welcome = Welcome {
+            protocol: PROTOCOL,
+            version: VERSION.to_owned(),
+            pid: 1,
+            caller: "human".to_owned(),
+            limit: None,
+        };
         peer.reply(call.id, Reply::Welcome(welcome));
         peer
     }
@@ -103,6 +108,7 @@ impl FakeDaemon {
             stream: 1,
             takes_terminal: false,
             takes_answers: false,
+            receipts: false,
         };
         peer.reply(call.id, Reply::Attached(attached));
         (peer, attach)

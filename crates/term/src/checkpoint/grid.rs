@@ -34,6 +34,28 @@ pub(super) fn write(writer: &mut Writer, grid: GridView<'_>, history: usize) {
     }
 }
 
+/// Appends the rows of a grid in which prompts begin, counted from the oldest that is written.
+pub(super) fn write_prompts(writer: &mut Writer, grid: GridView<'_>, history: usize) {
+    let first = grid.history() - history;
+    let is_prompt = |index: &usize| grid.row(first + index).is_some_and(|row| row.is_prompt());
+    let prompts: Vec<usize> = (0..history + grid.rows()).filter(is_prompt).collect();
+    writer.number(prompts.len() as u64);
+    prompts.iter().for_each(|index| writer.number(*index as u64));
+}
+
+/// Marks the rows in which prompts begin; the oldest `dropped` ones are not there.
+pub(super) fn read_prompts(
+    reader: &mut Reader<'_>,
+    grid: &mut GridBuilder<'_>,
+    dropped: u64,
+) -> Result<(), Malformed> {
+    for _ in 0..reader.number()? {
+        let row = reader.number()?.checked_sub(dropped);
+        row.and_then(|row| usize::try_from(row).ok()).into_iter().for_each(|row| grid.mark_prompt(row));
+    }
+    Ok(())
+}
+
 /// Fills a grid and returns how many lines of history did not fit.
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -67,14 +89,11 @@ struct Encoder<'w, 'g> {
 
 impl<'g> Encoder<'_, 'g> {
     fn row(&mut self, row: RowView<'g>) {
-        let used = (0..row.len())
-            .rev()
-            .find(|&col| row.cell(col).is_some_and(|cell| !cell.is_untouched()))
-            .map_or(0, |col| col + 1);
+        let used = row.touched_length();
         self.writer.number(used as u64);
         let mut col = 0;
         while let Some(cell) = row.cell(col).filter(|_| col < used) {
-            let equal = run_length(row, col, used, |other| other.is_same(&cell));
+            let equal = row.same_cells(col..used);
             if equal >= REPEAT_MIN {
                 self.head(row, &cell, REPEAT, equal);
                 self.writer.character(cell.character());
@@ -89,13 +108,8 @@ impl<'g> Encoder<'_, 'g> {
     /// counting.
     fn text(&mut self, row: RowView<'g>, col: usize, used: usize) -> usize {
         let Some(cell) = row.cell(col) else { return 1 };
-        let alike = run_length(row, col, used, |other| other.is_alike(&cell));
-        let repeats = |at: usize| {
-            let first = row.cell(at);
-            first.is_some_and(|first| {
-                run_length(row, at, used.min(at + REPEAT_MIN), |other| other.is_same(&first)) >= REPEAT_MIN
-            })
-        };
+        let alike = row.alike_cells(col..used);
+        let repeats = |at: usize| row.same_cells(at..used.min(at + REPEAT_MIN)) >= REPEAT_MIN;
         let length = (1..alike).find(|&offset| repeats(col + offset)).unwrap_or(alike);
         self.head(row, &cell, 0, length);
         for cell in (col..col + length).filter_map(|col| row.cell(col)) {
@@ -156,10 +170,6 @@ impl<'g> Encoder<'_, 'g> {
             }
         }
     }
-}
-
-fn run_length(row: RowView<'_>, col: usize, end: usize, same: impl Fn(&CellView<'_>) -> bool) -> usize {
-    (col..end).take_while(|&col| row.cell(col).is_some_and(|cell| same(&cell))).count()
 }
 
 struct Decoder<'r, 'b> {

@@ -15,7 +15,9 @@ use crate::size::GridSize;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// The format that this program writes.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// The format before the beginnings of prompts were kept; still read.
+const WITHOUT_PROMPTS: u8 = 4;
 /// The format before colours could be pushed; still read.
 const WITHOUT_PUSHED_COLORS: u8 = 3;
 /// The format before colours, saved modes and the form of the cursor were kept; still read.
@@ -73,6 +75,7 @@ impl Screen {
         if engine.is_alternate() {
             grid::write(&mut writer, engine.visible(), 0);
         }
+        grid::write_prompts(&mut writer, main, history);
         writer.bytes
     }
 
@@ -115,6 +118,11 @@ impl Screen {
         }
         if let Some(mut other) = engine.builder(Which::Alternate) {
             grid::read(&mut reader, &mut other, size)?;
+        }
+        if format > WITHOUT_PROMPTS
+            && let Some(mut main) = engine.builder(Which::Main)
+        {
+            grid::read_prompts(&mut reader, &mut main, dropped)?;
         }
         engine.set_synchronizing(synchronizing);
         // A damaged blob may hold any number. The limit keeps later additions from overflowing.

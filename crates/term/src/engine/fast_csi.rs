@@ -12,11 +12,11 @@ use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::performer::handler::Handler;
 
 use super::convert::BASIC;
-use crate::scan::Numbers;
+use crate::scan::{MOST, Numbers};
 
 /// Applies a sequence with this final byte. Returns false, with nothing applied, when it is not an ordinary
 /// one.
-#[inline]
+#[inline(always)]
 pub(super) fn apply(last: u8, numbers: &Numbers, terminal: &mut impl Handler) -> bool {
     match (last, numbers.all()) {
         (b'm', numbers) => attributes(terminal, numbers),
@@ -50,23 +50,30 @@ fn attributes(terminal: &mut impl Handler, numbers: &[u16]) -> bool {
             terminal.terminal_attribute(attribute);
             true
         }
-        Some(_) => walk(numbers, |_| {}) && walk(numbers, |attribute| terminal.terminal_attribute(attribute)),
+        Some((first, rest)) => several_attributes(terminal, first, rest),
         None => false,
     }
 }
 
-/// Passes each attribute to `apply`; returns false at the first parameter that is not ordinary.
-fn walk(mut numbers: &[u16], mut apply: impl FnMut(Attr)) -> bool {
-    while !numbers.is_empty() {
-        let Some((attribute, rest)) = next_attribute(numbers) else { return false };
-        apply(attribute);
-        numbers = rest;
+/// Reads all attributes, then applies them.
+fn several_attributes(terminal: &mut impl Handler, first: Attr, mut rest: &[u16]) -> bool {
+    let mut read = [const { None }; MOST];
+    let mut places = read.iter_mut();
+    while !rest.is_empty() {
+        let (Some((attribute, after)), Some(place)) = (next_attribute(rest), places.next()) else {
+            return false;
+        };
+        (*place, rest) = (Some(attribute), after);
     }
+    terminal.terminal_attribute(first);
+    read.into_iter()
+        .map_while(|attribute| attribute)
+        .for_each(|attribute| terminal.terminal_attribute(attribute));
     true
 }
 
 /// Returns the first attribute and the parameters after it.
-#[inline]
+#[inline(always)]
 fn next_attribute(numbers: &[u16]) -> Option<(Attr, &[u16])> {
     match numbers {
         [38, rest @ ..] => color(rest).map(|(color, rest)| (Attr::Foreground(color), rest)),
@@ -76,6 +83,7 @@ fn next_attribute(numbers: &[u16]) -> Option<(Attr, &[u16])> {
     }
 }
 
+#[inline(always)]
 fn simple(number: u16) -> Option<Attr> {
     // The first eight are the ordinary colours, the other eight the bright ones.
     let named = |from: usize, first: u16| AnsiColor::Named(BASIC[from + usize::from(number - first)]);

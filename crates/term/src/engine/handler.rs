@@ -7,7 +7,7 @@ use rio_vt::ansi::{
     ClearMode, CursorShape as ForeignShape, KeyboardModes, KeyboardModesApplyBehavior, LineClearMode,
     TabulationClearMode,
 };
-use rio_vt::codepoint_width::codepoint_width;
+use rio_vt::codepoint_width::{width_in, width_table};
 use rio_vt::crosswords::Mode;
 use rio_vt::crosswords::attr::Attr;
 use rio_vt::crosswords::grid::Dimensions;
@@ -18,7 +18,7 @@ use super::charset::Shifts;
 use super::edit::clamp_move;
 use super::keyboard::Keyboard;
 use super::terminal::{Terminal, default_tabs};
-use super::width::right_width;
+use super::width::{input_separate, right_width};
 use super::work::{SLOW_CHARACTER, TITLE};
 use crate::fact::Fact;
 
@@ -116,23 +116,23 @@ impl Handler for Terminal {
         self.inner.input_ascii_str(text);
     }
 
+    /// Characters that join the one before them are handled by themselves; those between them go on together.
     fn input_codepoints(&mut self, codepoints: &[u32]) {
-        let one_by_one =
-            self.shift.is_some() || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT);
+        let character = |point: u32| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
+        if self.shift.is_some() || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT) {
+            return codepoints.iter().for_each(|&point| self.input(character(point)));
+        }
+        let table = width_table();
         let joins = |&point: &u32| {
-            point >= FIRST_MARK && (codepoint_width(point) == Some(0) || right_width(point).is_some())
+            point >= FIRST_MARK && (width_in(table, point) == Some(0) || right_width(point).is_some())
         };
-        if one_by_one || codepoints.iter().any(joins) {
-            for &point in codepoints {
-                self.input(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
-            return;
+        let mut rest = codepoints;
+        while let Some(at) = rest.iter().position(joins) {
+            input_separate(self, &rest[..at]);
+            self.input(character(rest[at]));
+            rest = &rest[at + 1..];
         }
-        self.last_character = codepoints.last().and_then(|&point| char::from_u32(point));
-        if self.region_is_part {
-            self.spend_region(codepoints.len() * 2 / self.inner.grid.columns() + 1);
-        }
-        self.inner.input_codepoints(codepoints);
+        input_separate(self, rest);
     }
 
     fn save_cursor_position(&mut self) {

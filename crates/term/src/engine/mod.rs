@@ -6,6 +6,7 @@
 //! [`Terminal`] sits between parser and emulator, sees every operation and keeps a copy of the hidden state.
 //! Exact checkpoints depend on it.
 
+mod ascii_text;
 mod charset;
 mod clear;
 mod convert;
@@ -22,7 +23,8 @@ mod view;
 mod width;
 mod work;
 
-use rio_vt::crosswords::TermDamage;
+use rio_vt::crosswords::grid::row::SemanticPrompt;
+use rio_vt::crosswords::{Mode, TermDamage};
 use rio_vt::performer::handler::{Handler, Processor};
 
 pub(crate) use charset::Shifts;
@@ -34,15 +36,17 @@ pub(crate) use view::{CellView, GridView, RowView, StyleKey, Width};
 use crate::modes::{Cursor, Modes};
 use crate::scan::{Numbers, is_special};
 use crate::size::GridSize;
+use ascii_text::{is_word, printable_length};
 use overline::{OVERLINE, Part};
 use terminal::Terminal;
 
 /// How much of a screen changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
     /// Nothing visible.
     Nothing,
-    /// These rows.
-    Rows(Vec<u16>),
+    /// The rows that were passed on.
+    Rows,
     /// All of it.
     Everything,
 }
@@ -109,7 +113,41 @@ impl Engine {
         self.begin(text.len());
         match is_word(text.as_bytes()) {
             true => self.terminal.input_ascii_str(text),
-            false => self.parser.advance(&mut self.terminal, text.as_bytes()),
+            false => self.advance_lines(text),
+        }
+    }
+
+    /// Executes lines of text. The parser gets everything from the first control character on that does not end a line.
+    fn advance_lines(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(&first) = rest.as_bytes().first() {
+            let length = match first {
+                b'\r' => {
+                    self.terminal.carriage_return();
+                    1
+                }
+                b'\n' => {
+                    self.terminal.linefeed();
+                    1
+                }
+                0x20..=0x7e => {
+                    let length = printable_length(rest.as_bytes());
+                    self.terminal.input_ascii_str(&rest[..length]);
+                    length
+                }
+                // Clusters are made character by character; without them the parser's way is faster.
+                0xc2.. if self.terminal.inner.mode().contains(Mode::GRAPHEME_CLUSTER) => {
+                    match rest.chars().next() {
+                        Some(character) if !is_control(character) => {
+                            self.terminal.input(character);
+                            character.len_utf8()
+                        }
+                        _ => return self.parser.advance(&mut self.terminal, rest.as_bytes()),
+                    }
+                }
+                _ => return self.parser.advance(&mut self.terminal, rest.as_bytes()),
+            };
+            rest = &rest[length..];
         }
     }
 
@@ -185,6 +223,13 @@ impl Engine {
         self.fail_next = true;
     }
 
+    /// Marks the row of the cursor as the beginning of a prompt.
+    pub(crate) fn mark_prompt(&mut self) {
+        let grid = &mut self.terminal.inner.grid;
+        let row = grid.cursor.pos.row;
+        grid[row].semantic_prompt = SemanticPrompt::Prompt;
+    }
+
     /// Returns replies, facts and title.
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
         &mut self.terminal.outbox
@@ -224,17 +269,17 @@ impl Engine {
         }
     }
 
-    /// Returns what changed since the last call.
-    pub(crate) fn take_changed(&mut self) -> Changed {
-        let rows = self.size().rows;
+    /// Returns how much changed since the last call, and passes each changed row to `on_row`.
+    pub(crate) fn take_changed(&mut self, mut on_row: impl FnMut(u16)) -> Changed {
         if self.terminal.inner.peek_damage_event().is_none() {
             return Changed::Nothing;
         }
         let changed = match self.terminal.inner.damage() {
             TermDamage::Full => Changed::Everything,
-            TermDamage::Partial(lines) => Changed::Rows(
-                lines.filter_map(|line| u16::try_from(line.line).ok()).filter(|&row| row < rows).collect(),
-            ),
+            TermDamage::Partial(lines) => {
+                lines.filter_map(|line| u16::try_from(line.line).ok()).for_each(&mut on_row);
+                Changed::Rows
+            }
         };
         self.terminal.inner.reset_damage();
         changed
@@ -288,13 +333,8 @@ impl Engine {
     }
 }
 
-/// Returns true for a short run of printable ASCII, such as a word between two colours: it needs no parsing.
-/// Longer runs go to the parser, which is as fast on them and stops at their first line feed.
-fn is_word(bytes: &[u8]) -> bool {
-    const SHORT: usize = 256;
-    let (eights, rest) = bytes.as_chunks::<8>();
-    let is_printable = |byte: &u8| matches!(byte, 0x20..=0x7e);
-    // Eight bytes at a time without a branch between them: the length of words is unpredictable.
-    let all = |eight: &[u8; 8]| eight.iter().fold(true, |all, byte| all & is_printable(byte));
-    bytes.len() <= SHORT && eights.iter().all(all) && rest.iter().all(is_printable)
+/// Returns true for the control characters that have two bytes (C1).
+#[inline]
+fn is_control(character: char) -> bool {
+    matches!(character, '\u{80}'..='\u{9f}')
 }

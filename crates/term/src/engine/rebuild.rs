@@ -3,7 +3,7 @@
 
 use rio_vt::ansi::CursorShape as ForeignShape;
 use rio_vt::ansi::mode::Mode as AnsiMode;
-use rio_vt::crosswords::grid::row::Row;
+use rio_vt::crosswords::grid::row::{Row, SemanticPrompt};
 use rio_vt::crosswords::grid::{Dimensions, Grid};
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Cursor as ForeignCursor, Line, StandardCharset};
 use rio_vt::crosswords::square::{CellFlags, Extras, Hyperlink, Square, Wide};
@@ -132,6 +132,14 @@ impl<'a> GridBuilder<'a> {
             }
         }
         self.grid.history_size()
+    }
+
+    /// Marks a row, counted from the oldest, as the beginning of a prompt.
+    pub(crate) fn mark_prompt(&mut self, row: usize) {
+        if row < self.grid.total_lines() {
+            let line = row as i32 - self.grid.history_size() as i32;
+            self.grid[Line(line)].semantic_prompt = SemanticPrompt::Prompt;
+        }
     }
 
     /// Prepares a cell that can be written any number of times.

@@ -114,18 +114,28 @@ pub(super) struct Terminal {
     pub(super) outbox: Outbox,
 }
 
+/// Returns a grid that stands where none is needed.
+fn placeholder() -> Grid<Square> {
+    Grid::new(1, usize::from(GridSize::MIN.cols), 0)
+}
+
 impl Terminal {
     pub(super) fn new(size: GridSize, history_lines: usize) -> Terminal {
         let (cols, rows) = (usize::from(size.cols), usize::from(size.rows));
+        let mut inner = Crosswords::new(
+            dimensions(size),
+            ForeignShape::Block,
+            VoidListener,
+            WindowId::from(0),
+            0,
+            history_lines,
+        );
+        // Most programs never show the alternate grid, which would take as much memory as an idle main grid does.
+        inner.swap_alt();
+        inner.grid = placeholder();
+        inner.swap_alt();
         Terminal {
-            inner: Crosswords::new(
-                dimensions(size),
-                ForeignShape::Block,
-                VoidListener,
-                WindowId::from(0),
-                0,
-                history_lines,
-            ),
+            inner,
             main: None,
             region: (0, rows),
             region_is_part: false,
@@ -166,9 +176,12 @@ impl Terminal {
         }
         let link = self.link();
         self.set_link(None);
-        let placeholder = Grid::new(1, usize::from(GridSize::MIN.cols), 0);
-        let main = std::mem::replace(&mut self.inner.grid, placeholder);
+        let main = std::mem::replace(&mut self.inner.grid, placeholder());
         self.inner.swap_alt();
+        let (rows, cols) = (main.screen_lines(), main.columns());
+        if (self.inner.grid.screen_lines(), self.inner.grid.columns()) != (rows, cols) {
+            self.inner.grid = Grid::new(rows, cols, 0);
+        }
         // Each grid numbers its own styles, so the pen is looked up again before it fills the screen.
         let grid = &mut self.inner.grid;
         grid.cursor = main.cursor.clone();
@@ -225,7 +238,11 @@ impl Terminal {
     }
 
     /// Grants repetition for bytes of the stream.
+    #[inline]
     pub(super) fn earn_repeats(&mut self, bytes: usize) {
+        if self.repeats == REPEATS_MAX {
+            return;
+        }
         let earned = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_mul(REPEATS_PER_BYTE);
         self.repeats = self.repeats.saturating_add(earned).min(REPEATS_MAX);
     }

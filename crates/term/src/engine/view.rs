@@ -1,7 +1,9 @@
 //! Read access to a grid: rows and cells by value, without copying the grid. Styles are resolved on demand,
 //! because most cells share one.
 
-use rio_vt::crosswords::grid::row::Row;
+use std::ops::Range;
+
+use rio_vt::crosswords::grid::row::{Row, SemanticPrompt};
 use rio_vt::crosswords::grid::{Dimensions, Grid};
 use rio_vt::crosswords::pos::Line;
 use rio_vt::crosswords::square::{ContentTag, Extras, Square, Wide};
@@ -107,21 +109,6 @@ impl<'a> CellView<'a> {
         self.square.wrapline()
     }
 
-    /// Returns true if nothing was ever written here.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.square.is_default()
-    }
-
-    /// Returns true if the cells are equal in everything.
-    pub(crate) fn is_same(&self, other: &CellView<'_>) -> bool {
-        self.square == other.square
-    }
-
-    /// Returns true if the cells are equal in everything but the character.
-    pub(crate) fn is_alike(&self, other: &CellView<'_>) -> bool {
-        self.square.raw() & !CHARACTER == other.square.raw() & !CHARACTER
-    }
-
     /// Returns true if the cell has no character of its own: it is blank, or a tab skipped it.
     pub(crate) fn is_blank(&self) -> bool {
         matches!(self.character(), '\0' | '\t' | ' ')
@@ -174,21 +161,17 @@ impl<'a> RowView<'a> {
 
     /// Returns all cells in order, as they are drawn.
     pub(crate) fn shown_cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
-        self.shown_cells_from(0)
-    }
-
-    /// Returns the cells from this column on, as they are drawn.
-    pub(crate) fn shown_cells_from(&self, col: usize) -> impl Iterator<Item = CellView<'a>> + use<'a> {
         let row = *self;
-        (col..self.len()).filter_map(move |col| row.shown(col))
+        (0..self.len()).filter_map(move |col| row.shown(col))
     }
 
-    /// Appends the text of the leading plain cells (one narrow ASCII character in the default style) and
-    /// returns their number. In most rows that is all of them, and reading cell by cell costs several times
-    /// as much.
-    pub(crate) fn push_plain(&self, text: &mut String) -> usize {
+    /// Appends the text of the plain cells (one narrow ASCII character in the default style) from a column on
+    /// and returns their number. Most rows have few others, and reading cell by cell costs several times as
+    /// much.
+    pub(crate) fn push_plain(&self, from: usize, text: &mut String) -> usize {
         // Everything else about a cell is in its higher bits.
-        let plain = self.row.inner.iter().map(|square| square.raw()).take_while(|raw| *raw < 0x80);
+        let cells = self.row.inner.get(from..).unwrap_or_default();
+        let plain = cells.iter().map(|square| square.raw()).take_while(|raw| *raw < 0x80);
         let before = text.len();
         text.extend(plain.map(|raw| match raw as u8 {
             0 | b'\t' => ' ',
@@ -197,9 +180,37 @@ impl<'a> RowView<'a> {
         text.len() - before
     }
 
+    /// Returns the number of cells up to the last one that was ever written.
+    pub(crate) fn touched_length(&self) -> usize {
+        self.row.inner.iter().rposition(|square| !square.is_default()).map_or(0, |last| last + 1)
+    }
+
+    /// Returns how many cells at the beginning of a range are equal in everything.
+    pub(crate) fn same_cells(&self, range: Range<usize>) -> usize {
+        self.cells_like_first(range, u64::MAX)
+    }
+
+    /// Returns how many cells at the beginning of a range are equal in everything but the character.
+    pub(crate) fn alike_cells(&self, range: Range<usize>) -> usize {
+        self.cells_like_first(range, !CHARACTER)
+    }
+
+    /// Returns how many cells at the beginning of a range have these bits like the first one.
+    #[inline]
+    fn cells_like_first(&self, range: Range<usize>, bits: u64) -> usize {
+        let cells = self.row.inner.get(range).unwrap_or_default();
+        let first = cells.first().map_or(0, |square| square.raw() & bits);
+        cells.iter().take_while(|square| square.raw() & bits == first).count()
+    }
+
     /// Returns true if the text continues in the next row.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.row.last().is_some_and(|square| square.wrapline())
+    }
+
+    /// Returns true if a prompt begins in it.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.row.semantic_prompt == SemanticPrompt::Prompt
     }
 
     /// Returns the style behind a key of this row's grid.

@@ -1,6 +1,7 @@
 //! Character widths that the emulator's table has wrong, and characters that join the one before them.
 
 use rio_vt::crosswords::Mode;
+use rio_vt::crosswords::grid::Dimensions;
 use rio_vt::crosswords::square::{CellFlags, ContentTag, Wide};
 use rio_vt::performer::handler::Handler;
 
@@ -20,6 +21,16 @@ pub(super) fn right_width(point: u32) -> Option<u8> {
         0x4dc0..=0x4dff | 0x1d360..=0x1d378 => Some(1),
         _ => None,
     }
+}
+
+/// Prints characters of which none joins the one before it, all at once.
+pub(super) fn input_separate(terminal: &mut Terminal, codepoints: &[u32]) {
+    let Some(last) = codepoints.last() else { return };
+    terminal.last_character = char::from_u32(*last);
+    if terminal.region_is_part {
+        terminal.spend_region(codepoints.len() * 2 / terminal.inner.grid.columns() + 1);
+    }
+    terminal.inner.input_codepoints(codepoints);
 }
 
 impl Terminal {

@@ -125,3 +125,17 @@ fn a_paste_of_one_piece_has_both_brackets_and_an_ending_only_the_second() {
     assert_eq!(encoder.piece(b"a").encode(true), format!("{BEGIN}a").as_bytes());
     assert_eq!(encoder.last(b"b").beginning_again().encode(true), format!("{BEGIN}b{END}").as_bytes());
 }
+
+#[test]
+fn u10_without_brackets_a_line_ends_with_the_key_for_a_new_line() {
+    let text = "one\r\ntwo\nthree\n";
+    let piece = || PastePiece::whole(text).with_line_end(b"\x1b\r".to_vec());
+    assert_eq!(piece().encode(false), b"one\x1b\rtwo\x1b\rthree\x1b\r");
+    assert_eq!(piece().encode(true), PastePiece::whole(text).encode(true), "brackets make it one text");
+    assert_eq!(piece().beginning_again().encode(false), piece().encode(false));
+    assert!(piece().most() >= piece().encode(false).len());
+    let mut encoder = PasteEncoder::default();
+    let halves = [encoder.piece(b"one\r"), encoder.last(b"\ntwo")];
+    let halves = halves.map(|half| half.with_line_end(b"\n".to_vec()).encode(false));
+    assert_eq!(halves.concat(), b"one\ntwo", "a line end that is cut is one line end");
+}

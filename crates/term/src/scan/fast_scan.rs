@@ -7,7 +7,7 @@
 use super::{CSI_MAX, ESC, PARAMETERS_MAX, is_special};
 
 /// Most parameters of a sequence whose numbers are read here.
-const MOST: usize = 16;
+pub(crate) const MOST: usize = 16;
 
 /// What the fast scan after an ESC found.
 pub(super) enum FastScan {
@@ -36,7 +36,7 @@ impl Numbers {
 
     /// Reads numbers from the start of `bytes` and returns how many bytes they and their separators take.
     /// Stops before anything that an ordinary parameter does not contain.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         for (index, value) in self.values.iter_mut().enumerate() {
@@ -104,7 +104,7 @@ fn first_escape(bytes: [u8; 8]) -> usize {
 
 /// Scans what follows an ESC without changing anything but `numbers`, which it fills for a
 /// [`FastScan::Brief`] sequence.
-#[inline]
+#[inline(always)]
 pub(super) fn fast_scan(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     match bytes.get(1) {
         Some(b'[') => scan_control(bytes, numbers),
@@ -125,7 +125,7 @@ fn scan_escape(bytes: &[u8], length: usize) -> FastScan {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn scan_control(bytes: &[u8], numbers: &mut Numbers) -> FastScan {
     let window = &bytes[2..bytes.len().min(CSI_MAX)];
     let length = numbers.read(window);

@@ -20,7 +20,7 @@ impl<'a> Piece<'a> {
         Piece { bytes, text: std::str::from_utf8(&bytes[..whole]).unwrap_or_default() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit(&self, run: Range<usize>, sink: &mut impl Sink) {
         if run.is_empty() {
             return;
@@ -32,7 +32,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Emits a run that an ESC ended. A character that the ESC cut short becomes a replacement character.
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit_before_cut(&self, run: Range<usize>, sink: &mut impl Sink) {
         if self.text.len() >= run.end {
             return self.emit(run, sink);

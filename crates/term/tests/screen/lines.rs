@@ -1,7 +1,7 @@
 //! Lines by id, joined lines, search.
 
 use regex::Regex;
-use term::{Found, GridSize, Limits, Line, LineId, Screen, TextMatch, Wraps};
+use term::{Depth, Found, GridSize, Limits, Line, LineId, Screen, TextMatch, Wraps};
 
 use crate::streams::screen;
 
@@ -166,4 +166,27 @@ fn a_screen_may_keep_no_history_at_all() {
     (0..10).for_each(|number| screen.feed(format!("{number}\r\n").as_bytes()));
     assert_eq!(texts(&all(&screen, Wraps::Keep)), ["9", ""]);
     assert_eq!(screen.next_line().0, 11);
+}
+
+/// The lines in which prompts begin.
+fn prompts(screen: &Screen) -> Vec<u64> {
+    let written = screen.written();
+    let is_prompt = |id: &u64| screen.line_row(LineId(*id)).is_some_and(|row| row.is_prompt);
+    (written.start.0..written.end.0).filter(is_prompt).collect()
+}
+
+#[test]
+fn u28_prompts_that_a_shell_marks_are_known_in_the_history_and_after_a_checkpoint() {
+    let mut screen = Screen::new(GridSize::clamped(20, 4), Limits { history_lines: 100 });
+    for command in 0..4 {
+        screen.feed(format!("\x1b]133;A\x07$ {command}\x1b]133;B\x07\r\nout\r\nmore\r\n").as_bytes());
+    }
+    assert_eq!(prompts(&screen), [0, 3, 6, 9]);
+    let restored = Screen::restore(&screen.checkpoint(Depth::Full), Limits { history_lines: 100 }).unwrap();
+    assert_eq!(prompts(&restored), [0, 3, 6, 9]);
+    // Where the oldest lines are not kept, the others are still right.
+    let short = Screen::restore(&screen.checkpoint(Depth::Full), Limits { history_lines: 5 }).unwrap();
+    assert_eq!(prompts(&short), [6, 9]);
+    screen.resize(GridSize::clamped(40, 4));
+    assert_eq!(prompts(&screen), [0, 3, 6, 9]);
 }

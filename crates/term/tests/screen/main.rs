@@ -7,6 +7,7 @@ mod hostile;
 mod lines;
 mod malformed;
 mod painting;
+mod queries;
 mod recordings;
 mod reference;
 mod replies;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -31,6 +31,11 @@ impl VendorHomes {
             seed::trust(vendor, &homes.home(), &homes.workdir());
         }
         homes
+    }
+
+    /// Lets every program work in this directory too without asking. To be called before one starts there.
+    pub fn trust(&self, directory: &Path) {
+        Vendor::ALL.iter().for_each(|vendor| seed::trust(*vendor, &self.home(), directory));
     }
 
     /// Returns the home directory.
