@@ -29,11 +29,12 @@ pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
     let Ok(config) = receive_config(link.as_fd(), &mut incoming) else { return ExitCode::FAILURE };
     match set_up(config, inherited_umask, link.as_fd()) {
         Ok(mut holder) => {
-            signals::trim_memory();
             lower_oom_score();
             if fdpass::set_nonblocking(link.as_fd()).is_ok() {
                 holder.adopt(crate::peer::Peer::new(link, incoming));
             }
+            // After the greeting, for which nobody shall wait longer than needed.
+            crate::trim_memory();
             holder.run();
             ExitCode::SUCCESS
         }

@@ -19,6 +19,7 @@ use crate::signals::{self, Forked};
 ///
 /// Must be called while the process is single-threaded and owns no descriptor beyond 0, 1 and 2.
 pub fn hold() -> ExitCode {
+    crate::run_mark::remember_own_limit();
     let Ok((requests, inherited_umask)) = leave_the_daemons_world() else { return ExitCode::FAILURE };
     // The text pages that loading needed are not needed to fork; failing to free them costs only memory.
     drop(crate::give_back_text());

@@ -29,7 +29,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// There is no such program.
-    #[error("program not found: {}; check the name and PATH", program.display())]
+    #[error("program not found: {}", program.display())]
     NotFound {
         /// The program as requested.
         program: PathBuf,

@@ -14,7 +14,7 @@
 //! | `launch`, `link`, `rejoin`, `lost_holder` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
 //! | `forkserver` | the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
-//! | `pty`, `signals`, `tree` | the kernel's side: PTY and child, signals, process lineage |
+//! | `pty`, `signals`, `proc_stat`, `descendants` | the kernel's side: PTY and child, signals, one process, a process tree |
 //! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
 //! | `origin` | the process at the other end of a socket, and its ancestors |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
@@ -26,13 +26,14 @@
 //! lineage was checked while a pidfd pinned it.
 
 pub mod config;
+pub mod descendants;
 pub mod launch;
 pub mod link;
 pub mod lost_holder;
 pub mod origin;
+pub mod proc_stat;
 pub mod ring;
 pub mod run_mark;
-pub mod tree;
 pub mod wire;
 
 mod codec;
@@ -58,9 +59,9 @@ pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
 pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, listening_in, sweep_lost_run};
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
-pub use signals::{can_close_at_exec, close_inherited};
+pub use signals::{can_close_at_exec, close_inherited, trim_memory};
 pub use text_pages::give_back_text;
 pub use wire::{
-    ExitStatus, FromHolder, HANGUP, INPUT_WINDOW, KeyState, PendingInput, RunExit, SignalTarget, ToHolder,
-    WIRE_VERSION, WIRE_WITH_END, WIRE_WITH_KEYS,
+    ExitStatus, FromHolder, HANGUP, HelloFields, INPUT_WINDOW, KeyState, PendingInput, RunExit, SignalTarget,
+    ToHolder, WIRE_VERSION, WIRE_WITH_END, WIRE_WITH_KEYS,
 };

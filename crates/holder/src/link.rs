@@ -17,7 +17,7 @@ use crate::launch::Failure;
 use crate::origin::Pinned;
 use crate::ring::RingReader;
 use crate::wire::{
-    FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, RunExit, ToHolder, WIRE_VERSION, WireError, kind,
+    FrameBuffer, FromHolder, HelloFields, MAX_CHECKPOINT, ToHolder, WIRE_VERSION, WireError, kind,
 };
 
 /// Why a holder cannot be reached.
@@ -100,7 +100,7 @@ impl PendingHello {
 
     fn check(&self, hello: &HolderHello) -> Result<(), LinkError> {
         let listener = Pinned::peer(self.stream.as_fd()).ok_or(LinkError::Gone)?;
-        check_listener(&listener, hello.holder_pid, &self.holders())
+        check_listener(&listener, hello.fields.holder_pid, &self.holders())
     }
 
     /// Returns the directory in which the holder listens.
@@ -114,7 +114,7 @@ impl PendingHello {
     /// Ends a holder that does not answer, with all its descendants. Returns false if it was gone already.
     pub fn end_holder(&self) -> bool {
         let Ok(listener) = sockopt::socket_peercred(&self.stream) else { return false };
-        let Some(pinned) = crate::tree::open(listener.pid.as_raw_pid()) else { return false };
+        let Some(pinned) = crate::proc_stat::open(listener.pid.as_raw_pid()) else { return false };
         // Our connection still waits at its socket: it lived when its pid was pinned, so the pid is its own.
         let is_there = !fdpass::is_hung_up(self.stream.as_fd());
         is_there && crate::lost_holder::end_pinned(&pinned, listener.pid.as_raw_pid())
@@ -134,29 +134,13 @@ impl From<UnixStream> for PendingHello {
     }
 }
 
-/// A holder's greeting.
+/// A holder's greeting: what it says, and the descriptors that came with it.
 #[derive(Debug)]
 pub struct HolderHello {
-    /// The holder's wire version.
-    pub wire_version: u16,
-    /// The holder's pid.
-    pub holder_pid: i32,
-    /// The leader's pid.
-    pub child_pid: i32,
-    /// The leader's start time (stat field 22).
-    pub child_start_time: u64,
-    /// Columns now.
-    pub cols: u16,
-    /// Rows now.
-    pub rows: u16,
-    /// Highest input id accepted so far; the next one must be higher.
-    pub last_input_id: u64,
-    /// How the run ended, if it has.
-    pub exited: Option<RunExit>,
-    /// The newest checkpoint with its log offset.
-    pub checkpoint: Option<(u64, Vec<u8>)>,
-    /// The configuration's `meta`.
-    pub meta: Vec<u8>,
+    /// What it says.
+    pub fields: HelloFields,
+    /// The newest checkpoint, which the fields describe; empty if there is none.
+    pub checkpoint: Vec<u8>,
     /// The output.
     pub ring: RingReader,
     /// Becomes readable when an armed ring's end moves. An eventfd, non-blocking.
@@ -311,21 +295,8 @@ pub(crate) fn open_hello(body: &[u8], fds: Vec<OwnedFd>) -> Result<HolderHello, 
             return Err(LinkError::Wire(WireError::Malformed { what: "descriptors of the hello reply" }));
         }
     };
-    Ok(HolderHello {
-        wire_version: fields.wire_version,
-        holder_pid: fields.holder_pid,
-        child_pid: fields.child_pid,
-        child_start_time: fields.child_start_time,
-        cols: fields.cols,
-        rows: fields.rows,
-        last_input_id: fields.last_input_id,
-        exited: fields.exited,
-        checkpoint: fields.checkpoint.map(|(offset, _)| (offset, blob.to_vec())),
-        meta: fields.meta,
-        ring: RingReader::open(ring, fields.ring_bytes)?,
-        wake,
-        master,
-    })
+    let ring = RingReader::open(ring, fields.ring_bytes)?;
+    Ok(HolderHello { checkpoint: blob.to_vec(), fields, ring, wake, master })
 }
 
 /// Checks that the listener at a holder's socket is the process that it claims to be and is not inside a run.

@@ -55,9 +55,15 @@ pub(crate) enum FirstFrame {
 
 impl Listener {
     /// Listens at `path`. The caller's umask is 077 and the directory 0700; the peer's user is checked as
-    /// well.
+    /// well. A directory that was removed under a living daemon is made again.
     pub(crate) fn open(path: &Path) -> io::Result<Listener> {
-        let (listener, file) = listen_at(path)?;
+        let (listener, file) = match listen_at(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_private_dir(path.parent())?;
+                listen_at(path)?
+            }
+            opened => opened?,
+        };
         let (pending, closed_until) = (Vec::new(), None);
         Ok(Listener { listener, first: None, path: path.to_owned(), file, pending, closed_until })
     }

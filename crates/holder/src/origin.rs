@@ -8,16 +8,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::{run_mark, tree};
+use crate::{proc_stat, run_mark};
 
 /// Longest chain of parents that is followed.
 const LONGEST: usize = 256;
 
 /// How often a chain is read again that changed meanwhile.
 const TRIES: usize = 8;
-
-/// The process name of a holder.
-const HOLDER: &str = "qd-hold\n";
 
 /// The socket option that gives a pidfd of the peer (Linux 6.5).
 const SO_PEERPIDFD: libc::c_int = 77;
@@ -39,6 +36,19 @@ pub struct Link {
     /// When it started (field 22 of its stat file): with the pid, its identity until the next boot.
     pub start_time: u64,
     parent: i32,
+    is_named_holder: bool,
+}
+
+impl Link {
+    /// Returns true if it is a holder that listens in this directory.
+    pub fn is_holder_in(self, holders: &std::path::Path) -> bool {
+        self.is_named_holder && listens_in(self.pid, holders)
+    }
+
+    /// Returns true if both were read of the same process with the same parent. Its name may have changed.
+    fn is_same(self, other: Link) -> bool {
+        (self.pid, self.start_time, self.parent) == (other.pid, other.start_time, other.parent)
+    }
 }
 
 /// What was found among the ancestors of a process.
@@ -48,7 +58,7 @@ pub enum Above<T> {
     Found(T),
     /// Nothing, up to the first process of the system or one of another user.
     Nothing,
-    /// It comes from a run whose holder is gone.
+    /// It comes from a run whose holder is gone, or from one of another daemon.
     Lost,
     /// It is gone, or its parents changed under us again and again.
     Unknown,
@@ -70,7 +80,7 @@ impl Pinned {
 
     fn from_pidfd(pidfd: OwnedFd) -> Option<Pinned> {
         let pid = pid_of(pidfd.as_fd())?;
-        let start_time = tree::start_time(pid)?;
+        let start_time = proc_stat::start_time(pid)?;
         // The process existed after its stat file was read, so the file was its own.
         (pid_of(pidfd.as_fd()) == Some(pid)).then_some(Pinned { pidfd, pid, start_time })
     }
@@ -82,7 +92,7 @@ impl Pinned {
 
     /// Returns the process that has this pid now.
     pub(crate) fn of(pid: i32) -> Option<Pinned> {
-        Pinned::from_pidfd(tree::open(pid)?)
+        Pinned::from_pidfd(proc_stat::open(pid)?)
     }
 
     /// Returns its pid. It may be gone.
@@ -107,11 +117,11 @@ impl Pinned {
             let Some(answer) = climb(self.pid, &mut chain, &mut visit) else { continue };
             let answer = match answer {
                 Some(found) => Above::Found(found),
-                None if run_mark::has_lost_its_holder(self.pid) => Above::Lost,
+                None if self.is_in_another_run(&chain) => Above::Lost,
                 None => Above::Nothing,
             };
             if chain.first().is_some_and(|own| own.start_time == self.start_time)
-                && chain.iter().all(|link| read_link(link.pid) == Some(*link))
+                && chain.iter().all(|link| read_link(link.pid).is_some_and(|now| now.is_same(*link)))
                 && self.is_here()
             {
                 return answer;
@@ -123,15 +133,46 @@ impl Pinned {
         Above::Unknown
     }
 
+    /// Returns true if it is inside a run that the visitor does not know: one without its holder, or one of another
+    /// daemon. Nobody tells this daemon for whom it acts there.
+    fn is_in_another_run(&self, chain: &[Link]) -> bool {
+        let holders = chain.iter().filter(|link| link.is_named_holder && link.pid != self.pid);
+        run_mark::is_marked(self.pid) || holders.into_iter().any(|link| run_mark::is_others_holder(link.pid))
+    }
+
     /// Returns true if it is or was inside a run whose holder listens in this directory, or if that cannot be
     /// ruled out.
     pub fn is_inside_a_run(&self, holders: &std::path::Path) -> bool {
-        let is_holder = |link: Link| is_holder_in(link.pid, holders).then_some(());
+        let is_holder = |link: Link| link.is_holder_in(holders).then_some(());
         // The process itself may be a holder, which is not inside its own run.
         !matches!(
             self.above(|link| (link.pid != self.pid).then(|| is_holder(link)).flatten()),
             Above::Nothing
         )
+    }
+}
+
+/// Where the process lives that listens at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListenerOrigin {
+    /// In no run, or outside of our namespace of pids, where it cannot be looked up.
+    Outside,
+    /// In a run of any daemon that the calling process is not in.
+    InARun,
+    /// It is gone; another process may have its socket.
+    Gone,
+}
+
+/// Returns where the process lives that listens where `socket` was connected to.
+pub fn listener(socket: BorrowedFd<'_>) -> ListenerOrigin {
+    let Some(peer) = Pinned::peer(socket) else {
+        let is_outside = peer_pidfd(socket).is_ok_and(|pidfd| told_pid(pidfd.as_fd()) == Some(0));
+        return if is_outside { ListenerOrigin::Outside } else { ListenerOrigin::Gone };
+    };
+    match peer.above(|_| None::<()>) {
+        Above::Nothing => ListenerOrigin::Outside,
+        Above::Found(()) | Above::Lost => ListenerOrigin::InARun,
+        Above::Unknown => ListenerOrigin::Gone,
     }
 }
 
@@ -165,14 +206,23 @@ fn is_another_users(pid: i32) -> bool {
 }
 
 fn read_link(pid: i32) -> Option<Link> {
-    tree::stat(pid).map(|stat| Link { pid, start_time: stat.start_time, parent: stat.parent })
+    proc_stat::stat(pid).map(|stat| Link {
+        pid,
+        start_time: stat.start_time,
+        parent: stat.parent,
+        is_named_holder: stat.is_named_holder,
+    })
 }
 
 /// Returns the pid behind a pidfd, in our own namespace; `None` when the process is gone or outside of it.
 fn pid_of(pidfd: BorrowedFd<'_>) -> Option<i32> {
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
-    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
-    (pid > 0).then_some(pid)
+    told_pid(pidfd).filter(|pid| *pid > 0)
+}
+
+/// Returns the pid as the kernel tells it: 0 for a process outside of our namespace, -1 for one that is gone.
+fn told_pid(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    let info = proc_stat::read_text(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper knows this socket option yet")]
@@ -196,12 +246,8 @@ fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd) })
 }
 
-/// Returns true if a process is a holder that listens in this directory. Another Quarterdeck's holder does
-/// not count: a person may sit in one of its runs.
-pub fn is_holder_in(pid: i32, holders: &std::path::Path) -> bool {
-    if fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name != HOLDER) {
-        return false;
-    }
+/// Returns true if a process listens in this directory, or if that cannot be ruled out.
+fn listens_in(pid: i32, holders: &std::path::Path) -> bool {
     let Some(holders) = holders.to_str() else { return true };
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let ours: Vec<&str> = sockets.lines().filter_map(|line| inode_below(line, holders)).collect();
@@ -252,7 +298,7 @@ mod tests {
         let (accepted, _) = listener.accept().unwrap();
         for socket in [caller.as_fd(), accepted.as_fd()] {
             let pinned = Pinned::peer(socket).unwrap();
-            assert_eq!(pinned.identity(), (own(), tree::start_time(own()).unwrap()));
+            assert_eq!(pinned.identity(), (own(), proc_stat::start_time(own()).unwrap()));
             assert!(pinned.is_here());
             let by_pid = Pinned::from_pid(socket).unwrap();
             assert_eq!(by_pid.identity(), pinned.identity(), "an older kernel says the same");

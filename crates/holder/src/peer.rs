@@ -11,6 +11,10 @@ use crate::wire::{FrameBuffer, FromHolder, MAX_FRAME, ToHolder, frame, kind};
 /// Bytes read from a link per turn, so that a large checkpoint never keeps the PTY waiting.
 const READ_PER_TURN: usize = 256 << 10;
 
+/// Bytes of the first read of a turn, and of those after it when there is more.
+const SHORT_READ: usize = 1 << 10;
+const LONG_READ: usize = 64 << 10;
+
 /// The most bytes that wait for a daemon that does not read; beyond it, nothing more is sent to it.
 const MOST_WAITING: usize = MAX_FRAME + (4 << 20);
 
@@ -92,14 +96,21 @@ impl Peer {
 
     /// Reads what is available, up to the limit per turn. An error means that the link is over.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
-        let mut buf = [0u8; 16 << 10];
+        // Commands are short. Pages of the stack that were used once stay for the life of the holder, so only
+        // a checkpoint gets a larger buffer, and not there.
+        let mut short = [0u8; SHORT_READ];
+        let mut long = Vec::new();
         let mut total = 0;
         while total < READ_PER_TURN {
-            match fdpass::receive(self.socket.as_fd(), &mut buf) {
+            let buf = if long.is_empty() { &mut short[..] } else { &mut long[..] };
+            match fdpass::receive(self.socket.as_fd(), buf) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
                 Ok(count) => {
                     self.incoming.extend(&buf[..count]);
                     total += count;
+                    if count == SHORT_READ && long.is_empty() {
+                        long = vec![0; LONG_READ];
+                    }
                 }
                 Err(error) if fdpass::is_not_now(&error) => return Ok(()),
                 Err(error) => return Err(error),

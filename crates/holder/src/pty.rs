@@ -15,9 +15,9 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::config::RunConfig;
+use crate::proc_stat;
 use crate::run_mark;
 use crate::signals;
-use crate::tree;
 
 /// Both ends of a PTY.
 pub(crate) struct Pty {
@@ -79,7 +79,7 @@ pub(crate) fn start(config: &RunConfig, slave: &OwnedFd, inherited_umask: Mode) 
     // The standard library's handle is not needed: dropping it neither closes nor kills, and the loop reaps.
     drop(child);
     let pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-    let start_time = tree::start_time(pid.as_raw_pid()).unwrap_or(0);
+    let start_time = proc_stat::start_time(pid.as_raw_pid()).unwrap_or(0);
     Ok(Leader { pid, pidfd, start_time })
 }
 

@@ -5,12 +5,12 @@
 //! of every parent, and only a privileged process can raise it again. It limits nothing, because the kernel
 //! no longer counts file locks.
 
-use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::tree;
+use crate::proc_stat;
 
 /// The mark of a run outside every other run; inside another run it is one less than that run's.
 const OUTERMOST: u64 = 1 << 40;
@@ -18,11 +18,33 @@ const OUTERMOST: u64 = 1 << 40;
 /// The limit's line in a process's list of limits.
 const LINE: &str = "Max file locks";
 
-/// The process name of a holder.
-const HOLDER: &str = "qd-hold\n";
-
 /// A chain of parents longer than this is a loop made by pids changing under us.
 const DEEPEST: usize = 4096;
+
+/// This process's own ceiling from before there was any run. A run may lower the limit of every process of its user,
+/// the daemon's included, so the present one says nothing.
+static OWN: OnceLock<Option<u64>> = OnceLock::new();
+
+/// Records this process's own limit. The daemon and the forkserver call it before they serve anybody; holders have the
+/// forkserver's.
+pub fn remember_own_limit() {
+    let _ = own_ceiling();
+}
+
+fn own_ceiling() -> Option<u64> {
+    *OWN.get_or_init(|| limit_of(std::process::id()))
+}
+
+/// Returns true if a process of a run can carry a mark below this process's own limit: not when somebody has lowered
+/// that to less than every mark.
+pub fn can_mark() -> bool {
+    own_ceiling().is_none_or(leaves_room)
+}
+
+/// Returns true if a process with this limit can mark processes below it.
+pub fn leaves_room(limit: u64) -> bool {
+    limit > OUTERMOST - DEEPEST as u64
+}
 
 /// Marks a program like a process of a run, without a holder: whatever it starts and whichever process adopts
 /// it, it never counts as a person.
@@ -41,26 +63,21 @@ pub(crate) fn put_on() -> io::Result<()> {
     Ok(setrlimit(Resource::Locks, Rlimit { current: Some(current), maximum: Some(mark) })?)
 }
 
-/// Returns true if a process belongs to a run whose holder is no longer above it: the holder was killed, and
-/// the process that adopted it since does not stand for it. A process whose limits cannot be read counts as
-/// one, unless our own cannot be read either.
+/// Returns true if a process belongs to a run, of whichever Quarterdeck and whether or not its holder lives: it
+/// carries a mark below this process's own limit. A process whose limits cannot be read counts as one, unless our
+/// own cannot be read either.
 ///
-/// A mark ends where its holder is, which has none itself: so nothing inside a run can pass for a holder of
-/// another.
-pub fn has_lost_its_holder(mut pid: i32) -> bool {
-    let Some(own) = ceiling(std::process::id()) else { return false };
-    let is_marked = |pid: i32| ceiling(pid).is_none_or(|theirs| theirs < own);
-    if !is_marked(pid) {
-        return false;
-    }
-    for _ in 0..DEEPEST {
-        match tree::stat(pid).map(|stat| stat.parent) {
-            Some(parent) if parent > 1 && is_marked(parent) => pid = parent,
-            Some(parent) if parent > 1 => return !is_holder(parent),
-            _ => return true,
-        }
-    }
-    true
+/// Inside a run everything has that run's mark, a daemon that was started there included; so for that daemon, its
+/// neighbours are not marked.
+pub fn is_marked(pid: i32) -> bool {
+    let Some(own) = own_ceiling() else { return false };
+    limit_of(pid).is_none_or(|theirs| theirs < own && theirs <= OUTERMOST)
+}
+
+/// Returns true if this is a holder that is not above the calling process.
+pub(crate) fn is_others_holder(pid: i32) -> bool {
+    is_holder(pid)
+        && !crate::descendants::is_descendant_of(i32::try_from(std::process::id()).unwrap_or(0), pid)
 }
 
 /// Returns true if the calling process is inside a run: it carries the mark, or a holder is among its
@@ -74,7 +91,7 @@ pub fn is_inside_a_run() -> bool {
 
 fn has_holder_above(mut pid: i32) -> bool {
     for _ in 0..DEEPEST {
-        match tree::stat(pid).map(|stat| stat.parent) {
+        match proc_stat::stat(pid).map(|stat| stat.parent) {
             Some(parent) if parent > 1 && is_holder(parent) => return true,
             Some(parent) if parent > 1 => pid = parent,
             _ => return false,
@@ -84,12 +101,12 @@ fn has_holder_above(mut pid: i32) -> bool {
 }
 
 fn is_holder(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == HOLDER)
+    proc_stat::stat(pid).is_some_and(|stat| stat.is_named_holder)
 }
 
-/// Returns how far a process could raise the limit; unlimited is the largest number.
-fn ceiling(pid: impl std::fmt::Display) -> Option<u64> {
-    parse_ceiling(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+/// Returns how far a process could raise the limit that marks runs; unlimited is the largest number.
+pub fn limit_of(pid: impl std::fmt::Display) -> Option<u64> {
+    parse_ceiling(&proc_stat::read_text(&format!("/proc/{pid}/limits")).ok()?)
 }
 
 fn parse_ceiling(limits: &str) -> Option<u64> {
@@ -121,7 +138,7 @@ mod tests {
 
     #[test]
     #[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
-    fn b5_a_marked_process_without_a_holder_above_it_is_told_from_an_unmarked_one() {
+    fn b5_a_marked_process_is_told_from_an_unmarked_one() {
         let sleeper = |is_marked: bool| {
             let mut command = Command::new("sleep");
             command.arg("1000").stdin(Stdio::null());
@@ -131,12 +148,11 @@ mod tests {
         };
         for is_marked in [true, false] {
             let mut child = sleeper(is_marked);
-            // The test is its parent, and is not a holder.
-            let is_lost = has_lost_its_holder(i32::try_from(child.id()).unwrap());
+            let has_mark = super::is_marked(i32::try_from(child.id()).unwrap());
             child.kill().unwrap();
             child.wait().unwrap();
-            assert_eq!(is_lost, is_marked);
+            assert_eq!(has_mark, is_marked);
         }
-        assert!(!has_lost_its_holder(i32::try_from(std::process::id()).unwrap()));
+        assert!(!super::is_marked(i32::try_from(std::process::id()).unwrap()));
     }
 }

@@ -145,9 +145,9 @@ pub fn can_close_at_exec() -> bool {
     check(unsafe { libc::close_range(none, none, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) }).is_ok()
 }
 
-/// Returns memory that set-up has freed to the kernel, so that two hundred idle holders stay small.
+/// Returns memory that was freed to the kernel, so that two hundred idle holders stay small, and their daemon.
 #[expect(unsafe_code, reason = "rustix has no malloc_trim")]
-pub(crate) fn trim_memory() {
+pub fn trim_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: takes no pointers; the allocator locks itself.
     unsafe {

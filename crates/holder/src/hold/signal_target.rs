@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use rustix::process::{Signal, getpid, pidfd_send_signal};
 
 use crate::pty::Leader;
-use crate::tree;
 use crate::wire::SignalTarget;
+use crate::{descendants, proc_stat};
 
 /// Sends a signal by number; an invalid number sends nothing.
 pub(super) fn send(number: i32, to: SignalTarget, leader: &Leader, master: BorrowedFd<'_>) {
@@ -18,14 +18,15 @@ pub(super) fn send(number: i32, to: SignalTarget, leader: &Leader, master: Borro
             // This fails only when the leader has ended, which is announced anyway.
             let _ = pidfd_send_signal(&leader.pidfd, signal);
         }
-        SignalTarget::Tree => tree::descendants(root).into_iter().for_each(|pid| {
-            tree::signal_descendant(pid, root, signal);
+        SignalTarget::Tree => descendants::descendants(root).into_iter().for_each(|pid| {
+            descendants::signal_descendant(pid, root, signal);
         }),
         SignalTarget::ForegroundGroup => {
             let Ok(group) = rustix::termios::tcgetpgrp(master) else { return };
-            let in_group = |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.group == group.as_raw_pid());
-            tree::descendants(root).into_iter().filter(in_group).for_each(|pid| {
-                tree::signal_descendant(pid, root, signal);
+            let in_group =
+                |pid: &i32| proc_stat::stat(*pid).is_some_and(|stat| stat.group == group.as_raw_pid());
+            descendants::descendants(root).into_iter().filter(in_group).for_each(|pid| {
+                descendants::signal_descendant(pid, root, signal);
             });
         }
     }

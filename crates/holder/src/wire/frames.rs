@@ -37,6 +37,9 @@ pub(crate) mod kind {
     pub(crate) const HANGUP: u8 = 0xff;
 }
 
+/// The most bytes that an empty buffer keeps: enough for keys and commands.
+const KEPT: usize = 256;
+
 /// Bytes on their way to becoming frames.
 #[derive(Debug, Default)]
 pub struct FrameBuffer {
@@ -78,12 +81,12 @@ impl FrameBuffer {
         Ok(Some((kind, &self.bytes[body..self.taken])))
     }
 
-    /// Frees the memory of a checkpoint, so that no holder keeps its megabytes.
+    /// Frees the memory of what was long, so that neither a holder nor its daemon keeps it for a run that rests.
     fn shrink_when_empty(&mut self) {
         if self.taken == self.bytes.len() {
             self.taken = 0;
             self.bytes.clear();
-            self.bytes.shrink_to(16 << 10);
+            self.bytes.shrink_to(KEPT);
         }
     }
 }

@@ -13,13 +13,13 @@ pub struct HelloFields {
     pub holder_pid: i32,
     /// The leader's pid.
     pub child_pid: i32,
-    /// The leader's start time, field 22 of its stat file.
+    /// The leader's start time: field 22 of its `stat` file.
     pub child_start_time: u64,
     /// Columns now.
     pub cols: u16,
     /// Rows now.
     pub rows: u16,
-    /// Highest input id accepted so far.
+    /// Highest input id accepted so far; the next one must be higher.
     pub last_input_id: u64,
     /// How the run ended, if it has.
     pub exited: Option<RunExit>,

@@ -22,7 +22,10 @@ fn h10_s1_a_child_runs_on_without_a_daemon_and_the_next_one_sees_everything() {
     run.disconnect();
     eventually("the rest is in the ring", || run.hello.ring.end() > 3000 * 6);
     run.reconnect();
-    assert_eq!((run.hello.child_pid, run.hello.meta.as_slice()), (pid, b"which process this is".as_slice()));
+    assert_eq!(
+        (run.hello.fields.child_pid, run.hello.fields.meta.as_slice()),
+        (pid, b"which process this is".as_slice())
+    );
     assert_eq!(run.until_exit().status, code(6));
     let expected: String = (1..=3000).map(|i| format!("line {i}\r\n")).collect();
     assert_eq!(String::from_utf8_lossy(&run.log), expected);
@@ -50,12 +53,14 @@ fn s1_daemons_that_die_at_any_moment_lose_nothing() {
 #[test]
 fn a_checkpoint_comes_back_as_it_was() {
     let mut run = start(&config(&["cat"]));
-    assert!(run.hello.checkpoint.is_none());
+    assert!(run.hello.fields.checkpoint.is_none());
     for (offset, blob) in [(7, vec![1; 10]), (12, vec![9; 5 << 20]), (99, (0..=255).collect())] {
         run.send(&ToHolder::Checkpoint { offset, blob: blob.clone() });
         run.until("sent", |run| !run.link.as_ref().unwrap().wants_write());
         run.reconnect();
-        assert_eq!(run.hello.checkpoint, Some((offset, blob)));
+        let length = u32::try_from(blob.len()).unwrap();
+        assert_eq!(run.hello.fields.checkpoint, Some((offset, length)));
+        assert_eq!(run.hello.checkpoint, blob);
     }
     let too_long = ToHolder::Checkpoint { offset: 1, blob: vec![0; (16 << 20) + 1] };
     assert!(run.link.as_mut().unwrap().send(&too_long).is_err());
@@ -74,7 +79,7 @@ fn m2_an_ended_run_whose_socket_cannot_be_made_again_leaves() {
     run.disconnect();
     eventually("it listens again", || UnixStream::connect(&config.socket).is_ok());
     run.reconnect();
-    assert!(run.hello.exited.is_some(), "its socket and directories were made again");
+    assert!(run.hello.fields.exited.is_some(), "its socket and directories were made again");
     std::fs::remove_dir_all(root).unwrap();
     run.disconnect();
     run.until_holder_dead();
@@ -119,7 +124,7 @@ fn a_new_daemon_takes_over_and_the_old_one_is_told() {
         "the old daemon learns that the run lives on",
         || matches!(old.receive(), Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted),
     );
-    assert_eq!(run.hello.wire_version, WIRE_VERSION);
+    assert_eq!(run.hello.fields.wire_version, WIRE_VERSION);
     run.close();
 }
 

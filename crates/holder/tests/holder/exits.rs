@@ -112,9 +112,9 @@ fn d3_adopted_orphans_leave_no_zombies() {
     run.until_text("forked");
     let holder = run.holder_pid;
     let orphans = || {
-        let pids = holder::tree::descendants(holder);
+        let pids = holder::descendants::descendants(holder);
         pids.into_iter()
-            .filter(|pid| holder::tree::stat(*pid).is_some_and(|stat| stat.parent == holder))
+            .filter(|pid| holder::proc_stat::stat(*pid).is_some_and(|stat| stat.parent == holder))
             .count()
     };
     eventually("only the leader is left", || orphans() == 1);
@@ -127,7 +127,7 @@ fn the_end_of_a_run_stays_readable_until_it_is_released() {
     run.until_exit();
     run.disconnect();
     run.reconnect();
-    let exit = run.hello.exited.expect("announced again");
+    let exit = run.hello.fields.exited.expect("announced again");
     assert_eq!((exit.status, exit.final_offset), (code(9), 8));
     run.offset = 0;
     run.log.clear();

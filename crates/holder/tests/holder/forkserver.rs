@@ -17,7 +17,7 @@ use crate::rig::{
 };
 
 fn forkserver_of(run: &Run) -> i32 {
-    holder::tree::stat(run.holder_pid).unwrap().parent
+    holder::proc_stat::stat(run.holder_pid).unwrap().parent
 }
 
 fn kill_forkserver_of(run: &Run) {
@@ -43,9 +43,9 @@ fn holders_of_one_launcher_have_one_forkserver_and_sessions_of_their_own() {
     let forkserver = forkserver_of(&runs[0]);
     assert_eq!(status_field(forkserver, "Name"), "qd-forkserver");
     assert!(fs::read(format!("/proc/{forkserver}/environ")).unwrap().is_empty());
-    assert_eq!(holder::tree::stat(forkserver).unwrap().session, forkserver);
+    assert_eq!(holder::proc_stat::stat(forkserver).unwrap().session, forkserver);
     for run in runs {
-        let stat = holder::tree::stat(run.holder_pid).unwrap();
+        let stat = holder::proc_stat::stat(run.holder_pid).unwrap();
         assert_eq!((stat.parent, stat.session, stat.group), (forkserver, run.holder_pid, run.holder_pid));
         run.close();
     }
@@ -60,7 +60,7 @@ fn a_killed_forkserver_is_replaced() {
         kill_forkserver_of(&run);
         let next = start_from(&launcher, &["cat"]);
         assert_ne!(forkserver_of(&next), former);
-        assert!(holder::tree::stat(former).is_none(), "the dead forkserver was reaped");
+        assert!(holder::proc_stat::stat(former).is_none(), "the dead forkserver was reaped");
         std::mem::replace(&mut run, next).close();
     }
     run.close();

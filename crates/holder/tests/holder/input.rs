@@ -83,7 +83,7 @@ fn s1_input_is_never_typed_twice_across_daemons() {
     run.until_text("first");
     run.disconnect();
     run.reconnect();
-    assert_eq!(run.hello.last_input_id, 41);
+    assert_eq!(run.hello.fields.last_input_id, 41);
     run.send(&ToHolder::Input { id: 41, bytes: b"first\n".to_vec() });
     assert_eq!(run.until_done(41), (6, 6), "acknowledged");
     run.send(&ToHolder::Input { id: 40, bytes: b"older\n".to_vec() });

@@ -20,7 +20,7 @@ fn s2_a_killed_holder_ends_its_run_and_the_sweep_leaves_no_orphan() {
     run.until_holder_dead();
     eventually("the leader dies with its holder", || !exists(run.child_pid));
     assert!(!marked(&run.marker).is_empty(), "there are orphans to sweep");
-    let killed = sweep_lost_run(&run.marker, run.child_pid, run.hello.child_start_time).unwrap();
+    let killed = sweep_lost_run(&run.marker, run.child_pid, run.hello.fields.child_start_time).unwrap();
     assert!(killed >= 2, "{killed}");
     eventually("no orphan", || marked(&run.marker).is_empty());
     assert!(exists(other.child_pid), "another run was touched");
@@ -53,7 +53,7 @@ fn d2_a_sweep_ends_nothing_but_the_exact_marker() {
 fn p1_a_leader_is_swept_only_with_its_start_time() {
     let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
-    let started = holder::tree::start_time(pid).unwrap();
+    let started = holder::proc_stat::start_time(pid).unwrap();
     assert_eq!(sweep_lost_run("no-such-run", pid, started + 1).unwrap(), 0);
     assert!(child.try_wait().unwrap().is_none());
     assert_eq!(sweep_lost_run("no-such-run", pid, started).unwrap(), 1);

@@ -119,7 +119,7 @@ fn crash(mut run: Run) -> i32 {
     run.until_text("ready");
     kill(run.holder_pid, Signal::KILL);
     run.until_holder_dead();
-    holder::sweep_lost_run(&run.marker, run.child_pid, run.hello.child_start_time).unwrap();
+    holder::sweep_lost_run(&run.marker, run.child_pid, run.hello.fields.child_start_time).unwrap();
     std::fs::remove_file(&run.socket).unwrap();
     run.child_pid
 }
@@ -182,20 +182,20 @@ fn d4_p1_a_stranger_with_a_known_pid_is_neither_signalled_nor_swept() {
     let inside = || {
         let mut run = start(&shell(OLD_ENOUGH));
         run.until_text("ready");
-        let (root, leader, started) = (run.holder_pid, run.child_pid, run.hello.child_start_time);
-        let job = *holder::tree::descendants(root).last().unwrap();
+        let (root, leader, started) = (run.holder_pid, run.child_pid, run.hello.fields.child_start_time);
+        let job = *holder::descendants::descendants(root).last().unwrap();
         assert_ne!(job, leader);
         run.send(&ToHolder::Kill { grace_ms: 500 });
         run.until_tree_gone();
         let mut strangers = [stranger_with(leader), stranger_with(job)];
         for pid in [leader, job] {
             assert!(
-                !holder::tree::signal_descendant(pid, root, Signal::KILL),
+                !holder::descendants::signal_descendant(pid, root, Signal::KILL),
                 "{pid} descends from nobody here"
             );
         }
-        assert_ne!(holder::tree::start_time(leader), Some(started));
-        assert!(holder::tree::open_checked(leader, started).is_none());
+        assert_ne!(holder::proc_stat::start_time(leader), Some(started));
+        assert!(holder::proc_stat::open_checked(leader, started).is_none());
         assert_eq!(holder::sweep_lost_run(&run.marker, leader, started).unwrap(), 0);
         // A holder that ends a tree that has already gone signals no process either.
         run.send(&ToHolder::Signal { signal: Signal::KILL.as_raw(), to: SignalTarget::Leader });
@@ -230,7 +230,7 @@ fn take_all_pids() -> Vec<Child> {
 
 /// Returns the children of the forkserver, dead ones that it has not reaped included.
 fn holders_of(forkserver: i32) -> Vec<i32> {
-    let parent = |pid: i32| holder::tree::stat(pid).map(|stat| stat.parent);
+    let parent = |pid: i32| holder::proc_stat::stat(pid).map(|stat| stat.parent);
     testkit::process_scan::all_pids().into_iter().filter(|pid| parent(*pid) == Some(forkserver)).collect()
 }
 
@@ -245,7 +245,7 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_forkserver_goes_on() {
     let inside = || {
         let launcher = launcher();
         let first = launch_from(&launcher, &config(&["cat"])).unwrap();
-        let forkserver = holder::tree::stat(first.holder_pid).unwrap().parent;
+        let forkserver = holder::proc_stat::stat(first.holder_pid).unwrap().parent;
         let mut taken = take_all_pids();
         // With none free there is no holder, with one free it cannot start its child.
         for free in 0..2 {
@@ -261,7 +261,11 @@ fn d10_without_a_free_pid_the_limit_is_named_and_the_forkserver_goes_on() {
             give_back(&mut taken);
         }
         let mut next = launch_from(&launcher, &config(&["cat"])).expect("two pids are enough");
-        assert_eq!(holder::tree::stat(next.holder_pid).unwrap().parent, forkserver, "the same forkserver");
+        assert_eq!(
+            holder::proc_stat::stat(next.holder_pid).unwrap().parent,
+            forkserver,
+            "the same forkserver"
+        );
         next.send(&ToHolder::Input { id: 1, bytes: b"well\n".to_vec() });
         next.until_text("well\r\nwell");
         next.close();

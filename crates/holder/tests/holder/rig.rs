@@ -110,7 +110,7 @@ pub(crate) fn marked(marker: &str) -> Vec<i32> {
 }
 
 pub(crate) fn exists(pid: i32) -> bool {
-    holder::tree::stat(pid).is_some_and(|stat| stat.state != b'Z')
+    holder::proc_stat::stat(pid).is_some_and(|stat| stat.state != b'Z')
 }
 
 pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
@@ -159,9 +159,9 @@ impl Run {
         let marker =
             config.env.iter().find(|(name, _)| name == holder::RUN_TOKEN_VARIABLE).unwrap().1.clone();
         Run {
-            holder_pid: started.hello.holder_pid,
-            child_pid: started.hello.child_pid,
-            holder: Some(pin(started.hello.holder_pid)),
+            holder_pid: started.hello.fields.holder_pid,
+            child_pid: started.hello.fields.child_pid,
+            holder: Some(pin(started.hello.fields.holder_pid)),
             link: Some(started.link),
             hello: started.hello,
             socket: config.socket.clone(),
@@ -189,7 +189,7 @@ impl Run {
     /// Connects as the next daemon; log and offset go on.
     pub(crate) fn reconnect(&mut self) {
         let (link, hello) = Link::connect(&self.socket, PATIENCE).unwrap();
-        self.exit = self.exit.or(hello.exited);
+        self.exit = self.exit.or(hello.fields.exited);
         self.link = Some(link);
         self.hello = hello;
     }
@@ -337,7 +337,7 @@ impl Drop for Run {
         let Some(holder) = self.holder.take() else { return };
         rustix::process::pidfd_send_signal(&holder, rustix::process::Signal::KILL).ok();
         wait_for_end(&holder);
-        holder::sweep_lost_run(&self.marker, self.child_pid, self.hello.child_start_time).ok();
+        holder::sweep_lost_run(&self.marker, self.child_pid, self.hello.fields.child_start_time).ok();
         fs::remove_file(&self.socket).ok();
     }
 }

@@ -90,7 +90,7 @@ fn b11_spawns_beside_allocating_threads_never_hang() {
 fn b11_whoever_forks_has_one_thread_and_blocks_nothing_that_it_does_not_watch() {
     let launcher = launcher();
     let runs: Vec<_> = (0..5).map(|_| launch_from(&launcher, &config(&["cat"])).unwrap()).collect();
-    let forkserver = holder::tree::stat(runs[0].holder_pid).unwrap().parent;
+    let forkserver = holder::proc_stat::stat(runs[0].holder_pid).unwrap().parent;
     let mask = |pid: i32| u64::from_str_radix(&status_field(pid, "SigBlk"), 16).unwrap();
     let bit = |signal: Signal| 1u64 << (signal.as_raw() - 1);
     assert_eq!((status_field(forkserver, "Threads").as_str(), mask(forkserver)), ("1", 0));
@@ -140,7 +140,7 @@ fn t1_the_child_has_its_directory_size_environment_and_umask() {
     config.umask = Some(0o027);
     config.env.push(("QD_TASK_ID".into(), "t_1".into()));
     let mut run = start(&config);
-    assert_eq!((run.hello.cols, run.hello.rows), (123, 45));
+    assert_eq!((run.hello.fields.cols, run.hello.fields.rows), (123, 45));
     run.until_exit();
     let text = String::from_utf8(run.log.clone()).unwrap();
     for expected in [directory.to_str().unwrap(), "45 123", "0027", "QD_TASK_ID=t_1", "/dev/pts/"] {
