@@ -15,14 +15,19 @@ use proto::request::Empty;
 use proto::{Dirs, Event, Reply, Request, VerbSpec, verb};
 use tokio::sync::Semaphore;
 
+use crate::connect_or_start::has_closed;
+use crate::protocol::hello_for;
 use crate::reconnect_policy::{Attempts, CallAttempts, Patience};
 use crate::verbs::unexpected;
-use crate::{AsyncConnection, CallError, ClientError, DaemonAddress, DaemonStart, Incoming};
+use crate::{AsyncConnection, CallError, ClientError, DaemonAddress, DaemonStart, Incoming, RemotePerson};
 
 /// Connections kept for the next call.
 const MAX_IDLE: usize = 4;
 /// How long an ordinary call may take before the daemon counts as stuck; the shortest client limit is 60 s.
 const CALL_LIMIT: Duration = Duration::from_secs(45);
+
+/// The most daemons that are greeted for one connection.
+const MAX_GREETED: usize = 5;
 
 /// How a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +66,23 @@ pub struct AsyncClient(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    addresses: Arc<Addresses>,
+    /// Whom the connections are for; none: this process itself.
+    person: Option<RemotePerson>,
+    idle: Mutex<Vec<AsyncConnection>>,
+    max_calls: usize,
+    /// One permit per call.
+    room: Semaphore,
+}
+
+/// Where the daemon is found.
+#[derive(Debug)]
+struct Addresses {
     /// Connects to a daemon that runs.
     running: DaemonAddress,
     /// Starts a daemon when none listens. The lock is held for as long as that takes, because one start is
     /// enough; only threads that may block take it.
     starting: Mutex<DaemonAddress>,
-    idle: Mutex<Vec<AsyncConnection>>,
-    /// One permit per call.
-    room: Semaphore,
 }
 
 impl AsyncClient {
@@ -78,8 +92,19 @@ impl AsyncClient {
     pub fn new(places: Dirs, exe: PathBuf, max_calls: usize) -> Self {
         let running = DaemonAddress::without_start(places.clone());
         let starting = Mutex::new(DaemonAddress::new(places, exe));
-        let room = Semaphore::new(max_calls);
-        Self(Arc::new(Inner { running, starting, idle: Mutex::default(), room }))
+        Self::with(Arc::new(Addresses { running, starting }), None, max_calls)
+    }
+
+    fn with(addresses: Arc<Addresses>, person: Option<RemotePerson>, max_calls: usize) -> Self {
+        let (idle, room) = (Mutex::default(), Semaphore::new(max_calls));
+        Self(Arc::new(Inner { addresses, person, idle, max_calls, room }))
+    }
+
+    /// Returns a client of the same daemon for a remote person: each of its connections says the person's label and limit
+    /// in its hello, and the daemon lets it do no more. It shares no connection with another client.
+    #[must_use]
+    pub fn for_remote(&self, person: RemotePerson) -> Self {
+        Self::with(Arc::clone(&self.0.addresses), Some(person), self.0.max_calls)
     }
 
     /// Asks for a verb. Dropping the future cancels it.
@@ -127,6 +152,9 @@ impl AsyncClient {
                 Err(_) => return Err(attempts.unanswered(was_sent)),
             };
             let pause = attempts.pause_after(error, was_sent, Instant::now())?;
+            if was_sent {
+                request.mark_sent();
+            }
             tokio::time::sleep(pause).await;
         }
     }
@@ -183,13 +211,28 @@ impl AsyncClient {
         }
     }
 
-    async fn connect(&self, start: DaemonStart) -> Result<(AsyncConnection, Welcome), ClientError> {
-        let inner = Arc::clone(&self.0);
+    /// Opens a connection of its own, on which hello was said. Only hello was sent when a daemon is gone before its
+    /// answer, so the next daemon is greeted instead.
+    pub async fn connect(&self, start: DaemonStart) -> Result<(AsyncConnection, Welcome), ClientError> {
+        for _ in 1..MAX_GREETED {
+            match self.greet(start).await {
+                Err(ClientError::Broken(error)) if has_closed(&error) => {}
+                other => return other,
+            }
+        }
+        self.greet(start).await
+    }
+
+    async fn greet(&self, start: DaemonStart) -> Result<(AsyncConnection, Welcome), ClientError> {
+        let addresses = Arc::clone(&self.0.addresses);
         // Connecting waits for a daemon that is full, and a start takes its time: not in a task.
-        let opened = tokio::task::spawn_blocking(move || inner.open(start)).await;
+        let opened = tokio::task::spawn_blocking(move || addresses.open(start)).await;
         let opened = opened.map_err(|error| ClientError::Unreachable(error.to_string()))??;
         let mut connection = AsyncConnection::new(opened).map_err(ClientError::Broken)?;
-        let welcome = connection.hello().await?;
+        let welcome = match &self.0.person {
+            Some(person) => connection.hello_as(hello_for(person)).await?,
+            None => connection.hello().await?,
+        };
         Ok((connection, welcome))
     }
 
@@ -213,7 +256,7 @@ enum Pool {
     Unused,
 }
 
-impl Inner {
+impl Addresses {
     fn open(&self, start: DaemonStart) -> Result<crate::Connection, ClientError> {
         match self.running.open() {
             Err(error) if start.is_due(error.kind()) => {

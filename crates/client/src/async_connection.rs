@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
+use crate::async_halves::{self, AsyncReader, AsyncWriter};
 use crate::protocol::{Incoming, Protocol, hello};
 use crate::verbs::unexpected;
 use crate::wait_limit::{GREETING, answer_limit};
@@ -71,7 +72,7 @@ impl AsyncConnection {
     /// [`Incoming::Answer`].
     pub async fn call(&mut self, request: Request) -> Result<Reply, ClientError> {
         let limit = answer_limit(&request);
-        let id = self.protocol.request(request)?;
+        let id = self.protocol.sends.request(request)?;
         match limit {
             None => self.answer(id).await,
             Some(limit) => {
@@ -83,7 +84,7 @@ impl AsyncConnection {
     /// Waits for the answer to the call with this id, without a limit.
     pub async fn answer(&mut self, id: u64) -> Result<Reply, ClientError> {
         loop {
-            if let Some(reply) = self.protocol.answer(id)? {
+            if let Some(reply) = self.protocol.receives.answer(id)? {
                 return Ok(reply);
             }
             if !self.exchange().await? {
@@ -94,31 +95,38 @@ impl AsyncConnection {
 
     /// Queues a request; [`AsyncConnection::receive`] sends it and returns its answer under this id.
     pub fn queue(&mut self, request: Request) -> Result<u64, ClientError> {
-        self.protocol.request(request)
+        self.protocol.sends.request(request)
     }
 
     /// Queues input for a stream; [`AsyncConnection::receive`] sends it.
     pub fn queue_input(&mut self, stream: u32, bytes: &[u8]) -> Result<(), ClientError> {
-        bytes.chunks(proto::frame::MAX_DATA).try_for_each(|piece| self.protocol.input(stream, 0, piece))
+        bytes.chunks(proto::frame::MAX_DATA).try_for_each(|piece| self.protocol.sends.input(stream, 0, piece))
     }
 
     /// Returns how many queued bytes were not sent: a caller that queues input bounds this.
     #[must_use]
     pub fn unsent(&self) -> usize {
-        self.protocol.outgoing().len()
+        self.protocol.sends.outgoing().len()
     }
 
     /// Returns the next thing that the daemon sends; `None` once it has closed the connection. Sends what is
     /// queued meanwhile.
     pub async fn receive(&mut self) -> Result<Option<Incoming>, ClientError> {
         loop {
-            if let Some(incoming) = self.protocol.next_arrived()? {
+            if let Some(incoming) = self.protocol.receives.next_arrived()? {
                 return Ok(Some(incoming));
             }
             if !self.exchange().await? {
                 return Ok(None);
             }
         }
+    }
+
+    /// Divides it into a half that receives and a half that sends, for two tasks. What was queued is sent by the
+    /// next thing that the writer sends.
+    #[must_use]
+    pub fn into_split(self) -> (AsyncReader, AsyncWriter) {
+        async_halves::split(self.stream, self.protocol)
     }
 
     /// Returns true if the daemon has sent nothing and has not closed the connection.
@@ -131,7 +139,7 @@ impl AsyncConnection {
 
     /// Waits until the socket is ready, then moves bytes both ways; returns false at its end.
     async fn exchange(&mut self) -> Result<bool, ClientError> {
-        let has_output = !self.protocol.outgoing().is_empty();
+        let has_output = !self.protocol.sends.outgoing().is_empty();
         let interest = if has_output { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         let ready = self.stream.ready(interest).await.map_err(ClientError::Broken)?;
         if has_output && (ready.is_writable() || ready.is_write_closed()) {
@@ -144,11 +152,11 @@ impl AsyncConnection {
     }
 
     fn write_ready(&mut self) -> Result<(), ClientError> {
-        match self.stream.try_write(self.protocol.outgoing()) {
-            Ok(count) => self.protocol.note_sent(count),
+        match self.stream.try_write(self.protocol.sends.outgoing()) {
+            Ok(count) => self.protocol.sends.note_sent(count),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // The daemon reads no more; what it has answered before is still read.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.protocol.discard_outgoing(),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.protocol.sends.discard_outgoing(),
             Err(error) => return Err(ClientError::Broken(error)),
         }
         Ok(())
@@ -159,7 +167,7 @@ impl AsyncConnection {
         match self.stream.try_read(&mut self.buffer) {
             Ok(0) => Ok(false),
             Ok(count) => {
-                self.protocol.receive(&self.buffer[..count]);
+                self.protocol.receives.receive(&self.buffer[..count]);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),

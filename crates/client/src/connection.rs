@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,10 +13,10 @@ use proto::reply::Welcome;
 use proto::{Dirs, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, sendmsg,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, UCred, sendmsg,
 };
 
 use crate::protocol::{Incoming, Protocol, hello};
@@ -34,15 +35,21 @@ pub struct Connection {
     buffer: Vec<u8>,
     /// The directories of this daemon: it is only sent tokens that it has made.
     own: Vec<PathBuf>,
+    /// The daemon closed the connection with bytes of ours unread.
+    is_reset: bool,
 }
 
 impl Connection {
     /// Connects to the socket at `path` without hello. Only `status` and `shutdown` are sure to be answered.
     pub fn open(path: &Path) -> io::Result<Self> {
         let stream = connect(path)?;
-        let peer = rustix::net::sockopt::socket_peercred(&stream)?;
-        if peer.uid != rustix::process::getuid() {
-            let what = format!("the socket belongs to user {}, not to you", peer.uid.as_raw());
+        let owner = match peer(&stream)? {
+            Some(peer) => peer.uid.as_raw(),
+            // Whoever listens has made the file, in a directory that only its user may write to.
+            None => std::fs::metadata(path)?.uid(),
+        };
+        if owner != rustix::process::getuid().as_raw() {
+            let what = format!("the socket belongs to user {owner}, not to you");
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
         Ok(Self {
@@ -50,6 +57,7 @@ impl Connection {
             protocol: Protocol::default(),
             buffer: vec![0; READ_SIZE],
             own: path.parent().map(Path::to_owned).into_iter().collect(),
+            is_reset: false,
         })
     }
 
@@ -110,7 +118,7 @@ impl Connection {
     /// Sends a request without waiting; the answer arrives as [`Incoming::Answer`] with this id, or through
     /// [`Connection::answer`].
     pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
-        let id = self.protocol.request(request)?;
+        let id = self.protocol.sends.request(request)?;
         self.flush()?;
         Ok(id)
     }
@@ -118,7 +126,7 @@ impl Connection {
     /// Sends a request without waiting, with a descriptor.
     pub(crate) fn send_with(&mut self, request: Request, fd: BorrowedFd<'_>) -> Result<u64, ClientError> {
         self.flush()?;
-        let (id, line) = self.protocol.encode(request)?;
+        let (id, line) = self.protocol.sends.encode(request)?;
         let fds = [fd];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -135,36 +143,43 @@ impl Connection {
 
     /// Queues a request; [`Connection::send_ready`] sends it. Returns the id of its answer.
     pub fn queue(&mut self, request: Request) -> Result<u64, ClientError> {
-        self.protocol.request(request)
+        self.protocol.sends.request(request)
     }
 
     /// Queues input for a stream; [`Connection::send_ready`] sends it.
     pub fn queue_input(&mut self, stream: u32, bytes: &[u8]) -> Result<(), ClientError> {
-        bytes.chunks(proto::frame::MAX_DATA).try_for_each(|piece| self.protocol.input(stream, 0, piece))
+        bytes.chunks(proto::frame::MAX_DATA).try_for_each(|piece| self.protocol.sends.input(stream, 0, piece))
     }
 
     /// Queues one data frame of a paste; an empty one ends it.
     pub(crate) fn queue_piece(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        self.protocol.input(stream, offset, bytes)
+        self.protocol.sends.input(stream, offset, bytes)
     }
 
     /// Returns the answer to a call if it has arrived, without reading the socket.
     pub(crate) fn arrived_answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
-        self.protocol.answer(id)
+        self.protocol.receives.answer(id)
     }
 
     /// Returns how many queued bytes were not sent.
     #[must_use]
     pub fn unsent(&self) -> usize {
-        self.protocol.outgoing().len()
+        self.protocol.sends.outgoing().len()
+    }
+
+    /// Returns true if the daemon has closed the connection without reading everything that was sent. Known once
+    /// everything that it sent was received.
+    #[must_use]
+    pub fn is_reset(&self) -> bool {
+        self.is_reset
     }
 
     /// Sends as many of the queued bytes as the socket accepts now.
     pub fn send_ready(&mut self) -> Result<(), ClientError> {
-        while !self.protocol.outgoing().is_empty() {
+        while !self.protocol.sends.outgoing().is_empty() {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match rustix::net::send(&self.stream, self.protocol.outgoing(), flags) {
-                Ok(count) => self.protocol.note_sent(count),
+            match rustix::net::send(&self.stream, self.protocol.sends.outgoing(), flags) {
+                Ok(count) => self.protocol.sends.note_sent(count),
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
                 Err(errno) => return Err(broken(errno)),
             }
@@ -174,9 +189,9 @@ impl Connection {
 
     /// Sends all queued bytes.
     fn flush(&mut self) -> Result<(), ClientError> {
-        let sent = self.stream.write_all(self.protocol.outgoing());
+        let sent = self.stream.write_all(self.protocol.sends.outgoing());
         // After an error the rest is useless: it is unknown how much was sent.
-        self.protocol.discard_outgoing();
+        self.protocol.sends.discard_outgoing();
         sent.map_err(unread)
     }
 
@@ -192,7 +207,7 @@ impl Connection {
         wait_limit: WaitLimit<'_>,
     ) -> Result<Option<Reply>, ClientError> {
         loop {
-            if let Some(reply) = self.protocol.answer(id)? {
+            if let Some(reply) = self.protocol.receives.answer(id)? {
                 return Ok(Some(reply));
             }
             if !self.has_more(wait_limit)? {
@@ -267,38 +282,67 @@ impl Connection {
         }
     }
 
+    /// Reads the socket once, without waiting: for a caller whose own poll says that there is something.
+    /// [`Connection::next_arrived`] then returns it piece by piece.
+    pub fn fill_ready(&mut self) -> Result<(), ClientError> {
+        let read = rustix::net::recv(&self.stream, &mut self.buffer[..], RecvFlags::DONTWAIT);
+        match self.take_in(read.map(|(count, _)| count).map_err(io::Error::from)) {
+            Ok(0) => Err(ClientError::gone()),
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(())
+            }
+            Err(error) => Err(ClientError::Broken(error)),
+        }
+    }
+
     /// Returns what has arrived already, without reading the socket.
-    pub(crate) fn next_arrived(&mut self) -> Result<Option<Incoming>, ClientError> {
-        self.protocol.next_arrived()
+    pub fn next_arrived(&mut self) -> Result<Option<Incoming>, ClientError> {
+        self.protocol.receives.next_arrived()
     }
 
     /// Reads the socket once; returns the number of bytes, 0 at its end.
     pub(crate) fn fill(&mut self) -> io::Result<usize> {
         loop {
             match self.stream.read(&mut self.buffer) {
-                Ok(count) => {
-                    self.protocol.receive(&self.buffer[..count]);
-                    return Ok(count);
-                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The peer died with our bytes unread: an end like any other.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(0),
-                Err(error) => return Err(error),
+                read => return self.take_in(read),
             }
+        }
+    }
+
+    /// Takes what was read into the buffer.
+    fn take_in(&mut self, read: io::Result<usize>) -> io::Result<usize> {
+        match read {
+            Ok(count) => {
+                self.protocol.receives.receive(&self.buffer[..count]);
+                Ok(count)
+            }
+            // The peer died with our bytes unread: an end like any other.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                self.is_reset = true;
+                Ok(0)
+            }
+            Err(error) => Err(error),
         }
     }
 
     /// Sends one data frame; an empty one ends a stream.
     pub fn send_data(&mut self, stream: u32, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        self.protocol.input(stream, offset, bytes)?;
+        self.protocol.sends.input(stream, offset, bytes)?;
         self.flush()
     }
 
     /// Returns a handle to the daemon's own process that becomes readable at its end. Opened while the
-    /// connection lives, so the pid is still the daemon's.
-    pub(crate) fn daemon_process(&self) -> io::Result<OwnedFd> {
-        let peer = rustix::net::sockopt::socket_peercred(&self.stream)?;
-        Ok(rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty())?)
+    /// connection lives, so the pid is still the daemon's. `None` if the daemon is outside of our namespace of pids.
+    pub(crate) fn daemon_process(&self) -> io::Result<Option<OwnedFd>> {
+        let Some(peer) = peer(&self.stream)? else { return Ok(None) };
+        Ok(Some(rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty())?))
+    }
+
+    /// Returns the pid of the process that listens at the socket; 0 if it is outside of our namespace of pids.
+    pub(crate) fn listener(&self) -> io::Result<i32> {
+        Ok(peer(&self.stream)?.map_or(0, |peer| peer.pid.as_raw_pid()))
     }
 
     pub(crate) fn stream(&self) -> &UnixStream {
@@ -309,6 +353,16 @@ impl Connection {
     #[cfg(feature = "tokio")]
     pub(crate) fn into_parts(self) -> (UnixStream, Protocol, Vec<PathBuf>) {
         (self.stream, self.protocol, self.own)
+    }
+}
+
+/// Returns who listens; `None` for a process outside of our namespace of pids, which has no pid here.
+fn peer(stream: &UnixStream) -> io::Result<Option<UCred>> {
+    match socket_peercred(stream) {
+        Ok(peer) => Ok(Some(peer)),
+        // The call has worked, and the pid that it gave is 0.
+        Err(error) if error.raw_os_error() == 0 => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

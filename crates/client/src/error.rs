@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proto::{ErrorCode, Failure};
 
-use crate::address;
+use crate::connect_or_start;
 
 /// Talking to the daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,9 @@ pub enum ClientError {
     /// No daemon listens, and none could be started.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(String),
+    /// Somebody shut the daemon down while this client used it, and no other has started.
+    #[error("the daemon was shut down")]
+    ShutDown,
     /// The daemon's socket may exist but cannot be opened, so it is unknown whether a daemon listens.
     #[error("the daemon's socket {} cannot be opened: {source}", .socket.display())]
     Unopened {
@@ -53,7 +56,7 @@ impl ClientError {
     pub fn is_leaving(&self) -> bool {
         match self {
             Self::Failed(failure) => failure.code == ErrorCode::ShuttingDown,
-            Self::Broken(error) => address::has_closed(error),
+            Self::Broken(error) => connect_or_start::has_closed(error),
             _ => false,
         }
     }
@@ -70,7 +73,8 @@ impl ClientError {
     }
 
     /// Creates the error for another side that is gone.
-    pub(crate) fn gone() -> Self {
+    #[must_use]
+    pub fn gone() -> Self {
         Self::Broken(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon closed the connection"))
     }
 }

@@ -94,7 +94,9 @@ fn step(incoming: Incoming) -> Step {
         Incoming::Data(_)
         | Incoming::Event(_)
         | Incoming::Answer(_)
-        | Incoming::Notice(Notice::Screen { .. } | Notice::Answered { .. }) => Step::Nothing,
+        | Incoming::Notice(Notice::Screen { .. } | Notice::Answered { .. } | Notice::Typed { .. }) => {
+            Step::Nothing
+        }
     }
 }
 

@@ -7,8 +7,9 @@
 //!    data. It has no socket and no clock.
 //! 2. A driver moves the bytes. [`connection`] is the blocking one: a verb of the command line must take
 //!    milliseconds, process start included. `async_connection` (feature `tokio`) is the one for servers: its
-//!    `receive` can be dropped at any moment without losing anything.
-//! 3. [`address`] connects to a daemon and starts one when none listens.
+//!    `receive` can be dropped at any moment without losing anything, and `into_split` gives a task that
+//!    receives and a task that sends a half each (`async_halves`).
+//! 3. [`connect_or_start`] connects to a daemon and starts one when none listens.
 //! 4. [`reconnect_policy`] decides everything about a daemon that is gone: whether to start another, how
 //!    often and how long to try, which requests are sent again, under which key. [`reconnecting`] (streams,
 //!    waits and typing of the command line), [`attach`] and `async_client` (feature `tokio`: pooled calls and
@@ -31,18 +32,21 @@
 //! Then: [`verbs`] (one typed method per verb), [`follow`] (the log as it grows), [`events`] (events),
 //! [`paste`] (input too long for one line), [`log_view`] (a log on a person's terminal).
 
-pub mod address;
 #[cfg(feature = "tokio")]
 pub mod async_client;
 #[cfg(feature = "tokio")]
 pub mod async_connection;
+#[cfg(feature = "tokio")]
+pub mod async_halves;
 pub mod attach;
+pub mod connect_or_start;
 pub mod connection;
 pub mod error;
 pub mod events;
 pub mod follow;
 pub mod log_view;
 pub mod paste;
+pub mod plain_file;
 pub mod protocol;
 pub mod reconnect_policy;
 pub mod reconnecting;
@@ -50,6 +54,7 @@ pub mod signals;
 pub mod verbs;
 
 mod launch;
+mod listener_check;
 mod ready;
 mod reconnect;
 mod recorded;
@@ -58,16 +63,19 @@ mod stream_end;
 mod token;
 mod wait_limit;
 
-pub use address::DaemonAddress;
 #[cfg(feature = "tokio")]
 pub use async_client::{AsyncClient, AsyncEvents, CallOptions};
 #[cfg(feature = "tokio")]
 pub use async_connection::AsyncConnection;
+#[cfg(feature = "tokio")]
+pub use async_halves::{AsyncReader, AsyncWriter};
+pub use connect_or_start::DaemonAddress;
 pub use connection::Connection;
 pub use error::ClientError;
 pub use events::EventStream;
 pub use follow::{Chunk, FollowStream};
-pub use protocol::{Incoming, Protocol};
+pub use plain_file::read_plain_file;
+pub use protocol::{Incoming, Protocol, RemotePerson};
 pub use reconnect_policy::{CallError, DaemonStart};
 pub use reconnecting::{Next, ReconnectingEvents, ReconnectingFollow};
 pub use stream_end::{Stops, StreamEnd};

@@ -11,7 +11,7 @@ use proto::frame::{Data, DataKind, Decoder, Frame, MAX_DATA, data_header};
 use proto::reply::{Answer, ServerLine, Welcome};
 use proto::request::{Empty, Hello};
 use proto::version::{PROTOCOL, VERSION};
-use proto::{Call, ErrorCode, Notice, Outcome, Reply, Request};
+use proto::{Call, ErrorCode, Limit, Notice, Outcome, Reply, Request};
 
 use crate::ClientError;
 
@@ -33,39 +33,42 @@ pub enum Incoming {
     Data(Data),
 }
 
+/// The remote person for whom a connection is opened: the label by which the audit log names the device or the token,
+/// and what the connection may do at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemotePerson {
+    /// The label.
+    pub label: String,
+    /// The limit.
+    pub limit: Limit,
+}
+
 /// A hello that is not answered yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Greeting {
     hello: u64,
+    /// The limit that the daemon must confirm.
+    limit: Option<Limit>,
     /// The call of `status` to a daemon that refused our version.
     status: Option<u64>,
 }
 
-/// One connection without its socket.
+/// The side of a connection that sends: requests and input go in and become bytes.
 #[derive(Debug)]
-pub struct Protocol {
-    decoder: Decoder,
-    /// What arrived while an answer was awaited.
-    arrived: VecDeque<Incoming>,
+pub struct SendSide {
     outgoing: Vec<u8>,
     /// How much of `outgoing` was sent.
     sent: usize,
     next_id: u64,
 }
 
-impl Default for Protocol {
+impl Default for SendSide {
     fn default() -> Self {
-        Self {
-            decoder: Decoder::default(),
-            arrived: VecDeque::new(),
-            outgoing: Vec::new(),
-            sent: 0,
-            next_id: 1,
-        }
+        Self { outgoing: Vec::new(), sent: 0, next_id: 1 }
     }
 }
 
-impl Protocol {
+impl SendSide {
     /// Queues a request; returns the id that its answer will carry.
     pub fn request(&mut self, request: Request) -> Result<u64, ClientError> {
         let (id, line) = self.encode(request)?;
@@ -98,7 +101,7 @@ impl Protocol {
         &self.outgoing[self.sent..]
     }
 
-    /// Records that the first `count` bytes of [`Protocol::outgoing`] were sent.
+    /// Records that the first `count` bytes of [`SendSide::outgoing`] were sent.
     pub fn note_sent(&mut self, count: usize) {
         self.sent = self.outgoing.len().min(self.sent + count);
         if self.sent == self.outgoing.len() || self.sent >= MAX_SENT {
@@ -112,7 +115,17 @@ impl Protocol {
         self.outgoing.clear();
         self.sent = 0;
     }
+}
 
+/// The side of a connection that receives: bytes go in and become answers, events, notices and data.
+#[derive(Debug, Default)]
+pub struct ReceiveSide {
+    decoder: Decoder,
+    /// What arrived while an answer was awaited.
+    arrived: VecDeque<Incoming>,
+}
+
+impl ReceiveSide {
     /// Adds bytes that the daemon sent.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.decoder.push(bytes);
@@ -127,7 +140,7 @@ impl Protocol {
     }
 
     /// Returns the answer to the call with this id if it has arrived. Answers come in any order; what else
-    /// has arrived stays for [`Protocol::next_arrived`]. An answer to call 0 is about the whole connection.
+    /// has arrived stays for [`ReceiveSide::next_arrived`]. An answer to call 0 is about the whole connection.
     pub fn answer(&mut self, id: u64) -> Result<Option<Reply>, ClientError> {
         let is_it = |arrived: &Incoming| matches!(arrived, Incoming::Answer(answer) if answer.id == id);
         if let Some(at) = self.arrived.iter().position(is_it)
@@ -146,29 +159,49 @@ impl Protocol {
         }
         Ok(None)
     }
+}
 
+/// One connection without its socket.
+#[derive(Debug, Default)]
+pub struct Protocol {
+    /// What it sends.
+    pub sends: SendSide,
+    /// What it receives.
+    pub receives: ReceiveSide,
+}
+
+impl Protocol {
     /// Queues a hello.
     pub fn greet(&mut self, hello: Hello) -> Result<Greeting, ClientError> {
-        Ok(Greeting { hello: self.request(Request::Hello(hello))?, status: None })
+        let limit = hello.limit.clone();
+        Ok(Greeting { hello: self.sends.request(Request::Hello(hello))?, limit, status: None })
     }
 
     /// Returns the daemon's welcome if it has arrived. A daemon that refuses our version is asked for its own
     /// with `status`, which any version answers, so there may be more to send afterwards.
     pub fn welcome(&mut self, greeting: &mut Greeting) -> Result<Option<Welcome>, ClientError> {
         if let Some(status) = greeting.status {
-            return match self.answer(status) {
+            return match self.receives.answer(status) {
                 Ok(None) => Ok(None),
                 Ok(Some(Reply::Status(status))) => Err(other_version(status.protocol)),
                 Ok(Some(_)) | Err(_) => Err(other_version(0)),
             };
         }
-        match self.answer(greeting.hello) {
+        match self.receives.answer(greeting.hello) {
             Ok(None) => Ok(None),
-            Ok(Some(Reply::Welcome(welcome))) if welcome.protocol == PROTOCOL => Ok(Some(welcome)),
-            Ok(Some(Reply::Welcome(welcome))) => Err(other_version(welcome.protocol)),
+            Ok(Some(Reply::Welcome(welcome))) if welcome.protocol != PROTOCOL => {
+                Err(other_version(welcome.protocol))
+            }
+            // A daemon that does not confirm the limit enforces none: nothing may be sent to it.
+            Ok(Some(Reply::Welcome(welcome)))
+                if greeting.limit.is_some() && greeting.limit != welcome.limit =>
+            {
+                Err(ClientError::nonsense("the daemon did not confirm the limit"))
+            }
+            Ok(Some(Reply::Welcome(welcome))) => Ok(Some(welcome)),
             Ok(Some(other)) => Err(ClientError::nonsense(format!("hello was answered with {other:?}"))),
             Err(ClientError::Failed(failure)) if failure.code == ErrorCode::Version => {
-                greeting.status = Some(self.request(Request::Status(Empty {}))?);
+                greeting.status = Some(self.sends.request(Request::Status(Empty {}))?);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -185,7 +218,13 @@ impl Protocol {
 /// Returns the hello of this build.
 #[must_use]
 pub fn hello(token: Option<String>) -> Hello {
-    Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token }
+    Hello { protocol: PROTOCOL, client: format!("qd {VERSION}"), token, ..Hello::default() }
+}
+
+/// Returns the hello of a connection for a remote person, who has no rights of a run.
+#[cfg(feature = "tokio")]
+pub(crate) fn hello_for(person: &RemotePerson) -> Hello {
+    Hello { limit: Some(person.limit.clone()), label: Some(person.label.clone()), ..hello(None) }
 }
 
 fn other_version(theirs: u16) -> ClientError {

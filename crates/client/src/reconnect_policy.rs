@@ -1,5 +1,5 @@
-//! The one policy for going on after a daemon is gone: when a client starts another daemon, how long and how
-//! often it tries to reach one, which requests it sends again, and under which keys.
+//! What every client does after its daemon is gone: the pauses between attempts and the patience by what waits, when
+//! another daemon is started, which requests are sent again, and under which keys.
 //!
 //! Everything here is a pure decision: the drivers (`reconnect`, the async `AsyncClient`, the
 //! deck's loop) bring the time and the error, and do what is returned.
@@ -146,7 +146,10 @@ pub fn is_final(error: &ClientError) -> bool {
         ClientError::Version { .. } => true,
         ClientError::Failed(failure) => failure.code != ErrorCode::ShuttingDown,
         ClientError::Unopened { .. } => error.is_forbidden(),
-        ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Broken(_) => false,
+        ClientError::Unreachable(_)
+        | ClientError::ShutDown
+        | ClientError::Silent(_)
+        | ClientError::Broken(_) => false,
     }
 }
 

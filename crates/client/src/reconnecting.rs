@@ -1,10 +1,12 @@
-//! Streams and waits that survive the end of a daemon: a followed log, events, a wait, a text that is typed.
+//! Streams, waits and operations that survive the end of a daemon: a followed log, events, a wait, a text that is typed,
+//! a task that is made or landed.
 //!
 //! They continue with the next daemon: a log from its offset, a wait with its beginning and its deadline.
 //! Missed events become `resync`, and a run that was restarted meanwhile is not mistaken for the one before.
 
 mod events;
 mod follow;
+mod task;
 mod tell;
 mod wait;
 mod write;
@@ -13,6 +15,7 @@ use proto::{ErrorCode, Failure, ProcessId, RunNumber};
 
 pub use events::ReconnectingEvents;
 pub use follow::ReconnectingFollow;
+pub use task::{list, spawn, task};
 pub use tell::tell;
 pub use wait::wait;
 pub use write::{paste, write};
@@ -40,9 +43,7 @@ fn check_runs(connection: &mut Connection, runs: &[(ProcessId, RunNumber)]) -> R
         if let Some(view) = all.iter().find(|view| view.id == *id && view.run != *run) {
             let message = format!("{} was started again while the daemon was away", view.name);
             let failure = Failure::new(ErrorCode::NotRunning, message);
-            return Err(failure
-                .hint("what became of the run before is not known; ask about the new one")
-                .into());
+            return Err(failure.hint("how the earlier run ended is not known; ask about the new one").into());
         }
     }
     Ok(())

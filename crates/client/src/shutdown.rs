@@ -29,16 +29,28 @@ impl Connection {
         let agreed = self.status().and_then(|_| self.begin_shutdown(arguments));
         match agreed {
             // It ends all the same.
-            Err(error) if error.is_survived() => is_gone(&process, deadline).and(Err(error)),
+            Err(error) if error.is_survived() => self.is_gone(process, deadline).and(Err(error)),
             Err(error) if !error.is_leaving() => Err(error),
-            Err(error) if arguments.kill => is_gone(&process, deadline).and(Err(error)),
-            _ => is_gone(&process, deadline),
+            Err(error) if arguments.kill => self.is_gone(process, deadline).and(Err(error)),
+            _ => self.is_gone(process, deadline),
         }
     }
-}
 
-fn is_gone(process: &OwnedFd, deadline: Instant) -> Result<bool, ClientError> {
-    ready::readable_before(process.as_fd(), deadline).map_err(broken)
+    /// Waits for the end of the daemon. One outside of our namespace of pids cannot be watched: there the end of the
+    /// connection, which comes a moment earlier, has to do.
+    fn is_gone(&mut self, process: Option<OwnedFd>, deadline: Instant) -> Result<bool, ClientError> {
+        if let Some(process) = process {
+            return ready::readable_before(process.as_fd(), deadline).map_err(broken);
+        }
+        loop {
+            match self.receive_before(deadline) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(false),
+                Err(error) if error.is_leaving() => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
 }
 
 fn is_no_process(error: &std::io::Error) -> bool {

@@ -190,6 +190,7 @@ fn offered(daemon: &FakeDaemon) -> (Peer, u64) {
         stream: 1,
         takes_terminal: true,
         takes_answers: false,
+        receipts: false,
     };
     peer.reply(attach.id, Reply::Attached(attached));
     let offer = peer.call();
@@ -444,6 +445,7 @@ fn a_process_that_is_started_again_is_shown_again() {
         stream: 1,
         takes_terminal: false,
         takes_answers: false,
+        receipts: false,
     };
     next.reply(call.id, Reply::Attached(attached));
     next.data(DataKind::Repaint, 0, b"<the next run>");

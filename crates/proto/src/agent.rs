@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::context_use::Context;
+use crate::process::UnreadAnswers;
 use crate::{Name, ProcessId};
 
 /// What an agent is doing.
@@ -258,6 +260,9 @@ pub struct AgentView {
     /// What its launch lacks, one sentence each: tools, hooks, a tested version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shortfalls: Vec<String>,
+    /// The key that makes a new line in its composer, if its manifest names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_line: Option<String>,
 }
 
 /// The evidence of one source, with its age.
@@ -270,28 +275,6 @@ pub struct Opinion {
     pub at: u64,
     /// True while it still counts.
     pub counts: bool,
-}
-
-/// How full an agent's context is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
-    /// Tokens of the last turn.
-    pub used: u64,
-    /// The size of the window in tokens; none when it is unknown.
-    pub window: Option<u64>,
-    /// Input and output tokens of the session.
-    #[serde(default)]
-    pub total: u64,
-}
-
-impl Context {
-    /// Returns how full, from 0 to 100.
-    #[must_use]
-    pub fn percent(&self) -> Option<u8> {
-        let window = self.window.filter(|window| *window > 0)?;
-        let percent = self.used.saturating_mul(100).saturating_add(window / 2) / window;
-        u8::try_from(percent.min(100)).ok()
-    }
 }
 
 /// Reply to `explain`: all evidence, what won and why.
@@ -314,6 +297,9 @@ pub struct Explanation {
     pub drifts: u32,
     /// What the composer holds, as far as the screen shows it.
     pub composer: Composer,
+    /// The terminal's answers that the agent has not read; absent when it has read all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_answers: Option<UnreadAnswers>,
 }
 
 /// What the composer holds.
@@ -543,6 +529,9 @@ pub struct AgentOffer {
     /// What is wrong with it here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// Only faulty manifest files describe it, so it cannot be started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_faulty: bool,
 }
 
 /// One fault of a manifest.
@@ -557,15 +546,6 @@ pub struct ManifestFault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_percentage_is_rounded_and_never_above_a_hundred() {
-        let context = |used, window| Context { used, window: Some(window), total: 0 }.percent();
-        assert_eq!(context(60_000, 200_000), Some(30));
-        assert_eq!(context(60_020, 258_400), Some(23));
-        assert_eq!(context(300, 200), Some(100));
-        assert_eq!(Context { used: 1, window: Some(0), total: 0 }.percent(), None);
-    }
 
     #[test]
     fn every_state_reads_back_from_its_word() {

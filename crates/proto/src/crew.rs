@@ -2,10 +2,25 @@
 //! the decisions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, ProcessId, ProcessView, Stop};
+use crate::{Limit, Name, ProcessId, ProcessView, Stop};
+
+/// A workspace: an access scope. Tasks belong to one, and processes through them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceView {
+    /// Its name.
+    pub name: String,
+    /// When it was made, in milliseconds since the epoch; none for `local`, which is always there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<u64>,
+    /// How many tasks belong to it; dropped ones do not count.
+    pub tasks: u32,
+    /// How many processes belong to it.
+    pub processes: u32,
+}
 
 /// Where a timer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,23 +88,50 @@ pub enum Right {
     Message,
 }
 
-/// One grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantView {
+impl Right {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Drive => "drive",
+            Self::Message => "message",
+        }
+    }
+}
+
+/// One grant, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantRecord {
     /// Its number.
     pub grant: u64,
-    /// Who may.
+    /// The process that has the right.
     pub to: ProcessId,
-    /// That one's name.
-    pub to_name: Name,
-    /// What.
+    /// The right.
     pub right: Right,
     /// The process that it covers.
     pub over: ProcessId,
-    /// That one's name.
-    pub over_name: Name,
     /// Since when, in milliseconds since the epoch.
     pub at: u64,
+}
+
+/// One grant, with the names of both processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantView {
+    /// The grant.
+    #[serde(flatten)]
+    pub grant: GrantRecord,
+    /// The name of the process that has the right.
+    pub to_name: Name,
+    /// The name of the process that it covers.
+    pub over_name: Name,
+}
+
+/// A grant in words.
+impl fmt::Display for GrantView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} may {} {}", self.to_name, self.grant.right.word(), self.over_name)
+    }
 }
 
 /// What a tree of processes may use. A limit that is left out is the daemon's default.
@@ -137,9 +179,9 @@ pub enum Ready {
 /// A project: a directory and its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
-    /// The first 16 hex digits of SHA-256 over its real path.
+    /// The first 16 hex digits of SHA-256 over the real path of its main checkout: the same in every worktree.
     pub key: String,
-    /// Its real path.
+    /// The real path of this checkout.
     pub path: String,
 }
 
@@ -170,6 +212,12 @@ pub struct Identity {
     /// Rights beyond the tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<GrantView>,
+    /// For a remote person: the label of the device or the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What the connection may do at most; left out when nothing is taken away.
+    #[serde(default, skip_serializing_if = "Limit::is_none")]
+    pub limit: Limit,
 }
 
 /// Something that agents may start without approval.
@@ -191,17 +239,11 @@ pub struct TrustView {
     pub at: u64,
 }
 
-/// One preset.
+/// What a preset runs, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PresetView {
-    /// Its name.
-    pub name: String,
-    /// The file that defines it.
-    pub origin: String,
+pub struct PresetCommand {
     /// What it runs; a line of shell is `["/bin/sh", "-c", line]`.
     pub argv: Vec<String>,
-    /// Where.
-    pub cwd: String,
     /// The variables it declares.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -220,6 +262,20 @@ pub struct PresetView {
     /// Presets that `qd up` waits for before it starts this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
+}
+
+/// One preset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresetView {
+    /// Its name.
+    pub name: String,
+    /// The file that defines it.
+    pub origin: String,
+    /// What it runs, and how.
+    #[serde(flatten)]
+    pub command: PresetCommand,
+    /// The directory it runs in.
+    pub cwd: String,
     /// True if agents may start it without approval.
     pub trusted: bool,
 }

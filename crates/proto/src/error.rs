@@ -31,7 +31,7 @@ pub enum ErrorCode {
     NotRunning,
     /// The child could not be started; `cause` says why.
     SpawnFailed,
-    /// The task belongs to another workspace.
+    /// The task, or what is to be started, belongs to another workspace.
     WorkspaceMismatch,
     /// No such task.
     TaskNotFound,
@@ -111,6 +111,15 @@ impl Failure {
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, cause: None, revision: None, item: None }
+    }
+
+    /// Creates the failure of a caller that could not be identified.
+    #[must_use]
+    pub fn unidentified() -> Self {
+        Self::new(ErrorCode::Unauthorized, "the caller could not be identified").hint(
+            "call from a shell of the user who runs Quarterdeck, outside of every other Quarterdeck's processes, and with \
+             the usual limit of file locks (ulimit -Hx)",
+        )
     }
 
     /// Adds the next step.

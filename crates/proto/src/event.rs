@@ -18,7 +18,7 @@ pub struct Announcement {
     pub what: Event,
 }
 
-/// Something happened to processes, messages, inbox items, timers or pads.
+/// Something happened to processes, messages, inbox items, timers, pads or tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -74,6 +74,15 @@ pub enum Event {
         /// Who wrote it.
         author: String,
     },
+    /// A task was made, dropped or brought back, or what is recorded of it changed.
+    TaskChanged {
+        /// Its number.
+        task: u64,
+        /// Its name.
+        name: String,
+        /// True once it is dropped.
+        dropped: bool,
+    },
     /// A caller wants a process shown.
     Selected {
         /// Which.
@@ -123,6 +132,13 @@ pub enum Notice {
         stream: u32,
         /// What it said.
         report: TerminalReport,
+    },
+    /// So much of the viewer's input has reached the child's terminal. Only for a viewer that asked for it.
+    Typed {
+        /// Which stream.
+        stream: u32,
+        /// Bytes of input since the viewer attached.
+        bytes: u64,
     },
     /// The output from this offset on arrived at this time.
     Time {

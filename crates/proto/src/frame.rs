@@ -19,20 +19,16 @@ const MARKER: [u8; 2] = [0x01, b'Q'];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataKind {
     /// Log bytes that begin at the frame's offset, exactly as the child wrote them.
-    Output,
+    Output = 1,
     /// A repaint of the screen as it was at the frame's offset; it replaces everything drawn before.
-    Repaint,
+    Repaint = 2,
     /// Bytes for the child's terminal.
-    Input,
+    Input = 3,
 }
 
 impl DataKind {
     fn code(self) -> u8 {
-        match self {
-            Self::Output => 1,
-            Self::Repaint => 2,
-            Self::Input => 3,
-        }
+        self as u8
     }
 
     fn from_code(code: u8) -> Option<Self> {
@@ -80,18 +76,19 @@ pub enum FrameError {
 
 /// Returns the header of a binary frame; the payload of `length` bytes follows it on the wire.
 #[must_use]
+#[inline]
 pub fn data_header(kind: DataKind, stream: u32, offset: u64, length: u32) -> [u8; HEADER] {
+    let numbers = [u64::from(stream) | offset << 32, offset >> 32 | u64::from(length) << 32];
+    let [mark, name] = MARKER;
     let mut header = [0; HEADER];
-    header[..2].copy_from_slice(&MARKER);
-    header[2] = kind.code();
-    header[4..8].copy_from_slice(&stream.to_le_bytes());
-    header[8..16].copy_from_slice(&offset.to_le_bytes());
-    header[16..20].copy_from_slice(&length.to_le_bytes());
-    header[3] = check(&header);
+    header[..4].copy_from_slice(&[mark, name, kind.code(), check([mark, name, kind.code()], numbers)]);
+    header[4..12].copy_from_slice(&numbers[0].to_le_bytes());
+    header[12..].copy_from_slice(&numbers[1].to_le_bytes());
     header
 }
 
 /// Appends binary frames for `bytes`, as many as [`MAX_DATA`] requires; none for no bytes.
+#[inline]
 pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, bytes: &[u8]) {
     let mut at = offset;
     for piece in bytes.chunks(MAX_DATA) {
@@ -104,9 +101,29 @@ pub fn encode_data(out: &mut Vec<u8>, kind: DataKind, stream: u32, offset: u64, 
 
 /// Returns a checksum of one byte over the rest of the header, so that garbage is recognised before its
 /// "length" swallows what follows.
-fn check(header: &[u8; HEADER]) -> u8 {
-    let sum = header.iter().enumerate().filter(|(index, _)| *index != 3);
-    sum.fold(0xa5, |sum: u8, (_, byte)| sum.rotate_left(1) ^ byte)
+///
+/// Every byte turns the sum left by one bit and is added (XOR), beginning with 0xa5. Eight turns are none, so the
+/// bytes that are turned equally far are added first, and the eight sums that are left are joined in three steps.
+#[inline]
+fn check(beginning: [u8; 3], numbers: [u64; 2]) -> u8 {
+    let [first, second, third] = beginning;
+    let eight = numbers[0] ^ numbers[1] ^ u64::from_le_bytes([0, 0, 0, 0, 0xa5, first, second, third]);
+    let four = (eight >> 32) as u32 ^ turn(eight as u32, 4, 0x0f0f_0f0f);
+    let two = (four >> 16) ^ turn(four, 2, 0x3f3f_3f3f);
+    ((two >> 8) ^ turn(two, 1, 0x7f7f_7f7f)) as u8
+}
+
+/// Turns each byte of a word left by some bits; `stay` masks the bits of a byte that do not leave it at its left end.
+#[inline]
+fn turn(word: u32, bits: u32, stay: u32) -> u32 {
+    ((word & stay) << bits) | ((word >> (8 - bits)) & !(stay << bits))
+}
+
+/// Returns what a header has behind its first four bytes: stream and the lower half of the offset, its upper half and
+/// the length.
+#[inline]
+fn numbers_of(header: &[u8; HEADER]) -> [u64; 2] {
+    [4, 12].map(|at| u64::from_le_bytes(std::array::from_fn(|index| header[at + index])))
 }
 
 /// Memory that a decoder keeps between frames.
@@ -127,8 +144,12 @@ pub struct Decoder {
 
 impl Decoder {
     /// Adds bytes from the socket.
+    #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.taken > 0 && (self.taken == self.buffer.len() || self.taken >= MAX_DATA) {
+        if self.taken == self.buffer.len() {
+            self.buffer.clear();
+            self.taken = 0;
+        } else if self.taken >= MAX_DATA {
             self.buffer.drain(..self.taken);
             self.taken = 0;
         }
@@ -183,21 +204,22 @@ impl Decoder {
         }
     }
 
+    #[inline]
     fn next_data(&mut self) -> Option<Result<Frame, FrameError>> {
         let pending = self.pending();
         if pending.len() > 1 && pending[1] != MARKER[1] {
             return Some(Err(self.lose(FrameError::BadHeader)));
         }
-        let header: [u8; HEADER] = pending.get(..HEADER)?.try_into().ok()?;
-        let length = u32::from_le_bytes([header[16], header[17], header[18], header[19]]) as usize;
-        let kind =
-            DataKind::from_code(header[2]).filter(|_| header[3] == check(&header) && length <= MAX_DATA);
+        let (header, rest) = pending.split_first_chunk::<HEADER>()?;
+        let numbers = numbers_of(header);
+        let length = (numbers[1] >> 32) as usize;
+        let kind = DataKind::from_code(header[2])
+            .filter(|_| header[3] == check([header[0], header[1], header[2]], numbers) && length <= MAX_DATA);
         let Some(kind) = kind else { return Some(Err(self.lose(FrameError::BadHeader))) };
-        let bytes = pending.get(HEADER..HEADER + length)?.to_vec();
+        let bytes = rest.get(..length)?.to_vec();
         self.take(HEADER + length);
-        let stream = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
-        let offset = u64::from_le_bytes(std::array::from_fn(|index| header[8 + index]));
-        Some(Ok(Frame::Data(Data { kind, stream, offset, bytes })))
+        let offset = numbers[0] >> 32 | numbers[1] << 32;
+        Some(Ok(Frame::Data(Data { kind, stream: numbers[0] as u32, offset, bytes })))
     }
 
     fn lose(&mut self, error: FrameError) -> FrameError {
@@ -249,6 +271,23 @@ mod tests {
         decoder.push(&bytes);
         let data = Data { kind: DataKind::Output, stream: 3, offset: 77, bytes: b"\n\x01Q\n".to_vec() };
         assert_eq!(all(&mut decoder), [line("{\"a\":1}"), Ok(Frame::Data(data)), line("{}")]);
+    }
+
+    #[test]
+    fn e8_the_checksum_is_the_one_that_older_programs_write() {
+        let mut header: [u8; HEADER] = std::array::from_fn(|index| (index as u8).wrapping_mul(37));
+        for round in 0..=u8::MAX {
+            header[usize::from(round) % HEADER] ^= round;
+            let bytes = header[..3].iter().chain(&header[4..]);
+            let expected = bytes.fold(0xa5, |sum: u8, byte| sum.rotate_left(1) ^ byte);
+            assert_eq!(check([header[0], header[1], header[2]], numbers_of(&header)), expected);
+        }
+        assert_eq!(data_header(DataKind::Output, 3, 77, 16)[..4], [1, b'Q', 1, header_check()]);
+    }
+
+    fn header_check() -> u8 {
+        let bytes: &[u8] = &[1, b'Q', 1, 3, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0];
+        bytes.iter().fold(0xa5, |sum: u8, byte| sum.rotate_left(1) ^ byte)
     }
 
     #[test]

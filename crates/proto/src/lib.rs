@@ -2,22 +2,27 @@
 //! framing of the socket. Everything here is plain data; there is no I/O, no clock and no decision.
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
-//! [`styled`] (its terminal), [`agent`] (an agent), [`crew`] (timers, grants, trust, scratchpads),
+//! [`styled`] (its terminal), [`agent`] (an agent), [`context_use`] (how full its context is), [`observed`] (what its program shows), [`crew`] (timers, grants, trust, scratchpads),
 //! [`task`] (units of work), [`mod@verbs`] (every verb, declared once), [`repeat`] (which may be sent again),
 //! [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
 //! [`frame`] (the bytes on the socket), [`terminal`] (what
-//! may reach a person's terminal and back), [`version`] (compatibility).
+//! may reach a person's terminal and back), [`limit`] (what a connection may do
+//! at most), [`dirs`] and [`lock_table`] (where a daemon is, and who holds its locks), [`version`] (compatibility).
 
 pub mod agent;
+pub mod context_use;
 pub mod crew;
 pub mod dirs;
-pub mod environment;
 pub mod error;
 pub mod event;
 pub mod frame;
 pub mod id;
+pub mod inherited_variables;
+pub mod limit;
+pub mod lock_table;
 pub mod modes;
 pub mod name;
+pub mod observed;
 pub mod printable;
 pub mod process;
 pub mod repeat;
@@ -36,6 +41,7 @@ pub use error::{ErrorCode, Failure};
 pub use event::{Event, Notice};
 pub use frame::{Decoder, Frame, FrameError};
 pub use id::{ProcessId, RunNumber};
+pub use limit::{Limit, Role};
 pub use name::Name;
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};

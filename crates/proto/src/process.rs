@@ -62,6 +62,14 @@ pub enum Status {
     Parked,
 }
 
+impl Status {
+    /// Returns true if a child runs or is about to.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Starting | Self::Running | Self::Stopping)
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -197,6 +205,35 @@ pub struct LogSpan {
     pub end: u64,
 }
 
+/// Answers of the terminal that a child has asked for and has not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadAnswers {
+    /// How many wait until the child reads.
+    pub waiting: u64,
+    /// How many were dropped because too many waited, since the daemon has the run.
+    pub dropped: u64,
+}
+
+impl std::fmt::Display for UnreadAnswers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { waiting, dropped } = self;
+        write!(
+            f,
+            "it asks its terminal and does not read the answers: {waiting} wait, {dropped} were dropped"
+        )
+    }
+}
+
+/// What only the daemon's part that draws screens knows of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveNumbers {
+    /// The readable part of its output.
+    pub log: LogSpan,
+    /// The terminal's answers that the child has not read; absent when it has read all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_answers: Option<UnreadAnswers>,
+}
+
 /// What has ended in a process since a person last looked at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
@@ -262,8 +299,9 @@ pub struct ProcessView {
     /// What has ended since a person last looked at it; the same for all clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Unseen>,
-    /// The readable part of its output.
-    pub log: LogSpan,
+    /// Its output and what it has not read; on the wire these are fields of the process.
+    #[serde(flatten)]
+    pub live: LiveNumbers,
     /// What it runs.
     pub argv: Vec<String>,
     /// Where it runs.

@@ -3,7 +3,9 @@
 //! A row of `verbs!` names one of the functions of [`Repeat`]; a row without one is
 //! [`Repeat::Harmful`].
 
-use crate::request::{Ask, Attention, Pad, PadAct, SetTimer, Spawn, Task, TaskAct, Tell};
+use crate::request::{
+    Ask, Attention, Pad, PadAct, Request, SetTimer, Spawn, Task, TaskAct, Tell, Write, WriteKey,
+};
 
 /// The effect of sending a request a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +29,32 @@ impl Repeat {
         Self::Keyed
     }
 
+    /// Gives a write a key if it has none.
+    pub(crate) fn typed(write: &mut Write, fresh_key: &mut dyn FnMut() -> String) -> Self {
+        write.key.get_or_insert_with(|| WriteKey { id: fresh_key(), again: false });
+        Self::Keyed
+    }
+
+    /// Operations on tasks get a key if they have none; of the rest, as the act says.
+    pub(crate) fn by_operation(task: &mut Task, fresh_key: &mut dyn FnMut() -> String) -> Self {
+        match task.act.is_operation() {
+            true => Self::keyed(task, fresh_key),
+            false => Self::by_act(task, fresh_key),
+        }
+    }
+
     /// As the act says.
     pub(crate) fn by_act(arguments: &mut impl Acts, _fresh_key: &mut dyn FnMut() -> String) -> Self {
         if arguments.only_reads() { Self::Harmless } else { Self::Harmful }
+    }
+}
+
+impl Request {
+    /// Records that the request was sent before, where the daemon must know it.
+    pub fn mark_sent(&mut self) {
+        if let Request::Write(Write { key: Some(key), .. }) = self {
+            key.again = true;
+        }
     }
 }
 
@@ -51,8 +76,14 @@ impl Acts for Pad {
 
 impl Acts for Task {
     fn only_reads(&self) -> bool {
-        match self.act {
-            TaskAct::List(_) | TaskAct::Show(_) | TaskAct::Diff(_) | TaskAct::Forecast(_) => true,
+        match &self.act {
+            TaskAct::List(_)
+            | TaskAct::Show(_)
+            | TaskAct::Diff(_)
+            | TaskAct::Forecast(_)
+            | TaskAct::Dropped(_) => true,
+            TaskAct::Collect(collect) => collect.dry_run,
+            TaskAct::Import(import) => import.dry_run,
             TaskAct::Create(_)
             | TaskAct::Review(_)
             | TaskAct::Land(_)
@@ -76,12 +107,12 @@ macro_rules! keyed {
         })*
     };
 }
-keyed!(Box<Spawn>, Tell, Ask, Attention, SetTimer);
+keyed!(Box<Spawn>, Tell, Ask, Attention, SetTimer, Task);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Empty, Kill, Request, Target};
+    use crate::request::{Empty, Kill, ReviewAct, ReviewTask, Target, TaskTarget};
 
     fn repeat(request: &mut Request) -> Repeat {
         request.make_repeatable(&mut || "k".to_owned())
@@ -98,12 +129,23 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_on_a_task_gets_a_key_and_a_review_does_not() {
+        let target = || TaskTarget::Name("fix".to_owned());
+        let mut restore = Request::Task(TaskAct::Restore(target()).into());
+        assert_eq!(repeat(&mut restore), Repeat::Keyed);
+        assert!(matches!(&restore, Request::Task(task) if task.key.as_deref() == Some("k")));
+        let send = ReviewTask { target: target(), act: ReviewAct::Send(Empty {}) };
+        assert_eq!(repeat(&mut Request::Task(TaskAct::Review(send).into())), Repeat::Harmful);
+    }
+
+    #[test]
     fn reading_is_harmless_and_ending_is_not() {
         assert_eq!(repeat(&mut Request::List(Empty {})), Repeat::Harmless);
         let kill = Kill { target: Target("a".to_owned()), signal: None, grace_ms: None };
         assert_eq!(repeat(&mut Request::Kill(kill)), Repeat::Harmful);
         let pad = |act| Request::Pad(Pad { project: None, act });
         assert_eq!(repeat(&mut pad(PadAct::List(Empty {}))), Repeat::Harmless);
+        assert_eq!(repeat(&mut Request::Task(TaskAct::List(Empty {}).into())), Repeat::Harmless);
         let append = PadAct::Append { name: "n".to_owned(), text: "t".to_owned() };
         assert_eq!(repeat(&mut pad(append)), Repeat::Harmful);
     }

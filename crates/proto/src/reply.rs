@@ -9,7 +9,7 @@ use crate::process::LogSpan;
 use crate::request::ReadMode;
 use crate::styled::StyledRow;
 pub use crate::verbs::Reply;
-use crate::{Exit, Failure, Kind, Name, ProcessId, ProcessView, RunNumber, Size, Status};
+use crate::{Exit, Failure, Kind, Limit, Name, ProcessId, ProcessView, RunNumber, Size, Status};
 
 /// One line from the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,10 @@ pub struct Welcome {
     pub pid: u32,
     /// How the daemon identifies the caller: `human`, a process id, or `nobody`.
     pub caller: String,
+    /// What the connection may do at most. A daemon that knows no limits leaves it out: a client that needs one
+    /// must then leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }
 
 /// To `status`.
@@ -255,6 +259,9 @@ pub struct Attached {
     /// True if the daemon distinguishes a terminal's answers about itself from keys.
     #[serde(default)]
     pub takes_answers: bool,
+    /// True if the viewer asked for receipts of its input and gets them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub receipts: bool,
 }
 
 /// To `follow`.

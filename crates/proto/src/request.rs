@@ -15,18 +15,22 @@ use serde::{Deserialize, Serialize};
 use crate::crew::{Budget, Ready};
 use crate::repeat::Repeat;
 use crate::verbs::{AnswerTime, VerbSpec, verb};
-use crate::{AgentState, Kind, Size, Stop};
+use crate::{AgentState, Kind, Limit, Size, Stop};
 
 pub use agents::{
     AgentRequest, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook, Interrupt,
     OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
 };
 pub use crew::{
-    Ask, AskAgents, Attention, Audit, ChangeTimer, Distrust, Grant, Pad, PadAct, Ports, Presets, Revoke, See,
-    Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
+    Ask, AskAgents, Attention, Audit, ChangeTimer, ChangeWorkspace, Distrust, Grant, Pad, PadAct, Ports,
+    Presets, Revoke, See, Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
+    WorkspaceChange,
 };
-pub use parse::{nesting, parse_call};
-pub use task::{CreateTask, DiffTask, DropTask, LandTask, ReviewAct, ReviewTask, Task, TaskAct, TaskTarget};
+pub use parse::{nests_deeper, parse_call};
+pub use task::{
+    CollectTasks, CreateTask, DiffTask, DropTask, ImportTask, ImportedRun, LandTask, ReviewAct, ReviewTask,
+    Task, TaskAct, TaskTarget,
+};
 pub use typing::{MAX_WRITE_KEY, TypedInput, Write, WriteKey};
 pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
 
@@ -103,7 +107,7 @@ impl From<&str> for Target {
 }
 
 /// Arguments of `hello`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// The client's protocol.
     pub protocol: u16,
@@ -114,6 +118,14 @@ pub struct Hello {
     /// daemon uses the caller's lineage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// What this connection may do at most from now on. It is added to the limit that the connection has
+    /// already, so it can only take away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// The device or the token of a remote person, for the audit log. It gives no right, and the first one of
+    /// a connection stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// A size with optional halves.

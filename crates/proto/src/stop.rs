@@ -1,4 +1,4 @@
-//! How a run is asked to end: the signal, its grace, and the names of signals.
+//! The names and numbers of signals, and a request to end a run: which signal, which grace.
 
 use serde::{Deserialize, Serialize};
 

@@ -13,6 +13,9 @@ pub struct StyledRow {
     /// True if its text continues in the next row.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wrapped: bool,
+    /// True if a shell's prompt begins in it, where the shell says so (OSC 133).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub prompt: bool,
     /// Its text from the left; blanks of the default style at its end are left out.
     pub runs: Vec<StyledRun>,
 }
@@ -166,7 +169,7 @@ mod tests {
             underline_color: Some(CellColor::Index(0)),
             link: Some("https://example.org".to_owned()),
         };
-        let row = StyledRow { line: 7, wrapped: true, runs: vec![plain, all] };
+        let row = StyledRow { line: 7, wrapped: true, prompt: true, runs: vec![plain, all] };
         let wire = serde_json::to_string(&row).unwrap();
         assert!(wire.contains(r##""fg":9,"bg":"#0080ff""##), "{wire}");
         assert_eq!(serde_json::from_str::<StyledRow>(&wire).unwrap(), row);

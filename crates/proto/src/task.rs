@@ -87,6 +87,8 @@ pub enum TaskOperationKind {
     Restore,
     /// Its branch is being landed.
     Land,
+    /// The commands of the init file run in its new worktree.
+    Prepare,
 }
 
 impl TaskOperationKind {
@@ -98,6 +100,7 @@ impl TaskOperationKind {
             Self::Drop => "being dropped",
             Self::Restore => "being restored",
             Self::Land => "being landed",
+            Self::Prepare => "being prepared",
         }
     }
 }
@@ -139,6 +142,9 @@ pub struct TaskEvent {
     pub at: u64,
     /// What.
     pub what: TaskEventKind,
+    /// The key of the request that it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// What can happen to a task.
@@ -169,6 +175,15 @@ pub enum TaskEventKind {
         into: String,
         /// The commit that it moved to.
         commit: String,
+        /// What became of the checkout of that branch; none in records of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkout: Option<TaskCheckout>,
+    },
+    /// The commands of the init file have run in its worktree.
+    Prepared {
+        /// Which of them failed, and why; the ones after it were not run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
     },
     /// What its branch would conflict with has changed.
     ConflictsChanged {
@@ -179,6 +194,9 @@ pub enum TaskEventKind {
     LandingFailed {
         /// Why.
         why: String,
+        /// The commit of its branch that was tried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     /// It was dropped.
     Dropped {
@@ -201,6 +219,9 @@ pub struct TaskProcess {
     pub kind: Kind,
     /// Its status.
     pub status: Status,
+    /// Which agent it is, by the manifest that it was started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What an agent is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<AgentState>,
@@ -311,7 +332,7 @@ pub struct TaskView {
     /// What is being done to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<TaskOperationKind>,
-    /// Why its newest landing did not succeed.
+    /// Why its worktree is not prepared, its newest landing did not succeed or its agent did not start, with the next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Comments of its review that are not resolved.
@@ -409,6 +430,62 @@ pub struct TaskDropped {
     pub trash: Option<String>,
 }
 
+/// A dropped task that can be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRestorable {
+    /// Its name.
+    pub name: String,
+    /// The access scope it belongs to.
+    pub workspace: String,
+    /// Where its work was.
+    pub directory: String,
+    /// Its branch, if Quarterdeck made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// When it was dropped, wall time.
+    pub dropped_at: u64,
+    /// Until when it is kept, wall time.
+    pub kept_until: u64,
+    /// A task that lives has the name now, so this one cannot come back before that one is dropped.
+    #[serde(default)]
+    pub is_name_taken: bool,
+}
+
+/// What became of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCollected {
+    /// Tasks that were dropped, or would be.
+    pub dropped: Vec<String>,
+    /// Finished tasks that stay.
+    pub kept: Vec<TaskKept>,
+    /// Saved worktrees that were forgotten, or would be.
+    pub forgotten: Vec<String>,
+}
+
+/// A finished task that stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskKept {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A task that was imported, or would be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskImported {
+    /// Its name.
+    pub name: String,
+    /// Its directory.
+    pub directory: String,
+    /// Its branch, if Quarterdeck may remove its worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Why Quarterdeck will not remove a directory that the other program made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrowed_because: Option<String>,
+}
+
 /// What a request about tasks gives back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -429,11 +506,54 @@ pub enum TaskOutcome {
     Landed(TaskLanded),
     /// It was dropped.
     Dropped(TaskDropped),
+    /// Dropped tasks that can be brought back, the newest drop first.
+    Restorable(Vec<TaskRestorable>),
+    /// What is finished was dropped.
+    Collected(TaskCollected),
+    /// It was imported.
+    Imported(TaskImported),
+}
+
+/// Returns a task's name made of the first words of a prompt: letters and digits, joined by dashes. `None` if the
+/// prompt has no word.
+#[must_use]
+pub fn name_from_prompt(prompt: &str) -> Option<String> {
+    let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
+    let mut name = String::new();
+    for word in words.filter(|word| !word.is_empty()).take(5) {
+        if name.len() + word.len() > 32 && !name.is_empty() {
+            break;
+        }
+        name.push_str(if name.is_empty() { "" } else { "-" });
+        name.extend(word.chars().take(32).map(|character| character.to_ascii_lowercase()));
+    }
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// Returns the name of a process that works on the task of this name, if it can be one.
+#[must_use]
+pub fn process_name(task: &str) -> Option<Name> {
+    task.replace('/', "-").parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_made_of_the_first_words_of_a_prompt() {
+        let name = |prompt: &str| name_from_prompt(prompt);
+        assert_eq!(name("5 tries per minute on /login, please").as_deref(), Some("5-tries-per-minute-on"));
+        assert_eq!(name("--Fix: `rm -rf $HOME`!").as_deref(), Some("fix-rm-rf-home"));
+        assert_eq!(name(&"a".repeat(99)).map(|name| name.len()), Some(32));
+        assert_eq!(name("…?"), None);
+    }
+
+    #[test]
+    fn a_process_has_the_name_of_its_task_without_slashes() {
+        assert_eq!(process_name("ana/fix").map(|name| name.to_string()).as_deref(), Some("ana-fix"));
+        assert_eq!(process_name(""), None);
+    }
 
     #[test]
     fn what_needs_a_person_comes_before_the_rest() {

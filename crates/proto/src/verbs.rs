@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
 use crate::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
+    WorkspaceView,
 };
 use crate::repeat::Repeat;
 use crate::reply::{
@@ -93,6 +94,10 @@ macro_rules! verbs {
                 Distrust(Distrust) distrust -> Done: (), within Deciding;
                 /// What agents may start without approval.
                 Trusted trusted -> Trusted: Vec<TrustView>, within Deciding, repeat harmless;
+                /// The workspaces.
+                Workspaces workspaces -> Workspaces: Vec<WorkspaceView>, within Deciding, repeat harmless;
+                /// Makes, renames or removes a workspace.
+                ChangeWorkspace(ChangeWorkspace) change_workspace -> Workspace: WorkspaceView, within Deciding;
                 /// Ends the daemon; the holders stay unless the request says otherwise.
                 Shutdown(Shutdown) shutdown as begin_shutdown -> Done: ();
             }
@@ -110,7 +115,7 @@ macro_rules! verbs {
                 /// Matches in rendered history.
                 Search(Search) search -> Matches: Matches, of target, repeat harmless;
                 /// Types, pastes or presses keys.
-                Write(Write) write -> Wrote: Wrote, of target;
+                Write(Write) write -> Wrote: Wrote, of target, repeat typed;
                 /// Turns this connection into a viewer of one process.
                 Attach(Attach) attach -> Attached: Attached, of target, within Attaching;
                 /// Changes what an attached viewer sees; only on an attached connection.
@@ -130,7 +135,7 @@ macro_rules! verbs {
                 /// Reads and writes scratchpads.
                 Pad(Pad) pad -> Pad: PadOutcome, repeat by_act;
                 /// Makes, lists, compares, reviews, lands and removes tasks.
-                Task(Task) task -> Task: Box<TaskOutcome>, repeat by_act;
+                Task(Task) task -> Task: Box<TaskOutcome>, repeat by_operation;
                 /// Marks what a process did as seen by a person.
                 See(See) see -> Done: (), of target, within Deciding, repeat harmless;
                 /// The ports on which a process listens.
@@ -323,6 +328,10 @@ pub enum Reply {
     Trust(TrustView),
     /// To `trusted`.
     Trusted(Vec<TrustView>),
+    /// To `workspaces`.
+    Workspaces(Vec<WorkspaceView>),
+    /// To `change_workspace`: as it is now, or as it was before it went.
+    Workspace(WorkspaceView),
     /// To `audit`.
     Audit(AuditPage),
     /// To verbs without a result.

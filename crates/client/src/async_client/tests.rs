@@ -4,9 +4,9 @@ use std::os::unix::net::UnixListener;
 
 use proto::frame::{Decoder, Frame};
 use proto::reply::{Answer, Done, Outcome, ServerLine};
-use proto::request::{Interrupt, Target};
+use proto::request::{Hello, Interrupt, Target};
 use proto::version::PROTOCOL;
-use proto::{Call, ErrorCode, Failure};
+use proto::{Call, ErrorCode, Failure, Limit, Role};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -40,14 +40,20 @@ impl Scripted {
 
     /// Accepts a connection and answers its hello.
     async fn accept(&self) -> Accepted {
+        self.accept_within(None).await.0
+    }
+
+    /// Accepts a connection and answers its hello with this limit; returns the hello, too.
+    async fn accept_within(&self, limit: Option<Limit>) -> (Accepted, Hello) {
         let (stream, _) = self.listener.accept().await.unwrap();
         let mut accepted = Accepted { stream, decoder: Decoder::default() };
-        let hello = accepted.call().await.unwrap();
-        assert!(matches!(hello.request, Request::Hello(_)), "{hello:?}");
+        let Some(Call { id, request: Request::Hello(hello) }) = accepted.call().await else {
+            panic!("no hello")
+        };
         let (version, caller) = ("1".to_owned(), "human".to_owned());
-        let welcome = Welcome { protocol: PROTOCOL, version, pid: 1, caller };
-        accepted.answer(hello.id, Outcome::Ok(Reply::Welcome(welcome))).await;
-        accepted
+        let welcome = Welcome { protocol: PROTOCOL, version, pid: 1, caller, limit };
+        accepted.answer(id, Outcome::Ok(Reply::Welcome(welcome))).await;
+        (accepted, hello)
     }
 }
 
@@ -116,6 +122,22 @@ async fn calls_one_after_the_other_share_a_connection() {
         assert!(client.request::<verb::List>(Empty {}).await.unwrap().is_empty());
     };
     tokio::join!(serve, ask);
+}
+
+#[tokio::test]
+async fn n5_a_client_for_a_remote_person_says_the_limit_and_leaves_a_daemon_that_does_not_confirm_it() {
+    let daemon = Scripted::new();
+    let limit = Limit { workspace: Some("phone".to_owned()), role: Role::View };
+    let person = RemotePerson { label: "Ana's phone".to_owned(), limit: limit.clone() };
+    let client = daemon.client().for_remote(person);
+    for confirmed in [None, Some(Limit::default()), Some(limit.clone())] {
+        let is_confirmed = confirmed.as_ref() == Some(&limit);
+        let serve = daemon.accept_within(confirmed);
+        let ((_accepted, hello), connected) = tokio::join!(serve, client.connect(DaemonStart::Never));
+        assert_eq!((hello.limit.as_ref(), hello.label.as_deref()), (Some(&limit), Some("Ana's phone")));
+        assert_eq!(hello.token, None, "a remote person has no rights of a run");
+        assert_eq!(connected.is_ok(), is_confirmed);
+    }
 }
 
 #[tokio::test]
@@ -275,4 +297,38 @@ async fn receiving_can_be_dropped_at_any_moment_and_sends_what_is_queued() {
         }
     };
     tokio::join!(serve, listen);
+}
+
+#[tokio::test]
+async fn a_half_sends_while_the_other_half_waits_for_what_the_daemon_sends() {
+    let daemon = Scripted::new();
+    let client = daemon.client();
+    let serve = async {
+        let mut accepted = daemon.accept().await;
+        accepted.answer_subscribe(1).await;
+        // The request arrives although nothing was sent to the half that receives.
+        let call = accepted.call().await.unwrap();
+        assert!(matches!(call.request, Request::Interrupt(_)), "{call:?}");
+        accepted.announce(2).await;
+        accepted.answer(call.id, Outcome::Ok(Reply::Done(Done {}))).await;
+        call.id
+    };
+    let ask = async {
+        let subscribe = client.open::<verb::Subscribe>(CallOptions::default(), Empty {}).await;
+        let (mut reader, mut writer) = subscribe.unwrap().0.into_split();
+        let mut receiving = tokio::spawn(async move {
+            let mut received = Vec::new();
+            while let Some(incoming) = reader.receive().await.unwrap() {
+                received.push(incoming);
+            }
+            received
+        });
+        assert!(tokio::time::timeout(Duration::ZERO, &mut receiving).await.is_err(), "nothing arrived yet");
+        (writer.send(Request::Interrupt(interrupt())).await.unwrap(), receiving, writer)
+    };
+    let (answered, (sent, receiving, _writer)) = tokio::join!(serve, ask);
+    assert_eq!(answered, sent);
+    let received = receiving.await.unwrap();
+    assert!(matches!(&received[0], Incoming::Event(event) if event.revision == 2), "{received:?}");
+    assert!(matches!(&received[1], Incoming::Answer(answer) if answer.id == sent), "{received:?}");
 }

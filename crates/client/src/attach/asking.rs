@@ -15,8 +15,8 @@ use rustix::event::{PollFd, PollFlags};
 use super::session::Session;
 use crate::{ClientError, ready};
 
-/// How long after the query the end of the attachment waits for a terminal's answers.
-const ANSWERS_DEADLINE: Duration = Duration::from_secs(1);
+/// How long after the query the end of the attachment, or the next daemon, waits for a terminal's answers.
+pub(super) const ANSWERS_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Session<'_> {
     /// Asks the terminal, if the daemon distinguishes answers from keys.

@@ -14,6 +14,7 @@ use proto::{ErrorCode, Reply, Request};
 use rustix::event::{PollFd, PollFlags};
 
 use super::Left;
+use super::asking::ANSWERS_DEADLINE;
 use super::attach_once::attach_request;
 use super::handoff::TerminalOwner;
 use super::session::{Session, TYPED_AT_ONCE, is_passing};
@@ -40,6 +41,9 @@ impl Session<'_> {
         }
         self.give_back()?;
         let mut kept = Vec::new();
+        if !is_ours && let Some(left) = self.read_rest_of_answers(&mut kept)? {
+            return Ok(Some(left));
+        }
         let mut attempts = Attempts::new(Patience::Person, Instant::now());
         let mut before = None;
         let error = loop {
@@ -65,6 +69,23 @@ impl Session<'_> {
             self.draw()?;
         }
         Err(error)
+    }
+
+    /// Reads the answers that the terminal still owes. The daemon may have died in the middle of one, and the
+    /// next daemon would take its rest for keys.
+    fn read_rest_of_answers(&mut self, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
+        self.keys.expect_rest_of_answer();
+        let deadline = Instant::now() + ANSWERS_DEADLINE;
+        while self.keys.is_waiting_for_answers() && self.has_input {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            if let Some(left) = self.pause(left, kept)? {
+                return Ok(Some(left));
+            }
+        }
+        Ok(None)
     }
 
     /// Waits for the next run of a restarted process and shows it. If none comes, the restart is why this one

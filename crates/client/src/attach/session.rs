@@ -264,7 +264,9 @@ impl Session<'_> {
                 }
                 Incoming::Notice(Notice::Answered { report, .. }) => self.know_report(report),
                 // A repaint follows a gap; a new drawing follows another size.
-                Incoming::Notice(Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. }) => {}
+                Incoming::Notice(
+                    Notice::Gap { .. } | Notice::Resized { .. } | Notice::Time { .. } | Notice::Typed { .. },
+                ) => {}
                 Incoming::Answer(answer) => self.heed_answer(&answer)?,
                 Incoming::Event(_) => {}
             }

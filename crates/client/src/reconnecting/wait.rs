@@ -70,7 +70,7 @@ fn read_beginnings(
     let beginning = |target: &Target| {
         let mut views = all.iter();
         let view = views.find(|view| view.name.as_str() == target.0 || view.id.to_string() == target.0)?;
-        Some(Beginning { id: view.id, run: view.run, offset: view.log.end })
+        Some(Beginning { id: view.id, run: view.run, offset: view.live.log.end })
     };
     Ok(targets.iter().map(beginning).collect())
 }

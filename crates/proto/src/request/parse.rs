@@ -14,7 +14,7 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Err((0, protocol("the line is not UTF-8".to_owned())));
     };
-    if nesting(line) > MAX_DEPTH {
+    if nests_deeper(line, MAX_DEPTH) {
         return Err((0, protocol(format!("the line nests deeper than {MAX_DEPTH}"))));
     }
     serde_json::from_str(text).map_err(|error| {
@@ -61,10 +61,15 @@ fn next_place(place: &str) -> String {
     place.parse::<usize>().map_or_else(|_| String::new(), |number| (number + 1).to_string())
 }
 
-/// Returns how deep brackets nest outside strings. It is cheap and runs before any recursive parser sees the
-/// line.
+/// Returns true if brackets nest deeper than this outside strings. It is cheap and runs before any recursive parser
+/// sees the line. Most lines have too few brackets to nest so deep, and counting them is cheaper still.
 #[must_use]
-pub fn nesting(line: &[u8]) -> usize {
+pub fn nests_deeper(line: &[u8], most: usize) -> bool {
+    line.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() > most && nesting(line) > most
+}
+
+/// Returns how deep brackets nest outside strings.
+fn nesting(line: &[u8]) -> usize {
     let (mut deepest, mut current, mut in_string, mut escaped) = (0usize, 0usize, false, false);
     for byte in line {
         match byte {

@@ -12,6 +12,16 @@ use crate::task::ReviewSide;
 pub struct Task {
     /// What is done.
     pub act: TaskAct,
+    /// Chosen by the caller: the same key again creates, lands, drops or restores nothing twice, and returns what came of
+    /// the first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl From<TaskAct> for Task {
+    fn from(act: TaskAct) -> Self {
+        Self { act, key: None }
+    }
 }
 
 /// Everything that can be done with tasks.
@@ -34,8 +44,14 @@ pub enum TaskAct {
     Land(Box<LandTask>),
     /// Removes it; what would be lost is saved.
     Drop(DropTask),
+    /// Dropped ones that can be brought back.
+    Dropped(Empty),
     /// Brings a dropped one back.
     Restore(TaskTarget),
+    /// Drops what is finished and forgets what was saved too long ago.
+    Collect(CollectTasks),
+    /// Makes a task of a directory in which another program's task worked. Only people may.
+    Import(Box<ImportTask>),
 }
 
 impl TaskAct {
@@ -51,8 +67,17 @@ impl TaskAct {
             Self::Forecast(_) => "task_forecast",
             Self::Land(_) => "task_land",
             Self::Drop(_) => "task_drop",
+            Self::Dropped(_) => "task_dropped",
             Self::Restore(_) => "task_restore",
+            Self::Collect(_) => "task_collect",
+            Self::Import(_) => "task_import",
         }
+    }
+
+    /// True if the daemon records it as an operation, which goes on when its caller or the daemon is gone.
+    #[must_use]
+    pub fn is_operation(&self) -> bool {
+        matches!(self, Self::Create(_) | Self::Land(_) | Self::Drop(_) | Self::Restore(_))
     }
 }
 
@@ -188,4 +213,54 @@ pub struct DropTask {
     /// Go on although work would be lost; it is saved all the same. Only people may.
     #[serde(default)]
     pub force: bool,
+}
+
+/// Tasks that are finished are to be dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectTasks {
+    /// Remove their branches too.
+    #[serde(default)]
+    pub branch: bool,
+    /// Only say what would be done.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// A task of another program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportTask {
+    /// Its name.
+    pub name: String,
+    /// Its directory, which is there already.
+    pub directory: String,
+    /// The other program made the directory, so Quarterdeck may remove it.
+    #[serde(default)]
+    pub owned: bool,
+    /// The agent that works in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// When it was created, in milliseconds since the epoch.
+    pub created_at: u64,
+    /// The runs that worked in it, oldest first.
+    #[serde(default)]
+    pub runs: Vec<ImportedRun>,
+    /// Only say what would be done.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// A run of an agent under another program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedRun {
+    /// The vendor's own session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// When it started, in milliseconds since the epoch.
+    pub started_at: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    /// Its exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
 }

@@ -53,6 +53,9 @@ pub struct Attach {
     /// Send repaints instead of bytes, at most one in this many milliseconds (16 to 60,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace_ms: Option<u32>,
+    /// Report with `typed` how much of the viewer's input has reached the child's terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub receipts: bool,
 }
 
 /// Arguments of `detach`.

@@ -9,13 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::ESC;
 
-/// The queries, in one batch that every terminal ends by answering the last: the colours of text, background,
-/// cursor and the first sixteen of the palette, light or dark, the form of the cursor, and the kind of
-/// terminal. Among them the terminal is asked to report changes between light and dark.
-pub const QUESTIONS: &[u8] = b"\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\\
+/// The queries for the colours of text, background, cursor and the first sixteen of the palette, and for light
+/// or dark.
+macro_rules! color_questions {
+    () => {
+        "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b]12;?\x1b\\\
 \x1b]4;0;?\x1b\\\x1b]4;1;?\x1b\\\x1b]4;2;?\x1b\\\x1b]4;3;?\x1b\\\x1b]4;4;?\x1b\\\x1b]4;5;?\x1b\\\x1b]4;6;?\x1b\\\x1b]4;7;?\x1b\\\
 \x1b]4;8;?\x1b\\\x1b]4;9;?\x1b\\\x1b]4;10;?\x1b\\\x1b]4;11;?\x1b\\\x1b]4;12;?\x1b\\\x1b]4;13;?\x1b\\\x1b]4;14;?\x1b\\\x1b]4;15;?\x1b\\\
-\x1b[?996n\x1bP$q q\x1b\\\x1b[?2031h\x1b[c";
+\x1b[?996n"
+    };
+}
+
+/// The queries for a terminal's colours alone, without one that every terminal answers.
+pub const COLOR_QUESTIONS: &[u8] = color_questions!().as_bytes();
+
+/// The queries, in one batch that every terminal ends by answering the last: the colours, the form of the
+/// cursor, and the kind of terminal. Among them the terminal is asked to report changes between light and
+/// dark.
+pub const QUESTIONS: &[u8] = concat!(color_questions!(), "\x1bP$q q\x1b\\\x1b[?2031h\x1b[c").as_bytes();
 
 /// The longest answer that is expected; longer strings are not answers.
 const ANSWER_MAX: usize = 64;
@@ -85,8 +96,18 @@ impl TerminalReport {
             Answer::Color(index, color) => drop(self.colors.insert(index, color)),
             Answer::Scheme(scheme) => self.scheme = Some(scheme),
             Answer::Cursor(form) => self.cursor = form,
-            Answer::Last => {}
+            Answer::Torn | Answer::Last => {}
         }
+    }
+}
+
+/// Returns the index and the colour that a terminal answers with in this string, which begins after `ESC ]`
+/// and ends before its terminator.
+#[must_use]
+pub fn read_color(text: &[u8]) -> Option<(u16, [u16; 3])> {
+    match color(text)? {
+        Answer::Color(index, color) => Some((index, color)),
+        Answer::Scheme(_) | Answer::Cursor(_) | Answer::Torn | Answer::Last => None,
     }
 }
 
@@ -96,6 +117,8 @@ pub(super) enum Answer {
     Color(u16, [u16; 3]),
     Scheme(ColorScheme),
     Cursor(Option<u8>),
+    /// The rest of an answer that another process has begun to read.
+    Torn,
     /// The kind of terminal: every other answer has come before.
     Last,
 }
@@ -119,6 +142,26 @@ pub(super) fn read(bytes: &[u8]) -> Reading {
         [ESC, b'P', body @ ..] => string(body, is_form_head, form),
         [ESC, b'[', b'?', body @ ..] => control(body),
         [ESC, b'['] => Reading::Cut,
+        _ => Reading::Other,
+    }
+}
+
+/// Reads the rest of an answer whose beginning another process has read; its last byte alone counts, too.
+pub(super) fn read_rest(bytes: &[u8]) -> Reading {
+    let is_body = |byte: &&u8| byte.is_ascii_hexdigit() || b"rg:/;$ q?]P[".contains(byte);
+    let length = bytes.iter().take_while(is_body).count();
+    if length > ANSWER_MAX {
+        return Reading::Other;
+    }
+    // A `c` is a digit of a colour, or the end of the last answer.
+    let is_color = bytes[..length].iter().any(|byte| b"/:".contains(byte));
+    let last = bytes[..length].iter().position(|byte| *byte == b'c').filter(|_| !is_color);
+    match (&bytes[length..], last) {
+        ([ESC, b'\\', ..], _) => Reading::Whole(length + 2, Answer::Torn),
+        ([0x07, ..], _) => Reading::Whole(length + 1, Answer::Torn),
+        (_, Some(at)) => Reading::Whole(at + 1, Answer::Last),
+        ([b'\\' | b'n', ..], None) => Reading::Whole(length + 1, Answer::Torn),
+        ([] | [ESC], None) => Reading::Cut,
         _ => Reading::Other,
     }
 }

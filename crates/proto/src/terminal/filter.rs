@@ -21,7 +21,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use allowed::{Judged, Stream, string_head};
+use allowed::{Control, Judged, Stream, string_head};
 use kept::{Kept, Last};
 use sequence::{Kind, Scan, StringEnd, scan};
 
@@ -67,6 +67,8 @@ pub struct Filter {
     clipboard: Clipboard,
     /// The beginning of an undecided sequence or character.
     held: Vec<u8>,
+    /// The bytes since the beginning of the string that passes or is removed unheld.
+    unheld: u64,
     kept: Kept,
 }
 
@@ -108,6 +110,29 @@ impl<'i> Passed<'i> {
     }
 }
 
+/// Returns where the text at `at` ends. In coloured output a sequence is near, and one look at eight bytes is cheaper
+/// than the search that is fast over long text.
+#[inline]
+fn text_end(data: &[u8], at: usize) -> usize {
+    let rest = &data[at..];
+    match rest.first_chunk::<8>().map(|near| first_mark(*near)) {
+        Some(found) if found < 8 => at + found,
+        _ => memchr::memchr3(ESC, ENQ, C1_LEAD, rest).map_or(data.len(), |found| at + found),
+    }
+}
+
+/// Returns the index of the first byte of eight that may end text, or eight.
+#[inline]
+fn first_mark(bytes: [u8; 8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Each byte that is looked for becomes zero; the lowest zero byte is the lowest whose subtraction borrows.
+    let zeros = |mark: u8| {
+        let differs = u64::from_le_bytes(bytes) ^ (ONES * u64::from(mark));
+        differs.wrapping_sub(ONES) & !differs & (ONES << 7)
+    };
+    ((zeros(ESC) | zeros(ENQ) | zeros(C1_LEAD)).trailing_zeros() / 8) as usize
+}
+
 impl Filter {
     /// Creates a filter at the start of a stream.
     #[must_use]
@@ -140,17 +165,18 @@ impl Filter {
         !matches!(self.state, State::Passing(_))
     }
 
-    /// Returns how many bytes are held back because their sequence is not whole yet; none inside a string that passes or
-    /// is removed without being held.
+    /// Returns how many of the last bytes belong to a sequence that is not whole yet. A filter that begins before them
+    /// passes on what this one has not, and nothing but the beginning of a string twice.
     #[must_use]
-    pub fn held(&self) -> Option<usize> {
-        (self.state == State::Ground).then_some(self.held.len())
+    pub fn unfinished(&self) -> u64 {
+        self.unheld + self.held.len() as u64
     }
 
     /// Drops a sequence that will never be finished because bytes were skipped.
     pub fn abandon(&mut self) {
         self.state = State::Ground;
         self.held.clear();
+        self.unheld = 0;
         self.kept.last = Last::default();
     }
 
@@ -176,7 +202,13 @@ impl Filter {
                 State::Removing(kind) => self.removing(data, at, kind),
             };
             match next {
-                Some(next) => at = next,
+                Some(next) => {
+                    match self.state {
+                        State::Ground => self.unheld = 0,
+                        State::Passing(_) | State::Removing(_) => self.unheld += (next - at) as u64,
+                    }
+                    at = next;
+                }
                 None => {
                     self.held.extend_from_slice(&data[at..]);
                     break;
@@ -207,8 +239,7 @@ impl Filter {
                 Some(_) => Some(self.text(passed, at, at + 1)),
             },
             _ => {
-                let end =
-                    memchr::memchr3(ESC, ENQ, C1_LEAD, &data[at..]).map_or(data.len(), |found| at + found);
+                let end = text_end(data, at);
                 if data[at..end].is_ascii() {
                     Some(self.text(passed, at, end))
                 } else {
@@ -243,6 +274,15 @@ impl Filter {
 
     fn sequence(&mut self, passed: &mut Passed<'_>, at: usize) -> Option<usize> {
         let rest = &passed.data[at..];
+        if let Some(control) = Control::plain(rest) {
+            let end = at + control.plain_length();
+            match self.kept.judge_control(control) {
+                Judged::Keep => passed.keep(at, end),
+                Judged::Remove => {}
+                Judged::Replace(bytes) => passed.insert(&bytes),
+            }
+            return Some(end);
+        }
         let window = &rest[..rest.len().min(MAX_HELD)];
         let scan = scan(window);
         if scan.kind().is_string()

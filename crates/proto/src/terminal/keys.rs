@@ -66,6 +66,8 @@ struct Answers {
     is_waiting: bool,
     /// An Escape alone may be the beginning of an answer.
     is_patient: bool,
+    /// The next bytes may be the rest of an answer that another process has begun to read.
+    is_torn: bool,
     /// An answer has arrived that was not collected yet.
     is_new: bool,
     /// The terminal changed between light and dark: its colours are different now.
@@ -93,6 +95,11 @@ impl KeyWatch {
     pub fn expect_answers(&mut self) {
         self.answers.is_outdated = false;
         (self.answers.is_asked, self.answers.is_waiting, self.answers.is_patient) = (true, true, true);
+    }
+
+    /// Records that the process which read the answers is gone, perhaps in the middle of one.
+    pub fn expect_rest_of_answer(&mut self) {
+        self.answers.is_torn = self.answers.is_waiting;
     }
 
     /// Records answers that another process has read; later answers are removed.
@@ -132,6 +139,7 @@ impl KeyWatch {
     pub fn pause(&self) -> Option<Duration> {
         match self.held.as_slice() {
             [] => None,
+            _ if self.answers.is_torn => Some(ANSWER_PAUSE),
             held if self.answers.is_asked && answers::is_unmistakable(held) => None,
             held if self.answers.is_waiting && self.answers.is_patient && held.len() <= 3 => {
                 Some(ANSWER_PAUSE)
@@ -145,7 +153,7 @@ impl KeyWatch {
         if self.pause().is_some() {
             out.append(&mut self.held);
             // A person pressed Escape, so the rest of an answer is not waited for a second time.
-            self.answers.is_patient = false;
+            (self.answers.is_patient, self.answers.is_torn) = (false, false);
         }
     }
 
@@ -164,6 +172,13 @@ impl KeyWatch {
 
     /// Returns the next key or answer and its length; `None` when its rest has not arrived.
     fn next(&self, bytes: &[u8]) -> Option<(usize, Token)> {
+        if self.answers.is_torn && !self.is_pasting {
+            match answers::read_rest(bytes) {
+                Reading::Whole(length, answer) => return Some((length, Token::Answer(answer))),
+                Reading::Cut => return None,
+                Reading::Other => {}
+            }
+        }
         if self.answers.is_asked && !self.is_pasting && bytes[0] == ESC {
             match answers::read(bytes) {
                 Reading::Whole(length, answer) => return Some((length, Token::Answer(answer))),
@@ -197,6 +212,7 @@ impl KeyWatch {
                 self.held.extend_from_slice(rest);
                 break;
             };
+            self.answers.is_torn = false;
             if self.key(token, &rest[..length], out) == DetachIntent::Detach {
                 return DetachIntent::Detach;
             }

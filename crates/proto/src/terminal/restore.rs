@@ -5,10 +5,13 @@
 //! Modes, titles, colours and the keyboard's level are saved in the terminal itself, where it supports that.
 //! A terminal without that gets the default value.
 
-/// Saves the modes, the titles and the colours, and begins a keyboard level of its own. The filter gives the
-/// child only this level, so those below stay the person's.
+/// Switches to UTF-8, saves the modes, the titles and the colours, and begins a keyboard level of its own. The
+/// filter gives the child only this level, so those below stay the person's.
+///
+/// A terminal that reads single bytes would find C1 controls within letters: the second byte of `Ý` begins an
+/// OSC there. No terminal says how it reads, so it stays in UTF-8 afterwards; most are from the beginning.
 pub const SAVE: &[u8] =
-    b"\x1b[?1;5;7;9;12;25;66;1000;1002;1003;1004;1005;1006;1007;1015;1016;2004;2027;2031s\
+    b"\x1b%G\x1b[?1;5;7;9;12;25;66;1000;1002;1003;1004;1005;1006;1007;1015;1016;2004;2027;2031s\
 \x1b[22;0t\x1b[#P\x1b[>0u";
 /// Undoes what a child may have switched on: open strings, synchronized updates, mouse, focus, paste and
 /// colour reports, keyboard flags of the current screen and modified keys, application modes, margins,

@@ -61,6 +61,9 @@ pub(super) struct Head {
 /// Returns the head of a string that passes unheld: a sixel image, an image of kitty's protocol that brings
 /// its own data, and an allowed write to the clipboard.
 pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Option<Head> {
+    if kind == Kind::Osc && clipboard == Clipboard::Refused {
+        return None;
+    }
     let is_introducer = |byte: &u8| *byte > b' ' && *byte != 0x7f && *byte != ESC;
     let body = window.iter().position(is_introducer)? + 1;
     let rest = &window[body..];
@@ -74,7 +77,7 @@ pub(super) fn string_head(kind: Kind, window: &[u8], clipboard: Clipboard) -> Op
             let head = &rest[..rest.iter().position(|byte| *byte == b';')?];
             (head.len() + 1, [&image(head)?[..], b";"].concat())
         }
-        Kind::Osc if clipboard == Clipboard::Writable => {
+        Kind::Osc => {
             let targets = rest.strip_prefix(b"52;")?;
             let length = targets.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
             let is_written = targets[length] == b';' && *targets.get(length + 1)? != b'?';
@@ -132,6 +135,27 @@ pub(super) struct Control<'b> {
 }
 
 impl<'b> Control<'b> {
+    /// Reads a whole control sequence with nothing but numbers in it, as nearly all are, without the steps
+    /// that other forms need; `None` for any other form.
+    #[inline]
+    pub(super) fn plain(sequence: &'b [u8]) -> Option<Self> {
+        let [ESC, b'[', rest @ ..] = sequence else { return None };
+        let is_end = |byte: &u8| !matches!(*byte, b'0'..=b';');
+        let length = rest.iter().take(CONTROL_MAX).position(is_end)?;
+        let last = rest[length];
+        matches!(last, b'@'..=b'~').then_some(Self {
+            prefix: 0,
+            numbers: &rest[..length],
+            intermediate: 0,
+            last,
+        })
+    }
+
+    /// Returns how many bytes a plain one has, with its introducer.
+    pub(super) fn plain_length(self) -> usize {
+        self.numbers.len() + 3
+    }
+
     /// Splits what follows the introducer; `None` for a form that is not in use.
     pub(super) fn parse(body: &'b [u8]) -> Option<Self> {
         let (last, rest) = body.split_last()?;
@@ -152,24 +176,22 @@ impl<'b> Control<'b> {
         self.numbers.split(|byte| *byte == b';').map(|digits| number(digits).unwrap_or(0))
     }
 
+    fn is_one(self) -> bool {
+        !self.numbers.contains(&b';')
+    }
+
     pub(super) fn first(self) -> u32 {
         self.values().next().unwrap_or(0)
     }
 
     /// Returns the verdict where it does not depend on what came before.
     pub(super) fn judge(self) -> Judged {
-        let is_one = !self.numbers.contains(&b';');
         keep_if(match (self.prefix, self.intermediate, self.last) {
-            // Moving, inserting, deleting, erasing, tab stops, margins, looks.
-            (
-                0,
-                0,
-                b'@'..=b'I' | b'K'..=b'M' | b'P' | b'X' | b'Z' | b'`' | b'a' | b'd'..=b'g' | b'm' | b'r',
-            ) => true,
+            (0, 0, last) if is_harmless(last) => true,
             // Erasing the scrollback would erase the person's own lines.
-            (0, 0, b'J') => is_one && self.first() < 3,
+            (0, 0, b'J') => self.is_one() && self.first() < 3,
             // With more numbers the second form tracks the mouse.
-            (0, 0, b'S' | b'T') => is_one,
+            (0, 0, b'S' | b'T') => self.is_one(),
             (0, 0, b's' | b'u') => self.numbers.is_empty(),
             // The soft reset.
             (0, b'!', b'p') => true,
@@ -181,6 +203,22 @@ impl<'b> Control<'b> {
             _ => false,
         })
     }
+}
+
+/// Returns true for what ends a control sequence that passes with any numbers: moving, inserting, deleting, erasing, tab
+/// stops, margins, looks.
+#[inline]
+pub(super) fn is_harmless(last: u8) -> bool {
+    matches!(
+        last,
+        b'@'..=b'I' | b'K'..=b'M' | b'P' | b'X' | b'Z' | b'`' | b'a' | b'd'..=b'g' | b'm' | b'r'
+    )
+}
+
+/// Returns true for what ends a query about the terminal or its state; a query never passes.
+#[inline]
+pub(super) fn is_query(last: u8) -> bool {
+    matches!(last, b'c' | b'n')
 }
 
 /// Returns true for modes without a prefix that may be switched: inserting, and what a line feed does.
@@ -283,6 +321,7 @@ fn is_notification(fields: &[u8]) -> bool {
 
 /// Parses a decimal number of at most nine digits.
 pub(super) fn number(digits: &[u8]) -> Option<u32> {
-    let is_number = matches!(digits.len(), 1..=9) && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    let sum = |sum: u32, byte: &u8| Some(sum * 10 + digit(byte)?);
+    if matches!(digits.len(), 1..=9) { digits.iter().try_fold(0, sum) } else { None }
 }

@@ -87,9 +87,25 @@ fn bit(mode: u32) -> u32 {
 
 impl Kept {
     pub(super) fn note_text(&mut self, text: &[u8]) {
-        let tail = &text[text.len().saturating_sub(4)..];
-        self.last.bytes[..tail.len()].copy_from_slice(tail);
-        self.last.length = tail.len() as u8;
+        if let Some(tail) = text.last_chunk::<4>() {
+            self.last = Last { bytes: *tail, length: 4 };
+        } else {
+            self.last.bytes[..text.len()].copy_from_slice(text);
+            self.last.length = text.len() as u8;
+        }
+    }
+
+    /// Judges a whole control sequence.
+    #[inline]
+    pub(super) fn judge_control(&mut self, control: Control<'_>) -> Judged {
+        let last = std::mem::take(&mut self.last);
+        if control.prefix == 0 && control.intermediate == 0 && allowed::is_harmless(control.last) {
+            return Judged::Keep;
+        }
+        if control.prefix == 0 && control.intermediate == 0 && allowed::is_query(control.last) {
+            return Judged::Remove;
+        }
+        self.control(control, last)
     }
 
     /// Judges a whole sequence.

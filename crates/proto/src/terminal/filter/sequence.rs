@@ -101,11 +101,8 @@ pub(super) enum StringEnd {
 
 /// Finds the end of a string of this kind.
 pub(super) fn string_end(data: &[u8], at: usize, kind: Kind) -> StringEnd {
-    let is_mark = |byte: &u8| match *byte {
-        ESC | CAN | SUB => true,
-        BEL => kind == Kind::Osc,
-        _ => false,
-    };
+    let ends_by_bell = kind == Kind::Osc;
+    let is_mark = |byte: &u8| matches!(*byte, ESC | CAN | SUB) || (*byte == BEL && ends_by_bell);
     let Some(distance) = data[at..].iter().position(is_mark) else { return StringEnd::Later };
     let from = at + distance;
     match (data[from], data.get(from + 1)) {

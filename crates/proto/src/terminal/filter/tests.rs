@@ -407,6 +407,18 @@ proptest! {
         prop_assert_eq!(pass_in_pieces(&input, &cuts), expected);
     }
 
+    /// A NUL in a sequence has no effect, and keeps it off the short way.
+    #[test]
+    fn m6a_the_short_way_judges_as_the_long_one(
+        before in "[a-z]{0,3}",
+        numbers in "([0-9]{1,3}[;:]?){0,5}|[0-9;]{250,260}",
+        last in 0x40u8..0x7f,
+    ) {
+        let short = [before.as_bytes(), b"\x1b[", numbers.as_bytes(), &[last], b"."].concat();
+        let long = [before.as_bytes(), b"\x1b[", numbers.as_bytes(), b"\0", &[last], b"."].concat();
+        prop_assert_eq!(pass(&short), pass(&long));
+    }
+
     #[test]
     fn m6a_no_split_changes_the_result(input in hostile(), cuts in prop::collection::vec(1usize..7, 1..8)) {
         prop_assert_eq!(pass_in_pieces(&input, &cuts), pass(&input));

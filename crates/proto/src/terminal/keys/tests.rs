@@ -212,6 +212,25 @@ fn m10f_an_answer_whose_rest_is_late_is_no_key_however_late_it_is() {
 }
 
 #[test]
+fn m10g_the_rest_of_an_answer_that_a_dead_reader_has_begun_is_no_key() {
+    for cut in 0..ANSWERED.len() {
+        let (mut watch, mut out) = (asked(), Vec::new());
+        watch.expect_rest_of_answer();
+        watch.watch(&ANSWERED[cut..], &mut out);
+        watch.watch(b"key", &mut out);
+        assert_eq!(out, b"key", "cut at {cut}");
+        assert!(!watch.is_waiting_for_answers(), "cut at {cut}");
+    }
+    for typed in [&b"x"[..], b"ab\r", b"ls\r", b"\x1b[A"] {
+        let (mut watch, mut out) = (asked(), Vec::new());
+        watch.expect_rest_of_answer();
+        watch.watch(typed, &mut out);
+        watch.release(&mut out);
+        assert_eq!(out, typed, "{}", typed.escape_ascii());
+    }
+}
+
+#[test]
 fn m10f_keys_that_begin_like_answers_are_keys() {
     for keys in [&b"\x1b"[..], b"\x1b]", b"\x1b[", b"\x1bP", b"\x1b]1", b"\x1b[A"] {
         let (mut watch, mut out) = (asked(), Vec::new());

@@ -1,5 +1,5 @@
-//! Connects to the daemon and starts one when none listens; also runs a private daemon. It never touches the
-//! socket file: only the daemon that holds the lock may unlink it.
+//! Connects to the daemon and starts one when none listens, within limits of time and tries; also runs
+//! a private daemon. It never touches the socket file: only the daemon that holds the lock may unlink it.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -13,7 +13,7 @@ use proto::Dirs;
 
 use crate::launch::{self, Lifetime};
 use crate::reconnect_policy::DaemonStart;
-use crate::{ClientError, Connection, ready, recorded};
+use crate::{ClientError, Connection, listener_check, ready, recorded};
 
 /// How long a daemon may take from start to listening, adoption of hundreds of holders included.
 const START_DEADLINE: Duration = Duration::from_secs(20);
@@ -22,6 +22,11 @@ const START_DEADLINE: Duration = Duration::from_secs(20);
 const MAX_STARTS: usize = 5;
 /// How long a private daemon may take to end everything in it.
 const END_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long a daemon may take to open its socket again where a process of a run listens.
+const IMPOSTOR_PATIENCE: Duration = Duration::from_secs(2);
+/// How often that is checked.
+const IMPOSTOR_LOOK: Duration = Duration::from_millis(20);
 
 /// The address of one daemon.
 #[derive(Debug)]
@@ -85,15 +90,48 @@ impl DaemonAddress {
         self.open().map_err(|error| self.unreachable(error))
     }
 
-    /// Like `knock`, with the system's own error. When our runtime directory leads to no daemon, the data
+    /// Like `knock`, with the system's own error. A process of a run that listens where the daemon should is
+    /// never talked to: the daemon opens its socket again within moments, and this waits for that.
+    pub fn open(&self) -> io::Result<Connection> {
+        let deadline = Instant::now() + IMPOSTOR_PATIENCE;
+        loop {
+            match self.open_once() {
+                Err(error) if listener_check::is_impostor(&error) && Instant::now() < deadline => {
+                    // No event announces that the daemon has opened its socket again.
+                    ready::wait(&mut [], Some(IMPOSTOR_LOOK))?;
+                }
+                opened => return opened.map(|connection| connection.trusting(&self.places)),
+            }
+        }
+    }
+
+    /// Opens the first socket at which our daemon listens. When our runtime directory leads to no daemon, the data
     /// directory names the sockets of our database's daemon: it may have been started with another runtime
     /// directory, or this one was removed meanwhile.
-    pub fn open(&self) -> io::Result<Connection> {
-        let opened = Connection::open(&self.places.socket()).or_else(|error| {
-            let elsewhere = recorded::sockets(&self.places);
-            elsewhere.iter().find_map(|socket| Connection::open(socket).ok()).ok_or(error)
-        });
-        opened.map(|connection| connection.trusting(&self.places))
+    fn open_once(&self) -> io::Result<Connection> {
+        let open = |socket: &Path| {
+            let connection = Connection::open(socket)?;
+            listener_check::check(connection.listener()?, &self.places).map(|()| connection)
+        };
+        let mut error = match open(&self.places.socket()) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        let elsewhere = recorded::sockets(&self.places).into_iter().chain(self.places.data_socket());
+        for socket in elsewhere {
+            match open(&socket) {
+                Ok(connection) => return Ok(connection),
+                Err(other) if listener_check::is_impostor(&other) => error = other,
+                Err(_) => {}
+            }
+        }
+        Err(error)
+    }
+
+    /// Returns the process that holds the data directory, whether or not it listens, and the name of its program.
+    #[must_use]
+    pub fn directory_holder(&self) -> Option<(i32, String)> {
+        listener_check::holder(&self.places.data)
     }
 
     /// Waits at most until `deadline` for the end of a daemon that holds the database and does not listen: it
@@ -153,9 +191,7 @@ impl DaemonAddress {
                 (Err(error), _)
                     if start == DaemonStart::AfterCrash && error.kind() == io::ErrorKind::NotFound =>
                 {
-                    return Err(ClientError::Unreachable(
-                        "it was shut down, and no other has started".to_owned(),
-                    ));
+                    return Err(ClientError::ShutDown);
                 }
                 (Err(error), _) => return Err(self.unreachable(error)),
             }

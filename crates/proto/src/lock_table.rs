@@ -1,0 +1,68 @@
+//! Finds in the kernel's table of file locks which processes hold a lock, for daemon and clients. It parses a text
+//! and does not touch the disk.
+
+/// A file as the kernel's table names it: major and minor number of its device, and its inode.
+pub type LockedFile = (u32, u32, u64);
+
+/// Returns the pids that hold an exclusive `flock` of this file, according to the text of `/proc/locks`. Those that
+/// only wait for it are left out.
+pub fn exclusive_holders(table: &str, file: LockedFile) -> impl Iterator<Item = i32> + '_ {
+    table.lines().filter_map(move |line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let is_exclusive = words.next() == Some("FLOCK") && words.nth(1) == Some("WRITE");
+        let pid = words.next()?.parse().ok()?;
+        (is_exclusive && parse_file(words.next()?)? == file).then_some(pid)
+    })
+}
+
+/// Returns the device of the mount that an open file is on, from the texts of its `/proc/self/fdinfo/FD` and of
+/// `/proc/self/mountinfo`. Some file systems (Btrfs) show another device for each subvolume when they are asked about a
+/// file; the table of locks has the mount's.
+#[must_use]
+pub fn device_of_mount(fdinfo: &str, mountinfo: &str) -> Option<(u32, u32)> {
+    let mount = fdinfo.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
+    let device = mountinfo.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next() == Some(mount)).then(|| words.nth(1))?
+    })?;
+    let (major, minor) = device.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Parses `MAJOR:MINOR:INODE`; the first two are hexadecimal.
+fn parse_file(text: &str) -> Option<LockedFile> {
+    let mut parts = text.split(':');
+    let mut device = || u32::from_str_radix(parts.next()?, 16).ok();
+    let (major, minor) = (device()?, device()?);
+    Some((major, minor, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m1_the_holder_of_a_lock_is_found_and_who_waits_or_shares_it_is_not() {
+        let table = "1: FLOCK  ADVISORY  WRITE 8710 fe:0a:13074433 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 11 fe:0a:13074433 0 EOF\n\
+                     2: FLOCK  ADVISORY  READ 12 fe:0a:13074433 0 EOF\n\
+                     3: POSIX  ADVISORY  WRITE 13 fe:0a:13074433 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 14 fe:0b:13074433 0 EOF\n\
+                     5: FLOCK  ADVISORY  WRITE 15 <none>:0 0 EOF\n\
+                     6: FLOCK\n";
+        let holders = |file| exclusive_holders(table, file).collect::<Vec<_>>();
+        assert_eq!(holders((0xfe, 0x0a, 13_074_433)), [8710]);
+        assert_eq!(holders((0xfe, 0x0b, 13_074_433)), [14]);
+        assert_eq!(holders((0xfe, 0x0a, 1)), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn m1_the_device_of_a_mount_is_found_by_the_number_of_the_mount() {
+        let mounts =
+            "29 1 0:27 /@ / rw - btrfs /dev/sda1 rw\n30 29 8:17 / /home rw - ext4 /dev/sdb1 rw\n31\n";
+        let device = |info: &str| device_of_mount(info, mounts);
+        assert_eq!(device("pos:\t0\nmnt_id:\t29\nino:\t256\n"), Some((0, 27)));
+        assert_eq!(device("mnt_id:\t30\n"), Some((8, 17)));
+        assert_eq!([device("mnt_id:\t31\n"), device("mnt_id:\t2\n"), device("")], [None; 3]);
+    }
+}
