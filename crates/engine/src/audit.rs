@@ -4,7 +4,7 @@
 //! no texts: of a message its size, of a command its digest.
 
 use proto::request::Target;
-use proto::{ErrorCode, Failure, Name, Printable};
+use proto::{ErrorCode, Failure, Limit, Printable};
 
 use crate::Engine;
 use crate::command::Audited;
@@ -40,7 +40,7 @@ impl Outbox {
         detail: String,
     ) {
         let decision = decision.to_owned();
-        let via = self.via.as_ref().filter(|_| caller.is_some_and(Caller::is_person)).map(Name::to_string);
+        let via = self.scope.whereabouts().filter(|_| caller.is_some_and(Caller::is_person));
         self.push(Effect::Audit(AuditNote { caller, via, verb, target, decision, detail }));
     }
 
@@ -102,7 +102,8 @@ impl Outbox {
 impl Context {
     /// A process in the audit log: its id, or what the caller named it where there is none.
     pub(crate) fn audited_name(&self, target: &Target) -> String {
-        self.processes.resolve(target).map_or_else(|_| words(&target.0), |process| process.id.to_string())
+        let known = self.processes.resolve(target, &Limit::default());
+        known.map_or_else(|_| words(&target.0), |process| process.id.to_string())
     }
 }
 
@@ -125,6 +126,7 @@ fn refusal(code: ErrorCode) -> Option<&'static str> {
         ErrorCode::Unauthorized => Some("unauthorized"),
         ErrorCode::Denied => Some("denied"),
         ErrorCode::NotRelated => Some("not_related"),
+        ErrorCode::WorkspaceMismatch => Some("workspace_mismatch"),
         ErrorCode::NeedsTrust => Some("needs_trust"),
         ErrorCode::BudgetExceeded => Some("budget_exceeded"),
         _ => None,

@@ -11,6 +11,7 @@ use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
 use crate::input::{Caller, HookDecision, JobId, RunKey, Ticket, ViewerId, WaitId};
 use crate::record::{ProcessRecord, Record};
+use crate::rights::audience::Audience;
 
 /// Something to be done.
 #[derive(Clone, Debug)]
@@ -190,8 +191,8 @@ pub enum Effect {
     Audit(AuditNote),
     /// Make it durable before anything after it is done.
     Record(Record),
-    /// Tell every subscriber.
-    Announce(Announcement),
+    /// Send an event to the subscribers that may get it.
+    Announce(AddressedEvent),
     /// Answer a request.
     Reply {
         /// Which.
@@ -267,7 +268,7 @@ pub struct FormerRun {
 pub struct AuditNote {
     /// Who asked; none: Quarterdeck itself.
     pub caller: Option<Caller>,
-    /// In which process a person sits who asked, by its name.
+    /// Where a person is who asked: the process they sit in by its name, or the label of a remote person in quotes.
     pub via: Option<String>,
     /// For what.
     pub verb: &'static str,
@@ -277,6 +278,15 @@ pub struct AuditNote {
     pub decision: String,
     /// Why, or with which arguments.
     pub detail: String,
+}
+
+/// An event and who gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddressedEvent {
+    /// The event.
+    pub announcement: Announcement,
+    /// The subscribers that get it.
+    pub audience: Audience,
 }
 
 /// What is typed for a program.

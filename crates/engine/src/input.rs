@@ -2,13 +2,14 @@
 //!
 //! Inputs never carry bytes of output: a fact reports that there was some.
 
-use proto::agent::{Composer, Context, MailId, Source, TurnEnd};
+use proto::agent::{Context, MailId, Source, TurnEnd};
 use proto::crew::Project;
 use proto::request::Spawn;
-use proto::{Event, Evidence, Failure, ProcessId, RunNumber, Size};
+use proto::{Event, Evidence, Failure, Limit, ProcessId, RunNumber, Size};
 
 pub use crate::command::Command;
 use crate::record::ProcessRecord;
+pub use proto::observed::{HookDecision, HookMoment, ScreenSeen};
 
 /// When something happened, on both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,25 @@ impl Caller {
     }
 }
 
+/// Who asks, under which label, and what it may do at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// Who asks.
+    pub caller: Caller,
+    /// The device or the token of a remote person; a person at this machine has none.
+    pub label: Option<String>,
+    /// What its connection may do at most.
+    pub limit: Limit,
+}
+
+impl Principal {
+    /// A caller at this machine whose connection has no limit.
+    #[must_use]
+    pub fn unlimited(caller: Caller) -> Self {
+        Self { caller, label: None, limit: Limit::default() }
+    }
+}
+
 /// Names one unanswered request; chosen by the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
@@ -75,8 +95,8 @@ pub struct RunKey {
 pub enum Input {
     /// A caller asked for something.
     Command {
-        /// Who.
-        caller: Caller,
+        /// Who, and within which limit.
+        principal: Principal,
         /// Where the answer goes.
         ticket: Ticket,
         /// What.
@@ -170,42 +190,6 @@ pub struct HookNotice {
     pub moment: HookMoment,
 }
 
-/// What a lifecycle event marks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookMoment {
-    /// Nothing beyond its evidence.
-    Other,
-    /// A prompt was submitted: a turn begins.
-    PromptSubmitted {
-        /// Its text, where the vendor reports it.
-        prompt: Option<String>,
-    },
-    /// The turn is over; the agent goes on if it is given something.
-    TurnEnded,
-    /// The turn failed.
-    TurnFailed,
-    /// The agent asks for permission to use a tool.
-    PermissionAsked {
-        /// What for, in one line.
-        title: String,
-        /// The command, the file, the arguments.
-        body: String,
-    },
-}
-
-/// What a lifecycle event is answered with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookDecision {
-    /// Nothing: the agent goes on as it would.
-    Nothing,
-    /// The agent goes on with this text instead of ending its turn.
-    Continue(String),
-    /// It may.
-    Allow,
-    /// It may not.
-    Deny(String),
-}
-
 /// How a child ended, as the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildExit {
@@ -286,6 +270,8 @@ pub enum RunFact {
         mirrors: bool,
         /// On whose behalf.
         by: Caller,
+        /// The device or the token of a remote person.
+        label: Option<String>,
         /// The pid of its client, if the kernel reports it.
         pid: Option<i32>,
     },
@@ -390,7 +376,7 @@ pub struct Launched {
     /// That channel also reaches an agent in the middle of a turn.
     pub channel_reaches_busy: bool,
     /// A hook marks the end of each turn and can hand over a message.
-    pub hands_over_at_turn_end: bool,
+    pub delivers_at_turn_end: bool,
     /// Something marks each submitted prompt (a hook, a status report, a server): delivery counts on it.
     pub confirms_prompts: bool,
     /// Whether its manifest lets the composer be seen.
@@ -399,6 +385,10 @@ pub struct Launched {
     pub shell_prefix: Option<String>,
     /// The keys that interrupt a turn; empty: the manifest names none.
     pub interrupt: Vec<String>,
+    /// The keys that clear a composer with text in it; empty: the manifest names none.
+    pub clear: Vec<String>,
+    /// The key that makes a new line in its composer, if the manifest names it.
+    pub new_line: Option<String>,
     /// How long it may take until it takes prompts; 0: no limit.
     pub patience_ms: u64,
     /// What the launch lacks, one sentence each.
@@ -415,21 +405,6 @@ pub enum ComposerSight {
     Blind,
     /// The manifest does not describe it: messages are not typed.
     Undescribed,
-}
-
-/// What the screen of an agent shows.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScreenSeen {
-    /// What the screen's rules say.
-    pub screen: Option<Evidence>,
-    /// A live dialog.
-    pub dialog: Option<Evidence>,
-    /// What the title says.
-    pub title: Option<Evidence>,
-    /// What the place where prompts are written holds.
-    pub composer: Composer,
-    /// Shells, tools and agents that run on although no turn is under way.
-    pub background: u32,
 }
 
 /// What became of guarded typing.

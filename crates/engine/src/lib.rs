@@ -26,6 +26,7 @@ mod timers;
 mod trust;
 mod undo;
 mod waits;
+mod workspaces;
 
 pub mod agent;
 pub mod effect;
@@ -44,36 +45,40 @@ use proto::{Dirs, ProcessView};
 pub use agent::AgentRecord;
 pub use audit::PLACING;
 pub use effect::{
-    AgentStart, AuditNote, CallerStanding, CommandAnswer, ComposerIs, Effect, FormerRun, Guard, Keystrokes,
-    Located, StartRun,
+    AddressedEvent, AgentStart, AuditNote, CallerStanding, CommandAnswer, ComposerIs, Effect, FormerRun,
+    Guard, Keystrokes, Located, StartRun,
 };
 pub use inbox::questions::QuestionRecord;
 pub use input::{
     Caller, Command, ComposerSight, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched,
-    Moment, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject, TypingOutcome, ViewerId,
-    WaitId,
+    Moment, Principal, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject, TypingOutcome,
+    ViewerId, WaitId,
 };
 pub use mail::{MailRecord, MailStage};
 pub use process::backoff::Backoff;
 pub use process::seen::Seen;
+pub use proto::crew::GrantRecord;
 pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
-pub use rights::grants::GrantRecord;
+pub use rights::audience::{Audience, Subscriber};
 pub use rights::{Granted, Verb};
 pub use tasks::{
-    DroppedTask, KEPT_MS, LOCAL_WORKSPACE, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation,
-    TaskPlace, TaskRecord, TaskSight, unfinished_tasks,
+    DroppedTask, ImportedTask, KEPT_MS, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation, TaskPlace,
+    TaskRecord, TaskSight, task_exists, unfinished_tasks,
 };
 pub use timers::TimerRecord;
+pub use workspaces::{LOCAL_WORKSPACE, WorkspaceRecord};
 
 use context::Context;
 use inbox::Inbox;
 use mail::Mailbox;
 use process::Process;
+use process::stopping::{GRACE_MS, TERMINAL_GRACE_MS};
 use rights::grants::Grants;
 use timers::Timers;
 use trust::TrustStore;
 use undo::LastCommand;
 use waits::Waits;
+use workspaces::Workspaces;
 
 /// What a daemon decides once, when it builds its engine.
 #[derive(Clone, Debug)]
@@ -113,8 +118,8 @@ impl Default for Config {
             shell: "/bin/sh".to_owned(),
             max_processes: 1000,
             budget: Budget { spawns: Some(200), live: Some(32), depth: Some(4), wall_ms: None },
-            grace_ms: 5_000,
-            terminal_grace_ms: 1_000,
+            grace_ms: GRACE_MS,
+            terminal_grace_ms: TERMINAL_GRACE_MS,
             linger_ms: 5_000,
             sweep_after_ms: 2_250,
             boot: String::new(),
@@ -128,6 +133,7 @@ pub struct Engine {
     /// What every machine works with.
     ctx: Context,
     tasks: tasks::Tasks,
+    workspaces: Workspaces,
     waits: Waits,
     mail: Mailbox,
     inbox: Inbox,
@@ -145,6 +151,7 @@ impl Engine {
         Self {
             ctx: Context::new(config),
             tasks: tasks::Tasks::default(),
+            workspaces: Workspaces::default(),
             waits: Waits::default(),
             mail: Mailbox::default(),
             inbox: Inbox::default(),
@@ -160,9 +167,9 @@ impl Engine {
         self.ctx.out.now = now;
         self.forget_last_command();
         match input {
-            Input::Command { caller, ticket, command } => {
+            Input::Command { principal, ticket, command } => {
                 self.mark_command(ticket, &command);
-                self.command(caller, ticket, command);
+                self.command(principal, ticket, command);
             }
             Input::Fact { run, fact } => self.fact(run, fact),
             Input::Adopted { record, pid, exit } => self.adopt(record, pid, exit),
@@ -175,6 +182,7 @@ impl Engine {
         self.finish_shutdown();
         self.tasks.record_changes(&mut self.ctx);
         self.ctx.out.flush(&self.ctx.processes);
+        self.grants.address_events(&mut self.ctx);
         invariants::check(self);
         self.check_last_command();
         std::mem::take(&mut self.ctx.out.effects)

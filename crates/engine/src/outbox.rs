@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, VecDeque};
 
 use proto::agent::{InboxItem, MailId};
 use proto::event::{Announcement, Event};
-use proto::{Failure, Name, ProcessId};
+use proto::{Failure, Limit, Name, Printable, ProcessId};
 
-use crate::effect::{CommandAnswer, Effect};
+use crate::effect::{AddressedEvent, CommandAnswer, Effect};
 use crate::input::{JobId, Moment, RunKey, Ticket};
 use crate::process::{Process, Processes};
 use crate::record::{Counters, Record};
+use crate::rights::audience::{Audience, Topic};
 use crate::undo::UndoCell;
 
 /// The effects of the current decision, and the moment it is made at.
@@ -17,15 +18,40 @@ pub(crate) struct Outbox {
     /// The moment of the current input.
     pub(crate) now: Moment,
     pub(crate) effects: Vec<Effect>,
+    /// The announced events of which it is not decided yet who gets them: where they are, and what they are about.
+    unaddressed: Vec<(usize, Topic)>,
     /// Processes that the current input changed: each is recorded and announced once, at its end.
     durable: BTreeSet<ProcessId>,
     /// Processes of which something changed that is not worth a record: each is announced once, at its end.
     visible: BTreeSet<ProcessId>,
     pub(crate) numbers: UndoCell<Numbers>,
-    /// While a command is carried out: in which process the person sits who asked, if they sit in one.
-    pub(crate) via: Option<Name>,
+    /// While a command is decided: where its caller is, and what it may do at most.
+    pub(crate) scope: CallerScope,
     /// Reports to the other machines, in order.
     signals: VecDeque<Signal>,
+}
+
+/// Where the caller of the present command is, and what its connection may do at most. Between commands it is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallerScope {
+    /// In which process the person sits who asks.
+    pub(crate) via: Option<Name>,
+    /// The device or the token of a remote person.
+    pub(crate) label: Option<String>,
+    pub(crate) limit: Limit,
+}
+
+impl CallerScope {
+    /// Where a person is, in words: a label is quoted, so that it cannot be mistaken for the name of a process.
+    pub(crate) fn whereabouts(&self) -> Option<String> {
+        let labelled = self.label.as_deref().map(quoted);
+        labelled.or_else(|| self.via.as_ref().map(Name::to_string))
+    }
+}
+
+/// The label of a remote person, in words.
+pub(crate) fn quoted(label: &str) -> String {
+    format!("\"{}\"", Printable(label))
 }
 
 /// What one machine reports to the others. The router delivers it before the decision ends.
@@ -80,10 +106,11 @@ impl Outbox {
         Self {
             now: Moment::default(),
             effects: Vec::new(),
+            unaddressed: Vec::new(),
             durable: BTreeSet::new(),
             visible: BTreeSet::new(),
             numbers: numbers.into(),
-            via: None,
+            scope: CallerScope::default(),
             signals: VecDeque::new(),
         }
     }
@@ -113,11 +140,35 @@ impl Outbox {
         self.effects.push(Effect::Reply { ticket, result: Box::new(result) });
     }
 
-    /// Announces an event to every subscriber.
+    /// Announces an event that says itself what it is about.
     pub(crate) fn announce(&mut self, event: Event) {
+        let topic = Topic::of(&event);
+        self.announce_about(event, topic);
+    }
+
+    /// Announces an event about this topic. Who gets it is decided by [`Outbox::address`].
+    pub(crate) fn announce_about(&mut self, event: Event, topic: Topic) {
+        self.unaddressed.push((self.effects.len(), topic));
+        self.announce_to(event, Audience::default());
+    }
+
+    /// Announces an event to subscribers that were decided before.
+    pub(crate) fn announce_to(&mut self, event: Event, audience: Audience) {
         self.numbers.revision += 1;
         let announcement = Announcement { revision: self.numbers.revision, what: event };
-        self.effects.push(Effect::Announce(announcement));
+        self.effects.push(Effect::Announce(AddressedEvent { announcement, audience }));
+    }
+
+    /// Takes the topics of the events of which it is not decided yet who gets them.
+    pub(crate) fn take_unaddressed(&mut self) -> Vec<(usize, Topic)> {
+        std::mem::take(&mut self.unaddressed)
+    }
+
+    /// Notes who gets the event at this place.
+    pub(crate) fn address(&mut self, index: usize, audience: Audience) {
+        if let Some(Effect::Announce(event)) = self.effects.get_mut(index) {
+            event.audience = audience;
+        }
     }
 
     /// The number of the last announced event.

@@ -1,10 +1,10 @@
 //! What is made durable, in a form that outlives this build.
 //!
-//! Owns the documents of entries. An environment is written down only for what a person asked to be restored; the holder
+//! These are the documents of all records. An environment is written down only for what a person asked to be restored; the holder
 //! keeps every other one in memory.
 
 use proto::agent::{MailId, Turn};
-use proto::crew::TrustView;
+use proto::crew::{GrantRecord, TrustView};
 use proto::{Name, Owner, ProcessId, Size};
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ use crate::mail::MailRecord;
 use crate::process::backoff::Backoff;
 use crate::process::seen::Seen;
 use crate::process::{RunRecord, Spec};
-use crate::rights::grants::GrantRecord;
 use crate::tasks::TaskRecord;
 use crate::timers::TimerRecord;
+use crate::workspaces::WorkspaceRecord;
 
 /// One change to what is durable.
 #[derive(Clone, Debug)]
@@ -58,6 +58,10 @@ pub enum Record {
     PutTask(Box<TaskRecord>),
     /// The task is forgotten.
     RemoveTask(u64),
+    /// Creates or replaces a workspace.
+    PutWorkspace(Box<WorkspaceRecord>),
+    /// Forgets a workspace.
+    RemoveWorkspace(String),
     /// The numbers that were given out.
     Counters(Counters),
 }
@@ -106,6 +110,8 @@ pub struct Saved {
     pub questions: Vec<QuestionRecord>,
     /// The tasks, dropped ones included.
     pub tasks: Vec<TaskRecord>,
+    /// The workspaces, without `local`.
+    pub workspaces: Vec<WorkspaceRecord>,
     /// The numbers that were given out.
     pub counters: Counters,
 }

@@ -12,6 +12,7 @@ use crate::inbox::{About, Item};
 use crate::process::Process;
 use crate::record::Saved;
 use crate::tasks::Tasks;
+use crate::workspaces::Workspaces;
 use crate::{Config, Engine};
 
 impl Inbox {
@@ -40,6 +41,9 @@ impl Engine {
             let process = Process::from_record(record);
             engine.ctx.processes.insert(process.id, process);
         }
+        let tasks = engine.tasks.all.values().map(|task| task.workspace.clone());
+        let used = engine.ctx.processes.values().map(|process| process.spec.workspace.clone());
+        engine.workspaces = Workspaces::restore(saved.workspaces, tasks.chain(used));
         // A record that did not read takes its place in the tree with it.
         let known: BTreeSet<ProcessId> = engine.ctx.processes.keys().copied().collect();
         for process in engine.ctx.processes.values_mut() {

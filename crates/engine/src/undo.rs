@@ -219,7 +219,7 @@ impl Engine {
         std::mem::take(&mut self.ctx.out.effects)
     }
 
-    fn undoable_parts(&mut self) -> [&mut dyn Undoable; 17] {
+    fn undoable_parts(&mut self) -> [&mut dyn Undoable; 18] {
         [
             &mut *self.ctx.processes,
             &mut self.ctx.out.numbers,
@@ -238,6 +238,7 @@ impl Engine {
             &mut self.trust.once,
             &mut self.trust.refused,
             &mut self.tasks.all,
+            &mut self.workspaces.made,
         ]
     }
 }
@@ -259,7 +260,9 @@ impl Record {
             | Self::PutQuestion(_)
             | Self::RemoveQuestion(_)
             | Self::PutTask(_)
-            | Self::RemoveTask(_) => true,
+            | Self::RemoveTask(_)
+            | Self::PutWorkspace(_)
+            | Self::RemoveWorkspace(_) => true,
             Self::Put(_)
             | Self::Remove(_)
             | Self::PutTurn(_)

@@ -1,5 +1,7 @@
 //! Opens, checks and closes the database file. Each call is one transaction. The SQL is in `records`, `audit`
-//! and `schema`.
+//! and `schema`; `renew` writes a file again that was removed.
+
+mod renew;
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -12,7 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::audit::{self, AuditBound, AuditCheck, AuditReader, AuditRow};
 use crate::records::{self, Change, Contents};
-use crate::{StoreError, atomic, log, quarantine, schema};
+use crate::{StoreError, atomic, quarantine, schema, write_ahead_log};
 
 /// How long a call waits for another program (a backup, an SQL shell) before it reports `Locked`. The engine
 /// waits for the store meanwhile, so this stays short.
@@ -68,6 +70,8 @@ impl Durability {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// The file that the connection has open; `None` in memory.
+    file: Option<renew::FileIdentity>,
     recovered: Option<PathBuf>,
     damaged_log: Option<PathBuf>,
     /// What the connection is set to.
@@ -97,7 +101,8 @@ impl Store {
 
     fn over(connection: Connection, path: PathBuf) -> Store {
         let (promise, bound) = (Durability::ProcessDeath, AuditBound::ON_DISK);
-        Store { connection, path, recovered: None, damaged_log: None, promise, bound }
+        let file = renew::identity(&path);
+        Store { connection, path, file, recovered: None, damaged_log: None, promise, bound }
     }
 
     /// Returns a store that lives and dies with the process: for `--ephemeral` and tests.
@@ -127,12 +132,13 @@ impl Store {
         self.damaged_log.clone()
     }
 
-    /// Stores all of `batch` or nothing of it. It is durable when this returns, and on the disk as well when
+    /// Stores all of `batch` or nothing of it. A file that was removed is written again first. It is durable when this returns, and on the disk as well when
     /// the batch has records that a power cut must not lose.
     pub fn apply(&mut self, batch: &[Change]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
+        self.renew()?;
         let fail = |error| StoreError::sqlite(&self.path, error);
         let promise = Durability::of(batch);
         if promise != self.promise {
@@ -156,6 +162,7 @@ impl Store {
     /// Appends to the audit log; the row's `hash` is ignored and computed here. Durable when it returns. When
     /// the log is too large, the oldest rows are deleted, and a row records it.
     pub fn audit(&mut self, row: &AuditRow) -> Result<(), StoreError> {
+        self.renew()?;
         let appended = audit::append(&mut self.connection, row, self.bound);
         appended.map_err(|error| StoreError::sqlite(&self.path, error))
     }
@@ -208,7 +215,7 @@ fn damaged_log(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     if !is_plain(path) || !is_plain(&log) {
         return Ok(None);
     }
-    let is_damaged = fs::read(log).is_ok_and(|bytes| log::has_unreadable_commits(&bytes));
+    let is_damaged = fs::read(log).is_ok_and(|bytes| write_ahead_log::has_unreadable_commits(&bytes));
     is_damaged.then(|| quarantine::keep_log(path)).transpose()
 }
 

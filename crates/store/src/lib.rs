@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `database` | [`Store`]: opening, checking, one transaction per call |
 //! | `schema` | tables, migrations by `user_version`, what a healthy file looks like |
-//! | `records` | [`Change`] and [`Contents`]: processes, mail, turns, settings, small documents |
+//! | `records` | [`Change`] and [`Contents`]: all records in one table of documents |
+//! | `old_tables` | the tables of older schemas, for migrations |
 //! | `audit` | [`AuditRow`], the chain of hashes over them, and how much of it is kept |
 //! | `quarantine` | where a corrupt file goes |
 //! | `log` | finds lost commits in the database's write-ahead log |
@@ -31,11 +32,12 @@ mod records;
 
 mod atomic;
 mod error;
-mod log;
+mod old_tables;
 mod pads;
 mod private_dir;
 mod quarantine;
 mod run_files;
+mod write_ahead_log;
 
 pub use atomic::write_file_atomically;
 pub use audit::{AuditBound, AuditCheck, AuditReader, AuditRow};

@@ -13,9 +13,9 @@ use rustix::io::Errno;
 
 /// Opens a parent only to go through it: it need not be readable.
 #[cfg(target_os = "linux")]
-const PASSING: OFlags = OFlags::PATH;
+pub(crate) const PASSING: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const PASSING: OFlags = OFlags::RDONLY;
+pub(crate) const PASSING: OFlags = OFlags::RDONLY;
 
 /// Why a directory cannot be used for sockets and state.
 #[derive(Debug, thiserror::Error)]

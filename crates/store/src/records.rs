@@ -1,12 +1,12 @@
-//! The records of the engine (processes, mail, turns, settings, small documents) and their SQL. Documents are
-//! stored as opaque text.
+//! The records of the engine (processes, mail, turns, settings, small documents) in one table of documents,
+//! each with its kind and its id. Documents are stored as opaque text.
 
 use std::path::Path;
 
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
-use crate::{AuditBound, AuditRow, StoreError, audit, schema};
+use crate::{AuditBound, AuditRow, StoreError, audit, old_tables, schema};
 
 /// One thing to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,121 +107,95 @@ pub(crate) fn apply(
     transaction.commit()
 }
 
+/// The kinds of documents that have changes of their own; the others are named by the caller.
+pub(crate) const PROCESS: &str = "process";
+pub(crate) const SETTING: &str = "setting";
+pub(crate) const MAIL: &str = "mail";
+pub(crate) const TURN: &str = "turn";
+
+/// Returns the id of a message's document: as many digits as the largest number has, so that the order of
+/// texts is the order of numbers.
+pub(crate) fn mail_id(number: i64) -> String {
+    format!("{number:019}")
+}
+
+/// Returns the id of a turn's document: those of one process are beside each other, in their order.
+pub(crate) fn turn_id(process: &str, turn: i64) -> String {
+    format!("{process}/{turn:019}")
+}
+
 /// Loads one consistent view of a file of this schema. A record whose checksum does not match is corruption,
 /// not data.
 pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result<Contents, StoreError> {
     let fail = |error| StoreError::sqlite(path, error);
     let view = connection.unchecked_transaction().map_err(fail)?;
-    let sealed = |fits: bool, what: &str| check_seal(path, fits, what);
     let mut contents = Contents::default();
-    for (id, document, found) in
-        rows(&view, "SELECT id, document, seal FROM processes", pair).map_err(fail)?
-    {
-        sealed(found == seal(&["process", &id, &document]), "a process")?;
-        contents.processes.push((id, document));
-    }
-    for (key, value, found) in rows(&view, "SELECT key, value, seal FROM settings", pair).map_err(fail)? {
-        sealed(found == seal(&["setting", &key, &value]), "a setting")?;
-        contents.settings.push((key, value));
-    }
-    if version >= schema::WITH_MAIL {
-        load_mail(&view, path, &mut contents)?;
+    for row in old_tables::read(&view, version).map_err(fail)? {
+        check_seal(path, row.is_whole, row.kind)?;
+        contents.add(path, row.kind.to_owned(), row.id, row.document)?;
     }
     if version >= schema::WITH_DOCUMENTS {
-        load_documents(&view, path, &mut contents)?;
+        let found = rows(&view, "SELECT kind, id, document, seal FROM documents", document).map_err(fail)?;
+        for (kind, id, document, found) in found {
+            check_seal(path, found == seal(&["document", &kind, &id, &document]), &kind)?;
+            contents.add(path, kind, id, document)?;
+        }
     }
     Ok(contents)
 }
 
-fn load_mail(view: &Connection, path: &Path, contents: &mut Contents) -> Result<(), StoreError> {
-    let fail = |error| StoreError::sqlite(path, error);
-    for (id, document, found) in rows(view, "SELECT id, document, seal FROM mail", numbered).map_err(fail)? {
-        check_seal(path, found == seal(&["mail", &id.to_string(), &document]), "a message")?;
-        contents.mail.push((id, document));
+impl Contents {
+    fn add(&mut self, path: &Path, kind: String, id: String, document: String) -> Result<(), StoreError> {
+        let no_number = || StoreError::corrupt(path, format!("a {kind} has the id {id}"));
+        match kind.as_str() {
+            PROCESS => self.processes.push((id, document)),
+            SETTING => self.settings.push((id, document)),
+            MAIL => self.mail.push((id.parse().map_err(|_| no_number())?, document)),
+            TURN => {
+                let (process, turn) = id.rsplit_once('/').ok_or_else(no_number)?;
+                let turn = turn.parse().map_err(|_| no_number())?;
+                self.turns.push((process.to_owned(), turn, document));
+            }
+            _ => self.documents.push((kind, id, document)),
+        }
+        Ok(())
     }
-    for (process, turn, document, found) in
-        rows(view, "SELECT process, turn, document, seal FROM turns", turn).map_err(fail)?
-    {
-        check_seal(path, found == seal(&["turn", &process, &turn.to_string(), &document]), "a turn")?;
-        contents.turns.push((process, turn, document));
-    }
-    Ok(())
-}
-
-fn load_documents(view: &Connection, path: &Path, contents: &mut Contents) -> Result<(), StoreError> {
-    let fail = |error| StoreError::sqlite(path, error);
-    let found = rows(view, "SELECT kind, id, document, seal FROM documents", kinded).map_err(fail)?;
-    for (kind, id, document, found) in found {
-        check_seal(path, found == seal(&["document", &kind, &id, &document]), "a document")?;
-        contents.documents.push((kind, id, document));
-    }
-    Ok(())
 }
 
 fn check_seal(path: &Path, fits: bool, what: &str) -> Result<(), StoreError> {
     match fits {
         true => Ok(()),
-        false => Err(StoreError::corrupt(path, format!("{what} does not fit its seal"))),
+        false => Err(StoreError::corrupt(path, format!("a {what} does not fit its seal"))),
     }
 }
 
 fn write(transaction: &Transaction<'_>, change: &Change, bound: AuditBound) -> rusqlite::Result<()> {
     match change {
-        Change::PutProcess { id, document } => put_process(transaction, id, document),
+        Change::PutProcess { id, document } => put(transaction, PROCESS, id, document),
         Change::RemoveProcess { id } => {
-            remove(transaction, "DELETE FROM turns WHERE process = ?1", id)?;
-            remove(transaction, "DELETE FROM processes WHERE id = ?1", id)
+            remove_turns(transaction, id)?;
+            remove(transaction, PROCESS, id)
         }
-        Change::PutMail { id, document } => put_mail(transaction, *id, document),
-        Change::RemoveMail { id } => {
-            transaction.prepare_cached("DELETE FROM mail WHERE id = ?1")?.execute([*id]).map(drop)
+        Change::PutMail { id, document } => put(transaction, MAIL, &mail_id(*id), document),
+        Change::RemoveMail { id } => remove(transaction, MAIL, &mail_id(*id)),
+        Change::PutTurn { process, turn, document } => {
+            put(transaction, TURN, &turn_id(process, *turn), document)
         }
-        Change::PutTurn { process, turn, document } => put_turn(transaction, process, *turn, document),
-        Change::RemoveTurn { process, turn } => transaction
-            .prepare_cached("DELETE FROM turns WHERE process = ?1 AND turn = ?2")?
-            .execute(params![process, turn])
-            .map(drop),
-        Change::PutDocument { kind, id, document } => put_document(transaction, kind, id, document),
-        Change::RemoveDocument { kind, id } => transaction
-            .prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?
-            .execute(params![kind, id])
-            .map(drop),
+        Change::RemoveTurn { process, turn } => remove(transaction, TURN, &turn_id(process, *turn)),
+        Change::PutDocument { kind, id, document } => put(transaction, kind, id, document),
+        Change::RemoveDocument { kind, id } => remove(transaction, kind, id),
         Change::Audit(row) => audit::append_in(transaction, row, bound),
-        Change::Setting { key, value } => put_setting(transaction, key, value),
+        Change::Setting { key, value } => put(transaction, SETTING, key, value),
     }
 }
 
-fn put_process(transaction: &Transaction<'_>, id: &str, document: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO processes (id, document, seal) VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
-        )?
-        .execute(params![id, document, seal(&["process", id, document])])
-        .map(drop)
-}
-
-fn put_mail(transaction: &Transaction<'_>, id: i64, document: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO mail (id, document, seal) VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
-        )?
-        .execute(params![id, document, seal(&["mail", &id.to_string(), document])])
-        .map(drop)
-}
-
-fn put_turn(transaction: &Transaction<'_>, process: &str, turn: i64, document: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO turns (process, turn, document, seal) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
-        )?
-        .execute(params![process, turn, document, seal(&["turn", process, &turn.to_string(), document])])
-        .map(drop)
-}
-
-fn put_document(transaction: &Transaction<'_>, kind: &str, id: &str, document: &str) -> rusqlite::Result<()> {
+/// Creates or replaces a document.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    kind: &str,
+    id: &str,
+    document: &str,
+) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
             "INSERT INTO documents (kind, id, document, seal) VALUES (?1, ?2, ?3, ?4)
@@ -231,21 +205,20 @@ fn put_document(transaction: &Transaction<'_>, kind: &str, id: &str, document: &
         .map(drop)
 }
 
-fn put_setting(transaction: &Transaction<'_>, key: &str, value: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO settings (key, value, seal) VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET value = excluded.value, seal = excluded.seal",
-        )?
-        .execute(params![key, value, seal(&["setting", key, value])])
-        .map(drop)
+fn remove(transaction: &Transaction<'_>, kind: &str, id: &str) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM documents WHERE kind = ?1 AND id = ?2";
+    transaction.prepare_cached(sql)?.execute(params![kind, id]).map(drop)
 }
 
-fn remove(transaction: &Transaction<'_>, sql: &str, key: &str) -> rusqlite::Result<()> {
-    transaction.prepare_cached(sql)?.execute([key]).map(drop)
+/// Removes the turns of a process: `0` is the character after `/`.
+fn remove_turns(transaction: &Transaction<'_>, process: &str) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM documents WHERE kind = ?1 AND id >= ?2 AND id < ?3";
+    let (first, after) = (format!("{process}/"), format!("{process}0"));
+    transaction.prepare_cached(sql)?.execute(params![TURN, first, after]).map(drop)
 }
 
-fn rows<T>(
+/// Returns what a query finds.
+pub(crate) fn rows<T>(
     connection: &Connection,
     sql: &str,
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
@@ -255,25 +228,13 @@ fn rows<T>(
     found.collect()
 }
 
-fn pair(row: &Row<'_>) -> rusqlite::Result<(String, String, Vec<u8>)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-}
-
-fn numbered(row: &Row<'_>) -> rusqlite::Result<(i64, String, Vec<u8>)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-}
-
-fn turn(row: &Row<'_>) -> rusqlite::Result<(String, i64, String, Vec<u8>)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-}
-
-fn kinded(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)> {
+fn document(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
 /// Checksums a record against bit rot and stray writes, not against people, so eight bytes suffice. SQLite
 /// has no checksum over pages: without it a flipped byte inside a document would be read as data.
-fn seal(fields: &[&str]) -> Vec<u8> {
+pub(crate) fn seal(fields: &[&str]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for field in fields {
         hash.update((field.len() as u64).to_le_bytes());

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use rusqlite::ffi::{Error, SQLITE_CORRUPT};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use crate::{StoreError, records};
+use crate::{StoreError, old_tables, records};
 
 /// The newest schema this build knows.
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;
@@ -17,7 +18,7 @@ const APPLICATION_ID: i64 = 0x5144_7374;
 ///
 /// No table has an index beside its own tree, because the quick check would not compare them and they could
 /// disagree.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     // 1: what the engine records. `seal` is a checksum that makes a changed byte inside a record detectable.
     "CREATE TABLE processes (
         id TEXT PRIMARY KEY,
@@ -95,10 +96,13 @@ const STEPS: [&str; 5] = [
     CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
         WHEN NOT EXISTS (SELECT 1 FROM audit_segments WHERE last >= OLD.id AND is_kept = 0)
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
+    // 6: one table for all records. `migrate` moves the rows, because SQL cannot compute their seals.
+    "DROP TABLE processes;
+    DROP TABLE settings;
+    DROP TABLE mail;
+    DROP TABLE turns;",
 ];
 
-/// The first schema that has mail and turns.
-pub(crate) const WITH_MAIL: i64 = 3;
 /// The first schema that has documents of several kinds.
 pub(crate) const WITH_DOCUMENTS: i64 = 4;
 
@@ -107,8 +111,16 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read again under the lock: another process may have migrated since the check.
     let found = number(&transaction, "user_version")?;
+    let old = old_tables::read(&transaction, found)?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(step)?;
+    }
+    for row in old {
+        if !row.is_whole {
+            // The check found it whole: it was damaged since.
+            return Err(rusqlite::Error::SqliteFailure(Error::new(SQLITE_CORRUPT), None));
+        }
+        records::put(&transaction, row.kind, &row.id, &row.document)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", KNOWN)?;
@@ -142,8 +154,23 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
     if let Some((name, _)) = present.iter().find(is_later) {
         return Err(StoreError::corrupt(path, format!("`{name}` is newer than its version says")));
     }
+    // A version that was damaged upwards: the records in the tables that it no longer has would be lost.
+    let is_left = |entry: &&(String, String)| is_of_older_schema(entry, found).unwrap_or(true);
+    if let Some((name, _)) = present.iter().filter(|entry| !claimed.contains(entry)).find(is_left) {
+        return Err(StoreError::corrupt(path, format!("`{name}` is older than its version says")));
+    }
     records::load(connection, path, found)?;
     Ok(found)
+}
+
+/// Returns true for a table that a schema before this one had.
+fn is_of_older_schema(entry: &(String, String), version: i64) -> rusqlite::Result<bool> {
+    for older in 1..version {
+        if expected(older)?.contains(entry) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// During the check of a file, SQL that fails to compile means that its tables are not what they claim.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proto::agent::Source;
 
 use crate::agent::sources::{Slot, Table};
-use crate::agent::state::contradict;
+use crate::agent::state_from_evidence::contradict;
 
 /// How long two sources may disagree; less is the time one of them takes to notice.
 const LASTING_MS: u64 = 1_000;

@@ -10,9 +10,47 @@ use crate::context::Context;
 use crate::inbox::Inbox;
 use crate::inbox::option;
 use crate::input::{JobId, RunKey, TypingOutcome};
+use crate::process::Then;
+use crate::process::stopping::EndRequest;
 
 /// A resumed run that ends this soon was refused by its vendor.
 const REFUSED_MS: u64 = 3_000;
+
+impl Agent {
+    /// The session that a run which has just ended badly was to continue and could not.
+    fn refused_by_vendor(&self, now: u64) -> Option<String> {
+        let startup = &self.live.startup;
+        let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS && !startup.has_rested;
+        self.record.resumed.clone().filter(|_| is_quick)
+    }
+}
+
+impl Engine {
+    /// The session that the agent of a task could not continue. Such an agent begins a new one by itself.
+    pub(crate) fn session_to_replace(&self, id: ProcessId, exit: Exit) -> Option<String> {
+        let process = self.ctx.processes.get(&id)?;
+        let is_wanted = process.spec.task.is_some() && exit.code != Some(0) && !self.ctx.ends_all;
+        let agent = process.agent.as_deref().filter(|_| is_wanted && self.ctx.shutdown.is_none())?;
+        agent.refused_by_vendor(self.ctx.out.now.uptime_ms)
+    }
+
+    /// Begins a new session in the place of one that could not be continued.
+    pub(crate) fn replace_session(&mut self, id: ProcessId, session: String) {
+        if let Some(agent) = self.ctx.processes.agent_mut(id) {
+            agent.refused_session = Some(session);
+        }
+        self.end(id, EndRequest::new(None, Then::Restart));
+    }
+
+    /// Tells a person that a new session has begun in the place of the one that was wanted.
+    pub(crate) fn report_replaced_session(&mut self, id: ProcessId) {
+        let agent = self.ctx.processes.agent_mut(id);
+        if let Some(session) = agent.and_then(|agent| agent.refused_session.take()) {
+            let body = format!("session {session} could not be continued, so a new one has begun");
+            self.inbox.fail_agent(id, "resume refused", &body, &mut self.ctx);
+        }
+    }
+}
 
 impl Inbox {
     /// Opens a failure for a run that ended badly without being asked.
@@ -25,9 +63,8 @@ impl Inbox {
             (None, None) => "it was lost".to_owned(),
         };
         let is_early = !agent.live.startup.has_rested;
-        let is_quick = now.saturating_sub(agent.live.startup.began) <= REFUSED_MS && is_early;
         let lacking = lacking(agent);
-        match agent.record.resumed.clone().filter(|_| is_quick) {
+        match agent.refused_by_vendor(now) {
             Some(session) => {
                 let body = format!(
                     "{how}; session {session} could not be continued: qd restart begins a new one{lacking}"
@@ -52,7 +89,7 @@ impl Inbox {
         };
         let name = process.name.clone();
         let has_session = agent.record.session.is_some() || agent.record.past_session.is_some();
-        let gone = "its program and its holder are gone, as after a restart of the machine";
+        let gone = "its program and its holder are gone, as after a reboot";
         let (next, options) = if has_session {
             let next =
                 format!("qd resume {name} continues its session, qd resume --all continues all such agents");
@@ -76,7 +113,7 @@ impl Inbox {
         }
         agent.live.startup.is_late = true;
         let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
-        let body = format!("it takes no prompts after {patience} s: qd attach {name} shows its screen");
+        let body = format!("it accepts no prompts after {patience} s: qd attach {name} shows its screen");
         self.fail_agent(id, "it is still starting", &body, ctx);
         if let Some(agent) = ctx.processes.agent(id) {
             agent.read_last_lines(&mut ctx.out);

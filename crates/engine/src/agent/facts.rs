@@ -4,10 +4,10 @@
 use proto::agent::{self, Source, TurnEnd};
 use proto::{AgentState, Evidence};
 
-use crate::agent::Agent;
 use crate::agent::drift;
 use crate::agent::interrupt::Interrupting;
-use crate::agent::state::{self, Belief};
+use crate::agent::state_from_evidence::{self, Belief};
+use crate::agent::{Agent, WaitingSince};
 use crate::effect::Effect;
 use crate::input::{Launched, ScreenSeen};
 use crate::outbox::Outbox;
@@ -29,6 +29,10 @@ impl Agent {
             self.record.session.clone_from(&launched.session);
         }
         let (is_first, patience_ms) = (self.live.launched.is_none(), launched.patience_ms);
+        let known = self.live.launched.as_ref().and_then(|launched| launched.new_line.as_ref());
+        if known != launched.new_line.as_ref() {
+            out.mark_visible(self.run.process);
+        }
         self.live.launched = Some(launched);
         if is_first && patience_ms > 0 && self.state() == AgentState::Starting {
             self.live.startup.late_at = Some(out.now.uptime_ms.saturating_add(patience_ms));
@@ -112,21 +116,43 @@ impl Agent {
         let now = out.now;
         let before = self.visible();
         let old = self.live.evidence.belief;
-        let judgement =
-            state::weigh(&self.live.evidence.table, old, self.live.dialogs.permissions > 0, now.uptime_ms);
+        let judgement = state_from_evidence::weigh(
+            &self.live.evidence.table,
+            old,
+            self.live.dialogs.permissions > 0,
+            now.uptime_ms,
+        );
         self.live.evidence.belief = judgement.belief;
         self.live.evidence.judgement = Some(judgement);
         self.live.evidence.judged_at = now.uptime_ms;
         let change = StateChange { from: old.state, to: self.state() };
         let has_changed = change.from != change.to;
         if has_changed {
-            self.live.evidence.since = now.wall_ms;
+            self.note_since(change, out);
         }
         if self.visible() != before {
             out.mark_visible(self.run.process);
         }
         self.note_drift(out);
         has_changed.then_some(change)
+    }
+
+    /// Notes since when the new state holds. A daemon that has just adopted the run learns it from the record, if the agent
+    /// still waits as it did.
+    fn note_since(&mut self, change: StateChange, out: &mut Outbox) {
+        let is_learnt = change.from == AgentState::Starting;
+        let recorded = self.record.waiting_since.filter(|known| is_learnt && known.state == change.to);
+        let since = recorded.map_or(out.now.wall_ms, |known| known.at);
+        self.live.evidence.since = since;
+        let waits = matches!(
+            change.to,
+            AgentState::Idle | AgentState::Waiting | AgentState::Blocked | AgentState::Error
+        );
+        let waiting_since = waits.then_some(WaitingSince { state: change.to, at: since });
+        if self.record.waiting_since != waiting_since {
+            self.record.waiting_since = waiting_since;
+            out.mark_durable(self.run.process);
+        }
     }
 
     /// Orders a sample of two sources that have disagreed for too long.
@@ -174,10 +200,16 @@ impl Agent {
     pub(crate) fn fail_turn(&mut self, out: &mut Outbox) -> String {
         self.end_turn(TurnEnd::Failed, out);
         self.correct_rested_turn(TurnEnd::Failed, out);
-        let evidence = &self.live.evidence;
-        let winner = evidence.judgement.as_ref().and_then(|judgement| judgement.winner);
-        let slot = winner.and_then(|winner| evidence.table.get(winner));
-        slot.map(|slot| slot.evidence.message.clone()).unwrap_or_default()
+        self.words_of_failure(out.now.uptime_ms)
+    }
+
+    /// The vendor's words about a failure: those of the strongest source that has any. A status report says only that a
+    /// turn failed; transcript and screen say why, often a moment later.
+    pub(crate) fn words_of_failure(&self, now: u64) -> String {
+        let slots = self.live.evidence.table.slots();
+        let mut failed = slots.filter(|slot| slot.state() == Some(AgentState::Error) && slot.counts(now));
+        let with_words = failed.find(|slot| !slot.evidence.message.is_empty());
+        with_words.map(|slot| slot.evidence.message.clone()).unwrap_or_default()
     }
 
     /// Returns true if the vendor still refuses the turn that runs.

@@ -96,6 +96,7 @@ impl Agent {
             return;
         }
         if let Some(interrupting) = self.live.interrupting.take_if(|interrupting| interrupting.is_typed) {
+            self.expect_prompt_back(interrupting.guard.human_quiet_ms, out.now.uptime_ms);
             out.reply(interrupting.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }

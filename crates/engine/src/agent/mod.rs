@@ -8,8 +8,9 @@ pub(crate) mod exit;
 pub(crate) mod facts;
 pub(crate) mod interrupt;
 pub(crate) mod reevaluate;
+pub(crate) mod returned_prompt;
 pub(crate) mod sources;
-pub(crate) mod state;
+pub(crate) mod state_from_evidence;
 pub(crate) mod turns;
 
 use std::collections::BTreeMap;
@@ -21,8 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::drift::DriftBook;
 use crate::agent::interrupt::Interrupting;
+use crate::agent::returned_prompt::ReturnedPrompt;
 use crate::agent::sources::{Slot, Table};
-use crate::agent::state::{Belief, Judgement};
+use crate::agent::state_from_evidence::{Belief, Judgement};
 use crate::effect::AgentStart;
 use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, RunKey, Ticket};
@@ -64,6 +66,18 @@ pub struct AgentRecord {
     /// What launches lacked when a person dismissed the item about it.
     #[serde(default)]
     pub dismissed: Vec<String>,
+    /// The state in which it waits for somebody, if it does, so that the next daemon knows since when.
+    #[serde(default)]
+    pub waiting_since: Option<WaitingSince>,
+}
+
+/// A state in which an agent does nothing by itself, and since when, wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingSince {
+    /// Idle, waiting, blocked or error.
+    pub state: AgentState,
+    /// In milliseconds since the epoch.
+    pub at: u64,
 }
 
 /// The agent's part of an entry.
@@ -74,6 +88,8 @@ pub(crate) struct Agent {
     pub(crate) record: AgentRecord,
     /// The vendor session the next run is to continue.
     pub(crate) resume_next: Option<String>,
+    /// The vendor session that the run before could not continue, until a person is told.
+    pub(crate) refused_session: Option<String>,
     /// By number; the newest few.
     pub(crate) turns: BTreeMap<u64, Turn>,
     /// Turns whose text is being found, and when that is given up.
@@ -100,6 +116,7 @@ pub(crate) struct Live {
     pub(crate) progress: Progress,
     pub(crate) dialogs: DialogState,
     pub(crate) interrupting: Option<Interrupting>,
+    pub(crate) returned_prompt: Option<ReturnedPrompt>,
 }
 
 /// How far a run has come to taking prompts.
@@ -179,15 +196,18 @@ pub(crate) struct DialogState {
 }
 
 impl Agent {
-    /// The entry's part an earlier daemon wrote down.
-    pub(crate) fn from_record(record: AgentRecord, run: RunKey, is_live: bool) -> Self {
+    /// The entry's part an earlier daemon wrote down, of a run that was started at this wall time.
+    pub(crate) fn from_record(record: AgentRecord, run: RunKey, is_live: bool, started_at: u64) -> Self {
         let state = if is_live { AgentState::Starting } else { AgentState::Exited };
-        let evidence = EvidenceState { belief: Belief { state, pending: None }, ..EvidenceState::default() };
+        let since = record.waiting_since.as_ref().map_or(started_at, |waiting| waiting.at);
+        let belief = Belief { state, pending: None };
+        let evidence = EvidenceState { belief, since, ..EvidenceState::default() };
         let live = Live { evidence, ..Live::default() };
         Self {
             run,
             record,
             resume_next: None,
+            refused_session: None,
             turns: BTreeMap::new(),
             collecting: BTreeMap::new(),
             result_tickets: Vec::new(),
@@ -207,6 +227,7 @@ impl Agent {
         self.record.session.clone_from(&resume);
         self.record.resumed = resume;
         self.record.nonce = nonce;
+        self.record.waiting_since = None;
         let startup = Startup { began: now.uptime_ms, ..Startup::default() };
         let evidence = EvidenceState { since: now.wall_ms, ..EvidenceState::default() };
         self.live = Live { startup, evidence, ..Live::default() };
@@ -281,6 +302,7 @@ impl Agent {
             turn: self.record.turn,
             mail: self.mail,
             shortfalls: self.shortfalls().to_vec(),
+            new_line: self.live.launched.as_ref().and_then(|launched| launched.new_line.clone()),
         }
     }
 

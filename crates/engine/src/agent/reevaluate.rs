@@ -5,6 +5,7 @@ use proto::{AgentState, Evidence, ProcessId};
 
 use crate::Engine;
 use crate::agent::facts::StateChange;
+use crate::inbox::FAILED_TURN;
 use crate::input::{Launched, RunKey, ScreenSeen};
 
 impl Engine {
@@ -55,8 +56,10 @@ impl Engine {
         if let Some(change) = agent.judge(&mut self.ctx.out) {
             self.state_changed(id, change);
         }
+        self.inbox.complete_failure(id, &mut self.ctx);
         let Some(agent) = self.ctx.processes.agent_mut(id) else { return };
         agent.finish_interrupt(&mut self.ctx.out);
+        agent.clear_returned_prompt(&mut self.ctx.out);
         self.inbox.sync_inbox(id, &mut self.ctx);
         self.mail.deliver(id, &mut self.ctx);
         self.waits.see_state(id, &self.inbox, &mut self.ctx);
@@ -81,7 +84,7 @@ impl Engine {
             AgentState::Idle | AgentState::Waiting => agent.rest(&mut self.ctx.out),
             AgentState::Error => {
                 let words = agent.fail_turn(&mut self.ctx.out);
-                self.inbox.fail_agent(id, "its turn failed", &words, &mut self.ctx);
+                self.inbox.fail_agent(id, FAILED_TURN, &words, &mut self.ctx);
             }
             AgentState::Blocked => agent.note_blocked(now),
             AgentState::Starting | AgentState::Exited => {}

@@ -1,6 +1,6 @@
 //! What every source last said about an agent: one slot per source.
 //!
-//! It keeps when an opinion began, when it was last reported and when it stops counting; `state` weighs them.
+//! It keeps when an opinion began, when it was last reported and when it stops counting; `state_from_evidence` weighs them.
 
 use std::collections::BTreeMap;
 

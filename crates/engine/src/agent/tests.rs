@@ -18,7 +18,7 @@ fn run(number: u32) -> RunKey {
 fn started() -> (Agent, Outbox) {
     let mut out = Outbox::new(1);
     at(&mut out, 1_000);
-    let mut agent = Agent::from_record(AgentRecord::default(), run(1), true);
+    let mut agent = Agent::from_record(AgentRecord::default(), run(1), true, 0);
     agent.start(run(1), "nonce".to_owned(), out.now);
     (agent, out)
 }
@@ -34,7 +34,7 @@ fn report(agent: &mut Agent, state: AgentState, out: &mut Outbox) -> Option<Stat
 }
 
 fn ends(out: &mut Outbox) -> usize {
-    let is_end = |effect: &Effect| matches!(effect, Effect::Announce(news) if matches!(news.what, Event::TurnEnded { .. }));
+    let is_end = |effect: &Effect| matches!(effect, Effect::Announce(news) if matches!(news.announcement.what, Event::TurnEnded { .. }));
     std::mem::take(&mut out.effects).iter().filter(|effect| is_end(effect)).count()
 }
 
@@ -47,6 +47,25 @@ fn a_change_of_state_is_reported_once() {
     assert_eq!(agent.live.evidence.since, 1_001_000);
     agent.withdraw_evidence(Source::ProgramStatus);
     assert_eq!(agent.judge(&mut out), None, "what was believed stays without evidence");
+}
+
+#[test]
+fn the_next_daemon_knows_since_when_an_agent_waits_as_it_did() {
+    let (mut agent, mut out) = started();
+    report(&mut agent, AgentState::Idle, &mut out);
+    let mut adopted = |state: AgentState| {
+        let mut adopted = Agent::from_record(agent.record.clone(), run(1), true, 7);
+        assert_eq!(adopted.live.evidence.since, 1_001_000, "before anything reports, it waits as it did");
+        at(&mut out, 90_000);
+        report(&mut adopted, state, &mut out);
+        adopted.live.evidence.since
+    };
+    assert_eq!(adopted(AgentState::Idle), 1_001_000);
+    assert_eq!(adopted(AgentState::Blocked), 1_090_000, "another state has begun since");
+    report(&mut agent, AgentState::Working, &mut out);
+    assert_eq!(agent.record.waiting_since, None, "an agent at work waits for nobody");
+    let adopted = Agent::from_record(agent.record.clone(), run(1), true, 7);
+    assert_eq!(adopted.live.evidence.since, 7, "nothing else is known than when its run was started");
 }
 
 #[test]
@@ -166,4 +185,12 @@ fn a_new_run_keeps_the_last_session_and_nothing_that_was_seen() {
     assert_eq!((agent.record.session.as_deref(), agent.state()), (None, AgentState::Starting));
     assert_eq!(agent.live.evidence.table.slots().count(), 0);
     assert_eq!(agent.run, run(2));
+}
+
+#[test]
+fn u10_the_key_for_a_new_line_is_shown_from_the_launch_on() {
+    let (mut agent, mut out) = started();
+    assert_eq!(agent.view("m").new_line, None);
+    agent.launched(Launched { new_line: Some("alt-enter".to_owned()), ..Launched::default() }, &mut out);
+    assert_eq!(agent.view("m").new_line.as_deref(), Some("alt-enter"));
 }

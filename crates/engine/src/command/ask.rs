@@ -5,7 +5,7 @@ use proto::crew::Asked;
 use proto::event::Event;
 use proto::request::{Ask, Attention, Select};
 use proto::verb;
-use proto::{Failure, Reply};
+use proto::{Failure, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
@@ -28,6 +28,7 @@ const MAX_OPTION: usize = 200;
 
 impl Decide for verb::Ask {
     type Order = Ask;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
     const RECORDED: Recorded = Recorded::Entrusted;
 
@@ -38,6 +39,7 @@ impl Decide for verb::Ask {
 
 impl Decide for verb::Attention {
     type Order = Attention;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
     const RECORDED: Recorded = Recorded::Entrusted;
 
@@ -48,6 +50,7 @@ impl Decide for verb::Attention {
 
 impl Decide for verb::Select {
     type Order = Select;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Read);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Select) -> CommandResult {

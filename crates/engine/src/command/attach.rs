@@ -1,8 +1,8 @@
 //! `attach`: which run a viewer means, and whose size counts from here on.
 
-use proto::Failure;
 use proto::request::Attach;
 use proto::verb;
+use proto::{Failure, Role};
 
 use super::{Asker, CommandResult, Decide, Needs, locate::located};
 use crate::Engine;
@@ -11,6 +11,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Attach {
     type Order = Attach;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, attach: Attach) -> CommandResult {
@@ -20,6 +21,9 @@ impl Decide for verb::Attach {
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
         let process = engine.grants.find(caller, &attach.target, verb, &engine.ctx)?;
+        if !attach.read_only {
+            engine.grants.check_typing(process, &engine.ctx)?;
+        }
         process.check_reachable()?;
         let id = process.id;
         if let (Some(policy), Some(process)) = (attach.policy, engine.ctx.processes.get_mut(&id)) {

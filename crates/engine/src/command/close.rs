@@ -2,7 +2,7 @@
 
 use proto::request::Close;
 use proto::verb;
-use proto::{ExitReason, ProcessId, Status, Stop};
+use proto::{ExitReason, ProcessId, Role, Status, Stop};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Close {
     type Order = Close;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 

@@ -1,10 +1,11 @@
 //! What a verb declares about itself, in the file that decides it: what it needs of its caller, what the audit log keeps
 //! of it, and what must be recorded for it to be done. The gate, the audit and the undo are derived from this.
 
-use proto::{ErrorCode, Failure, ProcessId, VerbSpec};
+use proto::{ErrorCode, Failure, ProcessId, Role, VerbSpec};
 
 use super::{Command, CommandResult};
 use crate::Engine;
+use crate::context::Context;
 use crate::input::{Caller, Ticket};
 use crate::rights::Verb;
 use crate::rights::registry::denied;
@@ -68,6 +69,7 @@ pub(crate) enum Recorded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub(crate) word: &'static str,
+    pub(crate) role: Role,
     pub(crate) needs: Needs,
     pub(crate) audited: Audited,
     pub(crate) recorded: Recorded,
@@ -75,13 +77,14 @@ pub(crate) struct Declaration {
 
 impl Declaration {
     pub(crate) fn of<V: Decide>() -> Self {
-        Self { word: V::WORD, needs: V::NEEDS, audited: V::AUDITED, recorded: V::RECORDED }
+        let (needs, audited, recorded) = (V::NEEDS, V::AUDITED, V::RECORDED);
+        Self { word: V::WORD, role: V::ROLE, needs, audited, recorded }
     }
 
     /// The declaration of a question that the daemon itself asks about a caller.
-    pub(crate) fn internal(word: &'static str, needs: Needs) -> Self {
+    pub(crate) fn internal(word: &'static str, role: Role, needs: Needs) -> Self {
         let (audited, recorded) = (Audited::Refusal, Recorded::Nothing);
-        Self { word, needs, audited, recorded }
+        Self { word, role, needs, audited, recorded }
     }
 }
 
@@ -89,6 +92,8 @@ impl Declaration {
 pub(crate) trait Decide: VerbSpec {
     /// What it is decided from: the arguments, or what the daemon prepared from them.
     type Order;
+    /// The least role of a connection that may ask for it.
+    const ROLE: Role;
     const NEEDS: Needs;
     const AUDITED: Audited = Audited::Refusal;
     const RECORDED: Recorded = Recorded::Nothing;
@@ -125,6 +130,12 @@ impl Engine {
             Needs::OverAgent(verb) => self.grants.find_agent(caller, target()?, verb, &self.ctx).map(Some),
         }
     }
+}
+
+/// Checks that the role of the connection is enough for the verb, whoever asks.
+pub(super) fn check_role(command: &Command, ctx: &Context) -> Result<(), Failure> {
+    let declaration = command.declaration();
+    ctx.check_least_role(declaration.role, declaration.word)
 }
 
 /// A verb needs a right over a target and declares none: our own fault.

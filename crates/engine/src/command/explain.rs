@@ -1,21 +1,22 @@
 //! `explain`: every opinion about an agent, who won over whom, and by which rule.
 
-use proto::Reply;
 use proto::agent::{Explanation, Source};
 use proto::request::Explain;
 use proto::verb;
+use proto::{Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::Agent;
 use crate::agent::sources::Slot;
-use crate::agent::state::Reason;
+use crate::agent::state_from_evidence::Reason;
 use crate::effect::CommandAnswer;
 use crate::rights::Verb;
 use crate::rights::registry::wrong_kind;
 
 impl Decide for verb::Explain {
     type Order = Explain;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::OverAgent(Verb::Read);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Explain) -> CommandResult {
@@ -31,6 +32,7 @@ impl Decide for verb::Explain {
             version: agent.live.launched.as_ref().and_then(|launched| launched.version.clone()),
             drifts: agent.live.evidence.drift.count,
             composer: agent.live.screen.composer,
+            unread_answers: None,
         };
         Ok(Some(CommandAnswer::Reply(Reply::Explanation(Box::new(explanation)))))
     }
@@ -40,7 +42,7 @@ impl Decide for verb::Explain {
 fn why(agent: &Agent) -> String {
     let state = agent.state();
     let Some(judgement) = &agent.live.evidence.judgement else {
-        return format!("{state}: nothing has been said about this run yet");
+        return format!("{state}: no source has reported anything about this run yet");
     };
     let slot = |source: Option<Source>| source.and_then(|source| agent.live.evidence.table.get(source));
     let says = |slot: &Slot| {
@@ -50,12 +52,12 @@ fn why(agent: &Agent) -> String {
     let winner = slot(judgement.winner).map_or_else(|| "no source has an opinion".to_owned(), says);
     let over = slot(judgement.runner_up).map(|slot| format!("; {}", says(slot))).unwrap_or_default();
     let rule = match judgement.ruling {
-        Reason::Nothing => "what was believed before stands",
+        Reason::Nothing => "the state before it stays",
         Reason::Strongest => "the strongest source that counts wins",
         Reason::PermissionWaits => "a request for permission waits in the inbox, which blocks it",
-        Reason::DialogStands => "a dialog that stands on the screen beats a report that does not know it",
-        Reason::TurnFailed => "a report says that it rests, and the last hook that its turn failed",
-        Reason::HookWorn => "a hook that is not fresh gives way to newer evidence that stands",
+        Reason::DialogStands => "a dialog on the screen beats a report that does not know of it",
+        Reason::TurnFailed => "a report says that it is idle, but the last hook says that its turn failed",
+        Reason::HookWorn => "newer evidence beats a hook that is not fresh",
         Reason::SameInstant => "at the same instant blocked beats working beats idle",
         Reason::Held => "the strongest source cannot judge, so the state before it is held",
         Reason::NotYet => "a turn is over only when weak sources agree for 300 ms",

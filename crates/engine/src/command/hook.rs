@@ -2,7 +2,7 @@
 
 use proto::agent::Source;
 use proto::verb;
-use proto::{AgentState, Evidence};
+use proto::{AgentState, Evidence, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::registry::denied;
 
 impl Decide for verb::Hook {
     type Order = HookNotice;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, notice: HookNotice) -> CommandResult {

@@ -5,7 +5,7 @@ use proto::agent::{DialogOption, InboxItem};
 use proto::request::Empty;
 use proto::request::{GiveAnswer, Resume, Target};
 use proto::verb;
-use proto::{ErrorCode, Failure, Printable, ProcessId, Reply};
+use proto::{ErrorCode, Failure, Printable, ProcessId, Reply, Role};
 
 use super::{Asker, Audited, Command, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
@@ -34,6 +34,7 @@ struct Chosen {
 
 impl Decide for verb::Inbox {
     type Order = Empty;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
@@ -43,6 +44,7 @@ impl Decide for verb::Inbox {
 
 impl Decide for verb::Answer {
     type Order = GiveAnswer;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
     const AUDITED: Audited = Audited::Success;
     const RECORDED: Recorded = Recorded::Entrusted;
@@ -57,15 +59,19 @@ impl Decide for verb::Answer {
 
     fn decide(engine: &mut Engine, asker: Asker, answer: GiveAnswer) -> CommandResult {
         let Asker { caller, ticket, .. } = asker;
-        let Some(item) = engine.inbox.items.get(&answer.item) else {
+        let item = engine.inbox.items.get(&answer.item);
+        let Some(item) = item.filter(|item| engine.ctx.covers(item.view.id)) else {
             return Err(engine.inbox.no_such_item(answer.item, &engine.ctx));
         };
         let (id, about) = (item.view.id, item.about.clone());
         if !engine.inbox.may_answer(caller, item, &engine.grants, &engine.ctx) {
             if item.asker().is_some() {
-                return Err(denied(caller, "only people answer what a person was asked"));
+                return Err(denied(caller, "only people may answer a question to a person"));
             }
-            return Err(not_related(caller, "only people and the processes above it answer for it"));
+            return Err(not_related(caller, "only people and the processes above it may answer this"));
+        }
+        if matches!(about, About::Trust { .. }) {
+            engine.ctx.check_least_role(Role::Admin, "answering what agents may start")?;
         }
         if let About::Question(asker) = about
             && item.view.options.is_empty()
@@ -118,10 +124,18 @@ impl Decide for verb::Answer {
 
 impl Inbox {
     pub(crate) fn no_such_item(&self, item: u64, ctx: &Context) -> Failure {
-        if item >= 1 && item < ctx.out.numbers.counters.next_item {
+        let is_limited = ctx.out.scope.limit.workspace.is_some();
+        if item >= 1 && item < ctx.out.numbers.counters.next_item && !is_limited {
             return crate::inbox::no_longer_open();
         }
         Failure::new(ErrorCode::NotFound, format!("no item {item}")).hint("qd inbox lists them")
+    }
+
+    /// Whether an item is shown to the caller: a person sees what they may read, a process what it may answer.
+    pub(crate) fn may_see(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
+        let process = ctx.processes.get(&item.view.id).filter(|_| caller == Caller::Human);
+        let is_read = process.is_some_and(|process| grants.may_do(caller, Verb::Read, process, ctx));
+        is_read || self.may_answer(caller, item, grants, ctx)
     }
 
     pub(crate) fn may_answer(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
@@ -133,7 +147,7 @@ impl Inbox {
 
 impl Inbox {
     pub(crate) fn inbox(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
-        let is_seen = |item: &&Item| self.may_answer(caller, item, grants, ctx);
+        let is_seen = |item: &&Item| self.may_see(caller, item, grants, ctx);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
         Ok(Some(CommandAnswer::Reply(Reply::Inbox(items))))
@@ -172,6 +186,9 @@ impl Inbox {
             guard: guard.clone(),
             tries: 1,
             is_typed: false,
+            typed_at: None,
+            reported_by: Vec::new(),
+            was_gone: false,
             until: now + TYPED_MS,
         });
         if option.keys.is_empty() {

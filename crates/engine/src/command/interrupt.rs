@@ -2,7 +2,7 @@
 
 use proto::request::Interrupt;
 use proto::verb;
-use proto::{AgentState, ErrorCode, Failure};
+use proto::{AgentState, ErrorCode, Failure, Role};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Interrupt {
     type Order = Interrupt;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::OverAgent(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 

@@ -2,7 +2,7 @@
 
 use proto::request::Kill;
 use proto::verb;
-use proto::{ErrorCode, Failure, Stop};
+use proto::{ErrorCode, Failure, Role, Stop};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs, done};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Kill {
     type Order = Kill;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 
@@ -41,6 +42,9 @@ impl Decide for verb::Kill {
                 done()
             }
             None => {
+                if asker.caller.is_person() {
+                    engine.ctx.processes.ended_by_person(id, &mut engine.ctx.out);
+                }
                 engine.end(id, EndRequest::new(None, Then::Stay).stop(stop).ticket(asker.ticket));
                 Ok(None)
             }

@@ -5,10 +5,14 @@ use crate::Engine;
 use crate::command::Asker;
 use crate::effect::{CommandAnswer, Located};
 use crate::process::Process;
+use crate::rights::Verb;
 
 /// Finds the run that the daemon goes on with.
-pub(super) fn locate(asker: Asker, engine: &Engine) -> CommandResult {
+pub(super) fn locate(asker: Asker, verb: Verb, engine: &Engine) -> CommandResult {
     let process = engine.ctx.processes.known(asker.target()?)?;
+    if verb == Verb::Drive {
+        engine.grants.check_typing(process, &engine.ctx)?;
+    }
     process.check_reachable()?;
     Ok(Some(CommandAnswer::Located(located(process))))
 }

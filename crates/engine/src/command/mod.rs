@@ -29,10 +29,12 @@ mod trust;
 mod viewers;
 mod wait;
 mod whoami;
+mod workspace;
 
 use proto::reply::Done;
 use proto::{Failure, Name, Reply};
 
+use declaration::check_role;
 pub(crate) use declaration::{Asker, Audited, Decide, Declaration, Needs, Recorded};
 pub use routes::Command;
 
@@ -40,24 +42,27 @@ use crate::Engine;
 use crate::audit::entry;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
-use crate::input::{Caller, Ticket};
+use crate::input::{Caller, Principal, Ticket};
+use crate::outbox::CallerScope;
 
 /// The answer of a verb; none: a later fact answers the ticket.
 type CommandResult = Result<Option<CommandAnswer>, Failure>;
 
 impl Engine {
-    /// Admits the caller, has the command decided, audits it and replies.
-    pub(crate) fn command(&mut self, caller: Caller, ticket: Ticket, command: Command) {
+    /// Admits the caller and checks the role of its connection, has the command decided, audits it and replies.
+    pub(crate) fn command(&mut self, principal: Principal, ticket: Ticket, command: Command) {
         let entry = entry(self, &command);
-        self.ctx.out.via = via_of(caller, &self.ctx);
-        let verdict = match self.grants.admit(caller, &self.ctx) {
+        let Principal { caller, label, limit } = principal;
+        self.ctx.out.scope = CallerScope { via: via_of(caller, &self.ctx), label, limit };
+        let admitted = self.grants.admit(caller, &self.ctx).and_then(|()| check_role(&command, &self.ctx));
+        let verdict = match admitted {
             // From here on it does not matter in which process a person sits.
             Ok(()) if caller.is_person() => self.dispatch(Caller::Human, ticket, command),
             Ok(()) => self.dispatch(caller, ticket, command),
             Err(failure) => Err(failure),
         };
         self.ctx.out.audit_verdict(caller, entry, &verdict);
-        self.ctx.out.via = None;
+        self.ctx.out.scope = CallerScope::default();
         match verdict {
             Ok(Some(answer)) => self.ctx.out.reply(ticket, Ok(answer)),
             Ok(None) => {}

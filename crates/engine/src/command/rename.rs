@@ -3,7 +3,7 @@
 use crate::audit::words;
 use proto::request::Rename;
 use proto::verb;
-use proto::{ErrorCode, Failure, Name};
+use proto::{ErrorCode, Failure, Name, Role};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
@@ -11,6 +11,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Rename {
     type Order = Rename;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
     const RECORDED: Recorded = Recorded::Everything;

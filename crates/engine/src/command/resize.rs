@@ -1,7 +1,7 @@
 //! `resize`: a size that a caller asked for; it holds until a viewer's policy asks for another.
 
 use proto::request::Resize;
-use proto::verb;
+use proto::{Role, verb};
 
 use super::{Asker, CommandResult, Decide, Needs, done};
 use crate::Engine;
@@ -9,6 +9,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Resize {
     type Order = Resize;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
 
     fn decide(engine: &mut Engine, asker: Asker, resize: Resize) -> CommandResult {

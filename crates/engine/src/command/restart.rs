@@ -2,7 +2,7 @@
 
 use proto::request::Restart;
 use proto::verb;
-use proto::{ErrorCode, Failure, Kind, ProcessId};
+use proto::{ErrorCode, Failure, Kind, ProcessId, Role};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Restart {
     type Order = Restart;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Over(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 

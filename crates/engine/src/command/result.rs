@@ -3,7 +3,7 @@
 use proto::agent::TurnEnd;
 use proto::request::AskResult;
 use proto::verb;
-use proto::{ErrorCode, Failure, Reply};
+use proto::{ErrorCode, Failure, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::Verb;
 
 impl Decide for verb::Result {
     type Order = AskResult;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::OverAgent(Verb::Read);
 
     fn decide(engine: &mut Engine, asker: Asker, ask: AskResult) -> CommandResult {
@@ -22,8 +23,11 @@ impl Decide for verb::Result {
         let agent = engine.ctx.processes.agent_mut(id).ok_or_else(gone)?;
         let Some(number) = ask.turn.or_else(|| agent.newest_ended()) else {
             let running = agent.running_turn().map(|turn| agent.not_over(turn, &name));
-            let none = || Failure::new(ErrorCode::NotFound, format!("{name} has had no turn yet"));
-            return Err(running.unwrap_or_else(none).hint(format!("qd tell {name} gives it one")));
+            let none = || {
+                Failure::new(ErrorCode::NotFound, format!("{name} has had no turn yet"))
+                    .hint(format!("qd tell {name} gives it one"))
+            };
+            return Err(running.unwrap_or_else(none));
         };
         let Some(turn) = agent.turns.get(&number) else { return Err(no_turn(number)) };
         if turn.end == TurnEnd::Running {

@@ -2,7 +2,7 @@
 
 use proto::request::Resume;
 use proto::verb;
-use proto::{ErrorCode, Failure, Status};
+use proto::{ErrorCode, Failure, Role, Status};
 
 use super::restart::check_again;
 use super::{Asker, Audited, CommandResult, Decide, Needs};
@@ -16,6 +16,7 @@ const MAX_SESSION: usize = 200;
 
 impl Decide for verb::Resume {
     type Order = Resume;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::OverAgent(Verb::Drive);
     const AUDITED: Audited = Audited::Success;
 

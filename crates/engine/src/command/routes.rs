@@ -2,13 +2,13 @@
 //! rows of `proto::verbs!`; the others are what the daemon prepares from a verb, and what it asks by itself.
 
 use proto::request::{Attach, Empty, Request, See, Target};
-use proto::{Event, VerbSpec, verb};
+use proto::{Role, VerbSpec, verb};
 
+use super::CommandResult;
 use super::declaration::{Asker, Decide, Declaration, Needs};
-use super::list::knows;
+use super::grant::{permit, permit_project};
 use super::locate::locate;
 use super::whoami::standing;
-use super::{CommandResult, done};
 use crate::Engine;
 use crate::input::{HookNotice, SpawnOrder, TrustSubject};
 use crate::rights::Verb;
@@ -77,10 +77,17 @@ macro_rules! define_command {
             },
             /// Whether the caller may do something that only the daemon does and that has no target.
             Permit(Verb),
+            /// Whether the caller may do something to what belongs to a project: its pads, its presets, its trust.
+            Project {
+                /// The key of the project; none: only the role is asked about.
+                project: Option<String>,
+                /// The least role of a connection that may.
+                role: Role,
+                /// The verb that the daemon goes on with.
+                word: &'static str,
+            },
             /// Who the caller is, for a verb that the daemon goes on with: a refusal is one of that verb.
             Standing(&'static str),
-            /// Whether the caller may get this event.
-            Knows(Box<Event>),
             /// Something about tasks, with what the daemon has planned.
             Task(TaskCommand),
         }
@@ -111,11 +118,14 @@ macro_rules! define_command {
                     Self::See { .. } => Declaration::of::<verb::See>(),
                     Self::Hook(_) => Declaration::of::<verb::Hook>(),
                     Self::Trust(_) => Declaration::of::<verb::Trust>(),
-                    Self::Locate { verb, .. } => Declaration::internal(verb.word(), Needs::Over(*verb)),
-                    Self::Permit(verb) => Declaration::internal(verb.word(), Needs::AtAll(*verb)),
-                    Self::Standing(word) => Declaration::internal(word, Needs::Checked),
-                    // The daemon asks it on behalf of a subscription.
-                    Self::Knows(_) => Declaration::internal(verb::Subscribe::WORD, Needs::Checked),
+                    Self::Locate { verb, .. } => {
+                        Declaration::internal(verb.word(), verb.role(), Needs::Over(*verb))
+                    }
+                    Self::Permit(verb) => {
+                        Declaration::internal(verb.word(), verb.role(), Needs::AtAll(*verb))
+                    }
+                    Self::Project { word, role, .. } => Declaration::internal(word, *role, Needs::Checked),
+                    Self::Standing(word) => Declaration::internal(word, Role::View, Needs::Checked),
                     Self::Task(command) => command.declaration(),
                 }
             }
@@ -135,8 +145,8 @@ macro_rules! define_command {
                     | Self::Hook(_)
                     | Self::Trust(_)
                     | Self::Permit(_)
+                    | Self::Project { .. }
                     | Self::Standing(_)
-                    | Self::Knows(_)
                     | Self::Task(_) => None,
                 }
             }
@@ -159,8 +169,8 @@ macro_rules! define_command {
                     | Command::Hook(_)
                     | Command::Locate { .. }
                     | Command::Permit(_)
-                    | Command::Standing(_)
-                    | Command::Knows(_) => (String::new(), None),
+                    | Command::Project { .. }
+                    | Command::Standing(_) => (String::new(), None),
                 }
             }
 
@@ -177,10 +187,12 @@ macro_rules! define_command {
                     Command::See { see, offset } => verb::See::decide(self, asker, (see, offset)),
                     Command::Hook(notice) => verb::Hook::decide(self, asker, *notice),
                     Command::Trust(subject) => verb::Trust::decide(self, asker, *subject),
-                    Command::Locate { .. } => locate(asker, self),
-                    Command::Permit(_) => done(),
+                    Command::Locate { verb, .. } => locate(asker, verb, self),
+                    Command::Permit(verb) => permit(verb, &self.ctx),
+                    Command::Project { project, .. } => {
+                        permit_project(asker.caller, project.as_deref(), &self.ctx)
+                    }
                     Command::Standing(_) => standing(asker.caller, self),
-                    Command::Knows(event) => knows(asker.caller, &event, self),
                     Command::Task(command) => TaskDecision::new(self, asker.caller).decide(command),
                 }
             }

@@ -3,7 +3,7 @@
 use proto::reply::Done;
 use proto::request::Shutdown;
 use proto::verb;
-use proto::{ExitReason, Failure, ProcessId, Reply, Stop};
+use proto::{ExitReason, Failure, ProcessId, Reply, Role, Stop};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -14,6 +14,7 @@ use crate::process::{Ending, Then};
 
 impl Decide for verb::Shutdown {
     type Order = Shutdown;
+    const ROLE: Role = Role::Admin;
     const NEEDS: Needs = Needs::Person("shutdown");
     const AUDITED: Audited = Audited::Success;
 
@@ -22,6 +23,7 @@ impl Decide for verb::Shutdown {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, shutdown: Shutdown) -> CommandResult {
+        engine.ctx.check_all_workspaces()?;
         shutdown.stop.check()?;
         // A second caller goes on to insist.
         let is_second = engine.ctx.ends_all && shutdown.kill;

@@ -7,7 +7,9 @@ use proto::verb;
 use std::collections::BTreeMap;
 
 use proto::request::{AgentRequest, PermissionMode, SizePolicy, Spawn};
-use proto::{ErrorCode, Failure, Kind, Name, Owner, Printable, ProcessId, Reply, RunNumber, Size, Status};
+use proto::{
+    ErrorCode, Failure, Kind, Limit, Name, Owner, Printable, ProcessId, Reply, Role, RunNumber, Size, Status,
+};
 
 use super::resume::check_session;
 use super::tell::check_text;
@@ -20,14 +22,14 @@ use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, SpawnOrder, Ticket};
 use crate::mail::NewMessage;
-use crate::outbox::Outbox;
 use crate::process::Processes;
 use crate::process::environment;
 use crate::process::{Environment, Process, Spec, Then};
 use crate::rights::Verb;
 use crate::rights::registry::denied;
-use crate::tasks::{LOCAL_WORKSPACE, TaskDecision, TaskPlace};
+use crate::tasks::{TaskDecision, TaskPlace};
 use crate::waits::readiness::check_ready;
+use crate::workspaces::LOCAL_WORKSPACE;
 
 /// Longest argv in bytes: well below the kernel's limit for argv and environment together.
 const MAX_ARGV: usize = 1 << 20;
@@ -40,6 +42,7 @@ const MAX_IDLE_MS: u64 = 365 * 24 * 3600 * 1000;
 
 impl Decide for verb::Spawn {
     type Order = SpawnOrder;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::AtAll(Verb::Spawn);
 
     fn detail(_: &Engine, order: &SpawnOrder) -> String {
@@ -48,6 +51,7 @@ impl Decide for verb::Spawn {
 
     fn decide(engine: &mut Engine, asker: Asker, order: SpawnOrder) -> CommandResult {
         let Asker { caller, ticket, .. } = asker;
+        check_scope(engine, &order.spawn)?;
         if let Some(known) = check_key(&engine.ctx, caller, order.spawn.key.as_deref())? {
             return Ok(answer_known(&mut engine.ctx, known, ticket));
         }
@@ -75,15 +79,6 @@ impl Decide for verb::Spawn {
             engine.route_signals();
         }
         Ok(None)
-    }
-}
-
-fn fresh_id(processes: &Processes, out: &mut Outbox) -> ProcessId {
-    loop {
-        let id = ProcessId::from_entropy(out.random());
-        if !processes.contains_key(&id) {
-            return id;
-        }
     }
 }
 
@@ -119,7 +114,7 @@ fn check_mode(processes: &Processes, caller: Caller, mode: Option<PermissionMode
     if mode <= most {
         return Ok(());
     }
-    let message = format!("mode: only people start agents that ask less than {}", most.word());
+    let message = format!("mode: only people may start agents that ask less often than {}", most.word());
     Err(Failure::new(ErrorCode::Denied, message).hint("leave mode out, or ask a person to start it"))
 }
 
@@ -131,7 +126,10 @@ fn check_key(ctx: &Context, caller: Caller, key: Option<&str>) -> Result<Option<
     }
     let parent = parent_of(caller);
     let is_same = |process: &&Process| {
-        process.spec.parent == parent && process.spec.key.as_deref() == Some(key) && !process.is_departed()
+        process.spec.parent == parent
+            && process.spec.key.as_deref() == Some(key)
+            && !process.is_departed()
+            && ctx.covers(process.id)
     };
     let Some(known) = ctx.processes.values().find(is_same) else { return Ok(None) };
     if known.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Remove) {
@@ -157,7 +155,7 @@ fn check_room(ctx: &Context, caller: Caller) -> Result<(), Failure> {
     }
     let max = ctx.config.max_processes;
     if ctx.processes.len() >= max {
-        let message = format!("there are {max} processes already, the most there may be");
+        let message = format!("there are {max} processes already, which is the limit");
         return Err(Failure::new(ErrorCode::Limit, message).hint("close some: qd close NAME"));
     }
     let Caller::Process(run) = caller else { return Ok(()) };
@@ -178,14 +176,18 @@ fn check_workspace(
     task: Option<&TaskPlace>,
 ) -> Result<String, Failure> {
     let asked = spawn.workspace.as_deref().or(task.map(|task| task.workspace.as_str()));
-    let own = parent_of(caller).and_then(|parent| ctx.processes.get(&parent));
-    let own = own.map(|own| own.spec.workspace.as_str());
+    let parent = parent_of(caller).and_then(|parent| ctx.processes.get(&parent));
+    let limit = &ctx.out.scope.limit;
+    let own = parent.map(|parent| &parent.spec.workspace).or(limit.workspace.as_ref()).map(String::as_str);
     match (asked, own) {
         (Some(asked), Some(own)) if asked != own => {
             let message = format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
             Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
-        _ => Ok(asked.or(own).unwrap_or(LOCAL_WORKSPACE).to_owned()),
+        (asked, own) => {
+            let workspace = asked.or(own).unwrap_or(LOCAL_WORKSPACE);
+            if limit.covers(workspace) { Ok(workspace.to_owned()) } else { Err(beyond_limit(limit)) }
+        }
     }
 }
 
@@ -240,9 +242,11 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     let agent = check_agent(caller, &spawn)?;
     check_mode(&engine.ctx.processes, caller, spawn.agent.mode)?;
     check_ready(spawn.ready.as_ref())?;
-    check_wishes(caller, &spawn)?;
+    check_wishes(caller, &spawn, &engine.ctx.out.scope.limit)?;
     let cwd = check_cwd(&engine.ctx, spawn.cwd.as_deref(), task.as_ref())?;
     let workspace = check_workspace(&engine.ctx, caller, &spawn, task.as_ref())?;
+    engine.workspaces.check_known(&workspace)?;
+    let acts_for_person = acts_for_person(caller, &spawn, &engine.ctx.out.scope.limit);
     let (base, env_hex) = base_env(&engine.ctx.processes, caller, &spawn, &engine.ctx.config);
     let declared = spawn.env.keys().cloned().collect();
     let mut env = environment::with_declared(base, spawn.env);
@@ -270,21 +274,46 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
         key: spawn.key,
         // A preset may ask for it; only what a person started is brought back.
         restore: spawn.restore && caller == Caller::Human,
-        acts_for_person: caller == Caller::Human && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal),
+        acts_for_person,
         ready: spawn.ready,
         budget: spawn.budget,
         stop: spawn.stop,
     };
     let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
-    let mut process = Process::new(fresh_id(&engine.ctx.processes, &mut engine.ctx.out), name, owner, spec);
+    let mut process = Process::new(engine.ctx.processes.fresh_id(&mut engine.ctx.out), name, owner, spec);
     process.size = spawn.size.or(Size::DEFAULT).clamped();
     process.usage.born_ms = engine.ctx.out.now.uptime_ms;
-    let run = process.key();
-    process.agent = agent.map(|record| Box::new(Agent::from_record(record, run, true)));
+    let (run, started_at) = (process.key(), engine.ctx.out.now.wall_ms);
+    process.agent = agent.map(|record| Box::new(Agent::from_record(record, run, true, started_at)));
     if let Some(agent) = process.agent.as_deref_mut() {
         agent.resume_next = spawn.agent.session;
     }
     Ok(process)
+}
+
+/// Refuses what is to be started outside of the workspace that the connection is limited to, before anything else is
+/// looked at.
+fn check_scope(engine: &Engine, spawn: &Spawn) -> Result<(), Failure> {
+    let limit = &engine.ctx.out.scope.limit;
+    let task = spawn.task.as_ref().and_then(|task| engine.tasks.find(task));
+    let asked = [spawn.workspace.clone(), task.map(|task| task.workspace.clone())];
+    match asked.iter().flatten().all(|workspace| limit.covers(workspace)) {
+        true => Ok(()),
+        false => Err(beyond_limit(limit)),
+    }
+}
+
+/// The other workspace is not named: the connection may not know of it.
+fn beyond_limit(limit: &Limit) -> Failure {
+    let message = format!("this connection is limited to {limit}, and that is in another workspace");
+    Failure::new(ErrorCode::WorkspaceMismatch, message)
+        .hint("leave the workspace out, or use a connection to that one")
+}
+
+/// Whether callers from a new process have the rights of the person who starts it: terminals by default, and nothing
+/// that a limited connection starts.
+fn acts_for_person(caller: Caller, spawn: &Spawn, limit: &Limit) -> bool {
+    caller == Caller::Human && limit.is_none() && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal)
 }
 
 /// The task a spawn is for: it must exist, in the workspace that was named, and be the caller's to drive, because a
@@ -304,7 +333,7 @@ fn check_task(engine: &mut Engine, caller: Caller, spawn: &Spawn) -> Result<Opti
 }
 
 /// What else may be asked of an entry, by its kind and by who asks.
-fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
+fn check_wishes(caller: Caller, spawn: &Spawn, limit: &Limit) -> Result<(), Failure> {
     spawn.stop.check()?;
     if spawn.auto_restart && spawn.kind != Kind::Command {
         return Err(Failure::invalid("auto_restart", "only commands are restarted by themselves"));
@@ -316,7 +345,12 @@ fn check_wishes(caller: Caller, spawn: &Spawn) -> Result<(), Failure> {
         return Err(Failure::invalid("idle_timeout_ms", "between 1 ms and a year"));
     }
     if spawn.as_me == Some(true) && caller != Caller::Human {
-        return Err(denied(caller, "only people let something act for them"));
+        return Err(denied(caller, "only a person may let a process act for them"));
+    }
+    if spawn.as_me == Some(true) && !limit.is_none() {
+        let message =
+            format!("denied: this connection is limited to {limit}; nothing that it starts has all rights");
+        return Err(Failure::new(ErrorCode::Denied, message).hint("leave as_me out"));
     }
     if spawn.as_me == Some(true) && spawn.kind == Kind::Agent {
         return Err(Failure::invalid("as_me", "an agent never acts for a person")
@@ -340,7 +374,7 @@ fn check_agent(caller: Caller, spawn: &Spawn) -> Result<Option<AgentRecord>, Fai
     }
     let manifest = spawn.argv.first().map_or("", String::as_str);
     if let Err(why) = manifest.parse::<Name>() {
-        return Err(Failure::invalid("argv", format!("its first word names an agent: {why}"))
+        return Err(Failure::invalid("argv", format!("the first word must be the name of an agent: {why}"))
             .hint("qd agents lists them"));
     }
     if let Some(prompt) = &request.prompt {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::agent::{Delivery, MailId, Receipt};
 use proto::request::{AskReceipt, CancelMessage, Empty, Tell};
 use proto::verb;
-use proto::{ErrorCode, Failure, Name, ProcessId, Reply};
+use proto::{ErrorCode, Failure, Name, ProcessId, Reply, Role};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
@@ -31,6 +31,7 @@ const MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 
 impl Decide for verb::Tell {
     type Order = Tell;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::OverAgent(Verb::Message);
     const AUDITED: Audited = Audited::NewMessage;
     const RECORDED: Recorded = Recorded::Entrusted;
@@ -68,6 +69,7 @@ impl Decide for verb::Tell {
 
 impl Decide for verb::Receipt {
     type Order = AskReceipt;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, request: AskReceipt) -> CommandResult {
@@ -77,6 +79,7 @@ impl Decide for verb::Receipt {
 
 impl Decide for verb::Messages {
     type Order = Empty;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
@@ -92,6 +95,7 @@ impl Decide for verb::Messages {
 
 impl Decide for verb::CancelMessage {
     type Order = CancelMessage;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
     const AUDITED: Audited = Audited::Success;
     const RECORDED: Recorded = Recorded::Entrusted;
@@ -107,7 +111,8 @@ impl Decide for verb::CancelMessage {
     fn decide(engine: &mut Engine, asker: Asker, request: CancelMessage) -> CommandResult {
         let id = request.mail;
         let Asker { caller, .. } = asker;
-        let Some(mail) = engine.mail.queue.get(id) else { return Err(no_mail(id)) };
+        let mail = engine.mail.queue.get(id).filter(|mail| engine.ctx.covers(mail.to));
+        let mail = mail.ok_or_else(|| no_mail(id))?;
         if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
             return Err(not_related(caller, "the message is not yours"));
         }
@@ -151,7 +156,8 @@ impl MailQueue {
         let Some(mail) = self.get(id) else { return false };
         let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
         let target = ctx.processes.get(&mail.to);
-        is_own || target.is_some_and(|target| grants.may_do(caller, Verb::Drive, target, ctx))
+        ctx.covers(mail.to) && is_own
+            || target.is_some_and(|target| grants.may_do(caller, Verb::Drive, target, ctx))
     }
 
     pub(crate) fn receipt(
@@ -161,7 +167,7 @@ impl MailQueue {
         grants: &Grants,
         ctx: &Context,
     ) -> CommandResult {
-        let Some(mail) = self.get(id) else { return Err(no_mail(id)) };
+        let mail = self.get(id).filter(|mail| ctx.covers(mail.to)).ok_or_else(|| no_mail(id))?;
         let receipt = mail.receipt();
         if !self.may_follow(caller, id, grants, ctx) {
             return Err(not_related(caller, "the message is not yours"));
@@ -204,5 +210,5 @@ fn sender(caller: Caller) -> Option<ProcessId> {
 }
 
 fn no_mail(id: MailId) -> Failure {
-    Failure::new(ErrorCode::NotFound, format!("no message {id}")).hint("the newest few thousand are kept")
+    Failure::new(ErrorCode::NotFound, format!("no message {id}")).hint("`qd messages` lists the newest ones")
 }

@@ -4,7 +4,7 @@ use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::request::Empty;
 use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWhen};
 use proto::verb;
-use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply};
+use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs, Recorded};
 use crate::Engine;
@@ -42,6 +42,7 @@ const MAX_WAITING: usize = 200;
 
 impl Decide for verb::SetTimer {
     type Order = SetTimer;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
     const RECORDED: Recorded = Recorded::Entrusted;
 
@@ -86,6 +87,7 @@ impl Decide for verb::SetTimer {
 
 impl Decide for verb::Timers {
     type Order = Empty;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
@@ -95,12 +97,14 @@ impl Decide for verb::Timers {
 
 impl Decide for verb::ChangeTimer {
     type Order = ChangeTimer;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
     const RECORDED: Recorded = Recorded::Entrusted;
 
     fn decide(engine: &mut Engine, asker: Asker, request: ChangeTimer) -> CommandResult {
         let Asker { caller, .. } = asker;
-        let Some(timer) = engine.timers.get(request.timer) else { return Err(no_timer(request.timer)) };
+        let timer = engine.timers.get(request.timer).filter(|timer| engine.ctx.covers(timer.owner));
+        let timer = timer.ok_or_else(|| no_timer(request.timer))?;
         engine.grants.find(caller, &Target(timer.owner.to_string()), Verb::Drive, &engine.ctx)?;
         match (timer.status, request.change) {
             (TimerStatus::Armed, TimerChange::Pause) => {
@@ -146,12 +150,12 @@ impl Timers {
     pub(crate) fn check_timer_room(&self, owner: RunKey, mail: &MailQueue) -> Result<(), Failure> {
         let owned = self.open.values().filter(|timer| timer.owner == owner.process).count();
         let message = match () {
-            () if owned >= MAX_OWNED => format!("it has {MAX_OWNED} timers already, the most it may have"),
+            () if owned >= MAX_OWNED => format!("it has {MAX_OWNED} timers already, which is the limit"),
             () if self.open.len() >= MAX_OPEN => {
-                format!("there are {MAX_OPEN} timers already, the most there may be")
+                format!("there are {MAX_OPEN} timers already, which is the limit")
             }
             () if mail.waiting_for(owner.process) >= MAX_WAITING => {
-                format!("{MAX_WAITING} messages wait for it already, the most that may")
+                format!("{MAX_WAITING} messages wait for it already, which is the limit")
             }
             () => return Ok(()),
         };
@@ -245,7 +249,7 @@ impl Timers {
         }
         let watched: usize = self.open.values().map(|timer| timer.watches.len()).sum();
         if watched + watches.len() > MAX_WATCHED_BY_ALL {
-            let message = format!("{MAX_WATCHED_BY_ALL} processes are watched already, the most that may be");
+            let message = format!("{MAX_WATCHED_BY_ALL} processes are watched already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
         Ok((kind, watch.max_wait_ms, watches))

@@ -5,8 +5,9 @@ use proto::crew::TrustView;
 use proto::request::Distrust;
 use proto::request::Empty;
 use proto::verb;
-use proto::{ErrorCode, Failure, Reply};
+use proto::{ErrorCode, Failure, Reply, Role};
 
+use super::grant::permit_project;
 use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
@@ -17,6 +18,7 @@ use crate::trust::TrustStore;
 
 impl Decide for verb::Trust {
     type Order = TrustSubject;
+    const ROLE: Role = Role::Admin;
     const NEEDS: Needs = Needs::Person("only people trust");
     const AUDITED: Audited = Audited::Success;
     const RECORDED: Recorded = Recorded::Entrusted;
@@ -25,13 +27,14 @@ impl Decide for verb::Trust {
         digest_words(&subject.digest)
     }
 
-    fn decide(engine: &mut Engine, _: Asker, subject: TrustSubject) -> CommandResult {
+    fn decide(engine: &mut Engine, asker: Asker, subject: TrustSubject) -> CommandResult {
         if subject.digest.is_empty() {
             return Err(Failure::invalid("digest", "there is nothing to trust"));
         }
+        permit_project(asker.caller, Some(&subject.project.key), &engine.ctx)?;
         let known = &engine.trust.trusted;
         if known.len() >= MAX_TRUSTED && !known.contains_key(&subject.digest) {
-            let message = format!("{MAX_TRUSTED} things are trusted already, the most that may be");
+            let message = format!("{MAX_TRUSTED} things are trusted already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
         }
         let trust = engine.trust.put(subject, &mut engine.inbox, &mut engine.ctx);
@@ -41,6 +44,7 @@ impl Decide for verb::Trust {
 
 impl Decide for verb::Distrust {
     type Order = Distrust;
+    const ROLE: Role = Role::Admin;
     const NEEDS: Needs = Needs::Person("only people take trust back");
     const AUDITED: Audited = Audited::Success;
     const RECORDED: Recorded = Recorded::Entrusted;
@@ -56,10 +60,11 @@ impl Decide for verb::Distrust {
 
 impl Decide for verb::Trusted {
     type Order = Empty;
-    const NEEDS: Needs = Needs::Person("what people trust is theirs to know");
+    const ROLE: Role = Role::View;
+    const NEEDS: Needs = Needs::Person("only people may see what is trusted");
 
     fn decide(engine: &mut Engine, _: Asker, _: Empty) -> CommandResult {
-        engine.trust.list()
+        engine.trust.list(&engine.ctx)
     }
 }
 
@@ -68,25 +73,27 @@ impl TrustStore {
         if request.digest.is_empty() {
             return Err(Failure::invalid("digest", "it names nothing"));
         }
-        let mut meant = self.trusted.keys().filter(|digest| digest.starts_with(&request.digest));
+        let is_covered = |trust: &&TrustView| ctx.covers_project(&trust.project.key);
+        let known = self.trusted.values().filter(is_covered).map(|trust| &trust.digest);
+        let mut meant = known.filter(|digest| digest.starts_with(&request.digest));
         let (first, second) = (meant.next().cloned(), meant.next());
         match (first, second) {
-            (Some(_), Some(_)) if !self.trusted.contains_key(&request.digest) => {
-                Err(Failure::new(ErrorCode::Conflict, "several things that are trusted begin like that")
+            (Some(first), Some(_)) if first != request.digest => {
+                Err(Failure::new(ErrorCode::Conflict, "several trusted digests begin like that")
                     .hint("give more of the digest: qd trust lists them"))
             }
             (Some(digest), _) => {
-                let exact = self.trusted.contains_key(&request.digest);
-                self.drop_trust(if exact { &request.digest } else { &digest }, ctx);
+                self.drop_trust(&digest, ctx);
                 done()
             }
-            (None, _) => Err(Failure::new(ErrorCode::NotFound, "nothing that is trusted begins like that")
+            (None, _) => Err(Failure::new(ErrorCode::NotFound, "no trusted digest begins like that")
                 .hint("qd trust lists them")),
         }
     }
 
-    pub(crate) fn list(&self) -> CommandResult {
-        let all: Vec<TrustView> = self.trusted.values().cloned().collect();
+    pub(crate) fn list(&self, ctx: &Context) -> CommandResult {
+        let is_covered = |trust: &&TrustView| ctx.covers_project(&trust.project.key);
+        let all: Vec<TrustView> = self.trusted.values().filter(is_covered).cloned().collect();
         Ok(Some(CommandAnswer::Reply(Reply::Trusted(all))))
     }
 }

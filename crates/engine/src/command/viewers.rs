@@ -4,19 +4,21 @@ use proto::reply::ViewerView;
 use proto::request::Detach;
 use proto::request::Empty;
 use proto::verb;
-use proto::{ErrorCode, Failure, ProcessId, Reply};
+use proto::{ErrorCode, Failure, ProcessId, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, ViewerId};
+use crate::outbox::quoted;
 use crate::process::Process;
 use crate::process::Processes;
 use crate::rights::Verb;
 
 impl Decide for verb::Viewers {
     type Order = Empty;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
@@ -34,12 +36,14 @@ impl Decide for verb::Viewers {
 
 impl Decide for verb::Detach {
     type Order = Detach;
+    const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, detach: Detach) -> CommandResult {
         let Asker { caller, .. } = asker;
         let watched =
             viewer_named(&detach.target.0).and_then(|viewer| engine.ctx.processes.watched_by(viewer));
+        let watched = watched.filter(|(id, _)| engine.ctx.covers(*id));
         let (id, only) =
             match (engine.grants.find_id(caller, &detach.target, Verb::Drive, &engine.ctx), watched) {
                 (Ok(id), _) => (id, None),
@@ -79,7 +83,7 @@ fn viewers_of(process: &Process, ctx: &Context) -> Vec<ViewerView> {
         viewer: id.0,
         id: process.id,
         name: process.name.clone(),
-        by: words_for(viewer.by, ctx),
+        by: viewer.label.as_deref().map_or_else(|| words_for(viewer.by, ctx), remote),
         pid: viewer.pid,
         since: viewer.since,
         size: viewer.size,
@@ -91,13 +95,22 @@ fn viewers_of(process: &Process, ctx: &Context) -> Vec<ViewerView> {
 
 /// A caller in words.
 fn words_for(caller: Caller, ctx: &Context) -> String {
-    let name = |id| ctx.processes.get(&id).map_or_else(|| id.to_string(), |known| known.name.to_string());
+    let name = |id| match ctx.processes.get(&id) {
+        _ if !ctx.covers(id) => "a process of another workspace".to_owned(),
+        Some(known) => known.name.to_string(),
+        None => id.to_string(),
+    };
     match caller {
         Caller::Human => "person".to_owned(),
         Caller::Via(run) => format!("person via {}", name(run.process)),
         Caller::Process(run) => name(run.process),
         Caller::Nobody => "unknown".to_owned(),
     }
+}
+
+/// A remote person, in words.
+fn remote(label: &str) -> String {
+    format!("person via {}", quoted(label))
 }
 
 /// The viewer that a text such as `v7` names.

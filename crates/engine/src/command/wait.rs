@@ -4,7 +4,7 @@ use proto::verb;
 use std::collections::BTreeMap;
 
 use proto::request::{self, Until};
-use proto::{ErrorCode, Failure, ProcessId};
+use proto::{ErrorCode, Failure, ProcessId, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -36,6 +36,7 @@ const MAX_AUDITED: usize = 8;
 
 impl Decide for verb::Wait {
     type Order = request::Wait;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::Checked;
 
     fn about(engine: &Engine, request: &request::Wait) -> Option<String> {
@@ -93,14 +94,14 @@ impl Waits {
     pub(crate) fn check_share(&self, waiter: ProcessId) -> Result<(), Failure> {
         if self.open.values().filter(|wait| wait.waiter.is_some()).count() >= MAX_WAITS_OF_PROCESSES {
             let message =
-                format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, the most they may have");
+                format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("try again when some have ended"));
         }
         let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
         if self.open.values().filter(is_its).count() < MAX_WAITS_EACH {
             return Ok(());
         }
-        let message = format!("this process has {MAX_WAITS_EACH} unanswered waits, the most one may have");
+        let message = format!("this process has {MAX_WAITS_EACH} unanswered waits, which is the limit");
         Err(Failure::new(ErrorCode::Limit, message)
             .hint("name several processes in one wait, or end one of these first"))
     }
@@ -130,7 +131,7 @@ fn check_wait(engine: &Engine, caller: Caller, request: &request::Wait) -> Resul
         return Err(Failure::invalid("targets", format!("between 1 and {MAX_TARGETS} processes")));
     }
     if engine.waits.open.len() >= MAX_WAITS {
-        let message = format!("there are {MAX_WAITS} waits already, the most there may be");
+        let message = format!("there are {MAX_WAITS} waits already, which is the limit");
         return Err(Failure::new(ErrorCode::Limit, message));
     }
     if request.timeout_ms.is_some_and(|timeout| timeout > MAX_MS) {
@@ -188,7 +189,7 @@ fn check_wait(engine: &Engine, caller: Caller, request: &request::Wait) -> Resul
 
 /// It has no way to say that it is ready.
 fn cannot_tell(process: &Process) -> Failure {
-    Failure::invalid("ready", format!("{} was started without a way to tell that it is ready", process.name))
+    Failure::invalid("ready", format!("{} has no readiness check", process.name))
         .hint("spawn it with ready, or wait for --pattern")
 }
 
@@ -206,7 +207,7 @@ fn check_own(caller: Caller, targets: &[RunKey], until: &Until, is_its: bool) ->
     };
     match caller {
         Caller::Process(run) if targets != [run] => {
-            Err(Failure::invalid("targets", format!("a process waits for a {field} of its own only")))
+            Err(Failure::invalid("targets", format!("a process may wait only for a {field} of its own")))
         }
         _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
         Caller::Human | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),

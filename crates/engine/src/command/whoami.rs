@@ -3,7 +3,7 @@
 use proto::crew::{Identity, Project};
 use proto::request::Empty;
 use proto::verb;
-use proto::{Failure, Reply};
+use proto::{Failure, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
@@ -13,6 +13,7 @@ use crate::rights::registry::denied;
 
 impl Decide for verb::WhoAmI {
     type Order = Empty;
+    const ROLE: Role = Role::View;
     const NEEDS: Needs = Needs::Checked;
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
@@ -40,13 +41,15 @@ fn identity(caller: Caller, engine: &Engine) -> Result<Identity, Failure> {
         Caller::Nobody => return Err(denied(caller, "who_am_i")),
         Caller::Human | Caller::Via(_) => Identity {
             caller: "human".to_owned(),
-            via: ctx.out.via.clone(),
+            via: ctx.out.scope.via.clone(),
             acts_for_person: false,
             process: None,
             nonce: None,
             project: Project::default(),
             budget: None,
             grants: Vec::new(),
+            label: ctx.out.scope.label.clone(),
+            limit: ctx.out.scope.limit.clone(),
         },
         Caller::Process(run) => {
             let Some(process) = ctx.processes.get(&run.process) else {
@@ -62,6 +65,8 @@ fn identity(caller: Caller, engine: &Engine) -> Result<Identity, Failure> {
                 project: process.spec.project.clone(),
                 budget: ctx.processes.tightest(run.process, &ctx.config, &ctx.out),
                 grants: engine.grants.grants_seen_by(caller, ctx),
+                label: None,
+                limit: ctx.out.scope.limit.clone(),
             }
         }
     })

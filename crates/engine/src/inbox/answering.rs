@@ -4,9 +4,11 @@
 
 use proto::agent::{DialogOption, Source};
 use proto::reply::Done;
-use proto::{ErrorCode, Failure, ProcessId, Reply};
+use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
 use super::no_longer_open;
+use crate::agent::Agent;
+use crate::agent::sources::{Slot, Table};
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect, Guard, Keystrokes};
 use crate::inbox::Inbox;
@@ -35,7 +37,39 @@ pub(crate) struct Answering {
     pub(crate) tries: u8,
     /// The keys are typed: the dialog is to go.
     pub(crate) is_typed: bool,
+    /// When the keys were first typed.
+    pub(crate) typed_at: Option<u64>,
+    /// The sources that had reported `blocked` by then: another such report of theirs is about another dialog.
+    pub(crate) reported_by: Vec<Source>,
+    /// The screen was seen without the dialog since the answer began: one that reads the same now is another one.
+    pub(crate) was_gone: bool,
     pub(crate) until: u64,
+}
+
+/// The sources by which a program itself tells what it does.
+const REPORTS: [Source; 4] = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
+
+impl Agent {
+    /// Returns true if the program has gone on since the keys of an answer were typed: its dialog was gone, or
+    /// the program itself reports something new. What reads the same then may be the next dialog, and the keys must
+    /// not be typed again. A first report of `blocked` is only late: it is about the dialog that was answered.
+    fn has_gone_on_since(&self, answering: &Answering) -> bool {
+        let is_late = |slot: &Slot| {
+            slot.state() == Some(AgentState::Blocked)
+                && !answering.reported_by.contains(&slot.evidence.source)
+        };
+        let is_new =
+            |slot: &Slot| answering.typed_at.is_some_and(|typed_at| slot.since > typed_at) && !is_late(slot);
+        answering.was_gone
+            || REPORTS.iter().filter_map(|source| self.live.evidence.table.get(*source)).any(is_new)
+    }
+}
+
+/// Returns the sources by which the program reports `blocked` now.
+fn blocked_by(table: &Table) -> Vec<Source> {
+    let reports = REPORTS.iter().filter_map(|source| table.get(*source));
+    let is_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
+    reports.filter(is_blocked).map(|slot| slot.evidence.source).collect()
 }
 
 impl Inbox {
@@ -56,6 +90,10 @@ impl Inbox {
         let failure = match outcome {
             TypingOutcome::Done => {
                 answering.is_typed = true;
+                if answering.typed_at.is_none() {
+                    answering.typed_at = Some(now);
+                    answering.reported_by = blocked_by(&agent.live.evidence.table);
+                }
                 answering.until = now + ANSWERED_MS;
                 self.finish_answering(id, ctx);
                 return true;
@@ -85,17 +123,14 @@ impl Inbox {
         let now = ctx.out.now.uptime_ms;
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
         let open = agent.live.evidence.table.get(Source::Dialog).and_then(|slot| slot.digest());
-        let digest = agent.blocking_digest();
+        let (open, digest) = (open.map(str::to_owned), agent.blocking_digest());
         let is_gone = |answering: &Answering| {
-            open != Some(answering.digest.as_str()) && digest.as_ref() != Some(&answering.digest)
+            open.as_ref() != Some(&answering.digest) && digest.as_ref() != Some(&answering.digest)
         };
-        if !agent
-            .live
-            .dialogs
-            .answering
-            .as_ref()
-            .is_some_and(|answering| answering.is_typed && is_gone(answering))
-        {
+        let Some(answering) = agent.live.dialogs.answering.as_mut() else { return };
+        let is_gone = is_gone(answering);
+        answering.was_gone |= is_gone;
+        if !answering.is_typed || !is_gone {
             return;
         }
         if let Some(answering) = agent.live.dialogs.answering.take() {
@@ -106,17 +141,29 @@ impl Inbox {
     }
 
     /// Handles an answer that did not work in time: its keys once more while the same dialog is open, then a failure.
-    pub(crate) fn give_up_answering(&self, id: ProcessId, now: u64, ctx: &mut Context) {
+    pub(crate) fn give_up_answering(&mut self, id: ProcessId, now: u64, ctx: &mut Context) {
         if self.answer_again(id, now, ctx) {
             return;
         }
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
-        if let Some(answering) = agent.live.dialogs.answering.take_if(|answering| answering.until <= now) {
-            let failure = Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer");
-            ctx.out.reply(
-                answering.ticket,
-                Err(failure.hint("qd read shows its screen; qd inbox what is open")),
-            );
+        let Some(answering) = agent.live.dialogs.answering.take_if(|answering| answering.until <= now) else {
+            return;
+        };
+        let has_gone_on = agent.has_gone_on_since(&answering);
+        let failure = if has_gone_on {
+            let words =
+                "the answer was typed, and a dialog that reads the same is open, which may be the next one";
+            Failure::new(ErrorCode::NotDelivered, words)
+                .hint("qd inbox shows it; answer it there if it is to be")
+        } else {
+            Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer")
+                .hint("qd read shows its screen; qd inbox what is open")
+        };
+        ctx.out.reply(answering.ticket, Err(failure));
+        if has_gone_on {
+            // It gets a number of its own, so that no late answer to the former one hits it.
+            self.close_item(answering.item, ctx);
+            self.sync_inbox(id, ctx);
         }
     }
 
@@ -126,6 +173,9 @@ impl Inbox {
         let is_due =
             |answering: &&Answering| answering.until <= now && answering.is_typed && answering.tries < TRIES;
         let Some(answering) = agent.live.dialogs.answering.as_ref().filter(is_due) else { return false };
+        if agent.has_gone_on_since(answering) {
+            return false;
+        }
         let open =
             agent.live.evidence.table.get(Source::Dialog).and_then(|slot| slot.evidence.dialog.as_ref());
         let same = open.filter(|dialog| dialog.digest == answering.digest);

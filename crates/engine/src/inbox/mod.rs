@@ -1,7 +1,7 @@
 //! What needs a person: dialogs, requests for permission, questions, failures; opened, answered, closed.
 //!
-//! Owns the items; `answering` the way from a choice to the keys that make it. Refuses answering what is no longer
-//! there: an answer names its dialog, and the daemon checks that it is still the one on the screen.
+//! `answering` has the way from a choice to the keys that make it. An answer names its dialog, and the daemon checks that
+//! this dialog is still the one on the screen.
 
 mod answering;
 mod asked;
@@ -21,12 +21,16 @@ use crate::effect::{CommandAnswer, Effect};
 use crate::input::{HookDecision, RunKey, Ticket};
 use crate::outbox::Outbox;
 use crate::outbox::Signal;
-use crate::process::Processes;
+use crate::process::{Process, Processes};
 use crate::record::Record;
+use crate::rights::audience::Topic;
 use crate::undo::UndoMap;
 
 /// A person is notified about one process at most this often.
 const NOTIFY_EVERY_MS: u64 = 10_000;
+
+/// The title of a turn that failed.
+pub(crate) const FAILED_TURN: &str = "its turn failed";
 
 /// What an item stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,16 +104,25 @@ impl Item {
             About::Dialog(_) | About::Permission { .. } | About::Failure | About::Shortfalls => None,
         }
     }
+
+    /// What an event about it is about.
+    fn topic(&self) -> Topic {
+        Topic::Item { of: self.view.id, is_persons: self.asker().is_some() }
+    }
+
+    /// Announces that it is open, or what it says now.
+    fn announce_opened(&self, out: &mut Outbox) {
+        out.announce_about(Event::ItemOpened(Box::new(self.view.clone())), self.topic());
+    }
 }
 
 impl Processes {
-    /// Notifies a person who has no viewer attached.
+    /// Notifies a person who does not see it: nobody is attached, or the agent's screen does not show it.
     pub(crate) fn notify(&mut self, id: ProcessId, view: &InboxItem, out: &mut Outbox) {
         let now = out.now.uptime_ms;
-        let Some(process) = self.get_mut(&id).filter(|process| process.run.viewers.attached.is_empty())
-        else {
-            return;
-        };
+        let is_on_screen = !matches!(view.kind, ItemKind::Question | ItemKind::Attention | ItemKind::Trust);
+        let is_seen = |process: &Process| is_on_screen && !process.run.viewers.attached.is_empty();
+        let Some(process) = self.get_mut(&id).filter(|process| !is_seen(process)) else { return };
         let run = process.key();
         let Some(agent) = process.agent.as_deref_mut() else { return };
         if agent.notified_at.is_some_and(|at| now < at.saturating_add(NOTIFY_EVERY_MS)) {
@@ -209,8 +222,7 @@ impl Inbox {
         if (is_same || item.view.options.is_empty()) && evidence.dialog.is_some() {
             item.about = About::Dialog(digest);
             (item.view.title, item.view.body, item.view.options) = (title, body, options);
-            let view = item.view.clone();
-            return ctx.out.announce(Event::ItemOpened(Box::new(view)));
+            return item.announce_opened(&mut ctx.out);
         }
         // A report that goes on after its dialog was painted over is still about that dialog.
         if evidence.dialog.is_some() {
@@ -342,6 +354,19 @@ impl Inbox {
         }
     }
 
+    /// Adds the vendor's words to the failure of a turn that came without any: the source that has them may be later.
+    pub(crate) fn complete_failure(&mut self, id: ProcessId, ctx: &mut Context) {
+        let Some(agent) = ctx.processes.agent(id) else { return };
+        let is_wordless = |failure: &InboxItem| failure.title == FAILED_TURN && failure.body.is_empty();
+        let words = agent.words_of_failure(ctx.out.now.uptime_ms);
+        if agent.state() == AgentState::Error
+            && !words.is_empty()
+            && agent.record.failure.as_ref().is_some_and(is_wordless)
+        {
+            self.fail_agent(id, FAILED_TURN, &words, ctx);
+        }
+    }
+
     /// Adds the last lines of the program to the failure that a person reads.
     pub(crate) fn add_to_failure(&mut self, id: ProcessId, lines: &str, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
@@ -350,11 +375,11 @@ impl Inbox {
         };
         failure.body = format!("{}\nits last words:\n{}", failure.body, lines.trim_end());
         let view = failure.clone();
-        if let Some(item) = self.items.get_mut(&view.item) {
-            item.view = view.clone();
-        }
         ctx.out.mark_durable(id);
-        ctx.out.announce(Event::ItemOpened(Box::new(view)));
+        if let Some(item) = self.items.get_mut(&view.item) {
+            item.view = view;
+            item.announce_opened(&mut ctx.out);
+        }
     }
 
     /// Closes the failure of an agent.
@@ -375,10 +400,11 @@ impl Inbox {
         let at = ctx.out.now.wall_ms;
         let NewItem { kind, text: ItemText { title, body }, options, about } = item;
         let view = InboxItem { item: number, id, name, kind, title, body, options, at, expires: None };
-        self.items.insert(number, Item { view: view.clone(), about });
+        let item = Item { view: view.clone(), about };
         ctx.processes.notify(id, &view, &mut ctx.out);
-        ctx.out.signal(Signal::ItemOpened(Box::new(view.clone())));
-        ctx.out.announce(Event::ItemOpened(Box::new(view)));
+        ctx.out.signal(Signal::ItemOpened(Box::new(view)));
+        item.announce_opened(&mut ctx.out);
+        self.items.insert(number, item);
         number
     }
 
@@ -387,7 +413,7 @@ impl Inbox {
         if matches!(item.about, About::Question(_)) {
             ctx.out.push(Effect::Record(Record::RemoveQuestion(number)));
         }
-        ctx.out.announce(Event::ItemClosed { item: number });
+        ctx.out.announce_about(Event::ItemClosed { item: number }, item.topic());
         ctx.out.signal(Signal::ItemClosed(Box::new(item.view)));
     }
 

@@ -38,7 +38,7 @@ impl Inbox {
     /// The agent that asks, if it may ask one thing more.
     pub(crate) fn check_asker(&self, caller: Caller, ctx: &Context) -> Result<RunKey, Failure> {
         let Caller::Process(run) = caller else {
-            let message = "only agents ask the person, and this caller is none";
+            let message = "only agents may ask the person, and this caller is no agent";
             return Err(Failure::new(ErrorCode::WrongKind, message));
         };
         let process = ctx.processes.get(&run.process).filter(|process| process.key() == run);
@@ -52,7 +52,7 @@ impl Inbox {
         }
         let is_its = |item: &&Item| item.about == About::Question(run);
         if self.items.values().filter(is_its).count() >= MAX_OPEN {
-            let message = format!("{MAX_OPEN} of its questions are open already, the most that may be");
+            let message = format!("{MAX_OPEN} of its questions are open already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("wait for an answer"));
         }
         Ok(run)

@@ -5,7 +5,6 @@
 
 use proto::ProcessId;
 use proto::agent::ItemKind;
-use proto::event::Event;
 
 use super::{About, Item, ItemText, NewItem, option};
 use crate::context::Context;
@@ -33,8 +32,7 @@ impl Inbox {
                     return;
                 };
                 item.view.body = body;
-                let view = item.view.clone();
-                ctx.out.announce(Event::ItemOpened(Box::new(view)));
+                item.announce_opened(&mut ctx.out);
             }
         }
     }

@@ -6,7 +6,7 @@ use proto::{AgentState, ProcessId};
 
 use crate::agent::Agent;
 use crate::context::Context;
-use crate::mail::delivery::{CONFIRM_LATE_MS, CONTINUE_MS, MAX_PRESSES, Phase, PressedEnter};
+use crate::mail::delivery::{CONFIRM_LATE_MS, CONTINUE_MS, MAX_PRESSES, Phase, PressedEnter, REPORT_LATE_MS};
 use crate::mail::format as mail_format;
 use crate::mail::{MailStage, Mailbox};
 
@@ -36,8 +36,9 @@ impl Mailbox {
             _ if is_last => {
                 self.finish_unknown(id, "Enter was pressed, and nothing shows that the agent took it", ctx)
             }
-            _ => {
-                let until = now + CONFIRM_LATE_MS;
+            composer => {
+                let may_be_queued = confirms && composer == Composer::Empty;
+                let until = now + if may_be_queued { REPORT_LATE_MS } else { CONFIRM_LATE_MS };
                 self.set_phase(id, Phase::Confirming { pasted, since, until, is_last: true }, ctx);
             }
         }
@@ -94,7 +95,7 @@ impl Mailbox {
     pub(crate) fn next_at_turn_end(&mut self, id: ProcessId, ctx: &mut Context) -> Option<String> {
         let now = ctx.out.now.uptime_ms;
         let agent = ctx.processes.agent(id)?;
-        let can = agent.live.launched.as_ref().is_some_and(|launched| launched.hands_over_at_turn_end);
+        let can = agent.live.launched.as_ref().is_some_and(|launched| launched.delivers_at_turn_end);
         let is_free = agent.live.progress.phase == Phase::None && agent.live.quota.limit.is_none();
         if !can || !is_free || ctx.shutdown.is_some() {
             return None;

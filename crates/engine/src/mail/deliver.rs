@@ -11,13 +11,15 @@ use crate::effect::{ComposerIs, Effect, Guard, Keystrokes};
 use crate::input::{HandOver, JobId, TypingOutcome};
 use crate::mail::MailStage;
 use crate::mail::Mailbox;
+use crate::mail::deliverable_now::{
+    DeliveryRoute, NO_COMPOSER, SHELL_MODE, UNSENT_TEXT, begins_command, deliverable_now, is_blind,
+};
 use crate::mail::delivery::{
     CONFIRM_LATE_MS, CONFIRM_MS, HAND_OVER_UNKNOWN_MS, LEASE_MS, LOST_MS, MAX_MISSES, PastedText, Phase,
     PressedEnter,
 };
 use crate::mail::format as mail_format;
 use crate::mail::restored::UNKNOWN_AFTER_RESTART;
-use crate::mail::way::{NO_COMPOSER, SHELL_MODE, Way, begins_command, is_blind, way};
 
 impl Mailbox {
     /// Takes the next step for the messages of an agent.
@@ -65,8 +67,8 @@ impl Mailbox {
             );
             return self.finish_mail(mail.id, Delivery::Refused { reason }, ctx);
         }
-        match way(agent, mail.id, now) {
-            Ok(Way::Channel) => {
+        match deliverable_now(agent, mail.id, now) {
+            Ok(DeliveryRoute::Channel) => {
                 // Work that began before cannot tell that a busy agent took it: only the channel can.
                 let is_at_work = agent.state().is_busy() || agent.running_turn().is_some();
                 let since = if is_at_work { u64::MAX } else { now };
@@ -74,7 +76,7 @@ impl Mailbox {
                 self.queue.set_delivery(mail.id, Delivery::Delivering, MailStage::HandedOver, ctx);
                 ctx.out.push(Effect::HandOver { run, mail: mail.id, text });
             }
-            Ok(Way::Typing) => {
+            Ok(DeliveryRoute::Typing) => {
                 let pasted = PastedText {
                     mail: mail.id,
                     pasted_at: now,
@@ -161,7 +163,7 @@ impl Mailbox {
             TypingOutcome::Dialog => self.requeue(id, pasted.mail, "a dialog is open", ctx),
             TypingOutcome::Stale => self.requeue(id, pasted.mail, "the screen changed", ctx),
             TypingOutcome::NoEcho => self.requeue(id, pasted.mail, "the terminal reads a secret", ctx),
-            TypingOutcome::Draft => self.requeue(id, pasted.mail, "unsent text is in the composer", ctx),
+            TypingOutcome::Draft => self.requeue(id, pasted.mail, UNSENT_TEXT, ctx),
             TypingOutcome::Shell => self.requeue(id, pasted.mail, SHELL_MODE, ctx),
             TypingOutcome::NoComposer | TypingOutcome::OtherText => {
                 self.requeue(id, pasted.mail, NO_COMPOSER, ctx)
@@ -204,6 +206,9 @@ impl Mailbox {
                 return;
             }
         };
+        if let (ComposerIs::Holds(text), Some(agent)) = (&composer, ctx.processes.agent_mut(id)) {
+            agent.live.progress.last_typed = Some(text.clone());
+        }
         let first_press = pasted.first_press.or(Some(now));
         let pasted = PastedText { presses: pasted.presses + 1, first_press, ..pasted };
         let job = ctx.out.next_job();
@@ -321,7 +326,7 @@ impl Mailbox {
 
     /// Ends the delivery as unknown: a person changed or removed the text in the composer and may have sent it.
     pub(crate) fn finish_taken_over(&mut self, id: ProcessId, ctx: &mut Context) {
-        self.finish_unknown(id, "a person took it over in the composer", ctx);
+        self.finish_unknown(id, "a person changed it in the composer", ctx);
     }
 
     /// Ends the delivery of a run that is over. A message that was certainly not submitted waits for the next run; one that
@@ -338,7 +343,11 @@ impl Mailbox {
             | Phase::Continuing { .. }
             | Phase::Pressing { .. }
             | Phase::Confirming { .. } => {
-                self.finish_unknown(id, "the agent ended before it showed that it took it", ctx);
+                self.finish_unknown(
+                    id,
+                    "the agent ended before it showed that it had accepted the message",
+                    ctx,
+                );
             }
             Phase::Restored { .. } => self.finish_unknown(id, UNKNOWN_AFTER_RESTART, ctx),
         }

@@ -13,6 +13,9 @@ pub(crate) const LEASE_MS: u64 = 3_000;
 pub(crate) const CONFIRM_MS: u64 = 1_500;
 /// How much longer it may take when the composer is empty again.
 pub(crate) const CONFIRM_LATE_MS: u64 = 3_000;
+/// How much longer it may take where a source of its own reports every prompt: programs that are still setting themselves up
+/// queue a prompt, and report it when they come to it.
+pub(crate) const REPORT_LATE_MS: u64 = 10_000;
 /// How long a hand-over with an unknown outcome, or a restored delivery, may take to show a sign.
 pub(crate) const HAND_OVER_UNKNOWN_MS: u64 = 5_000;
 /// How long a text given at the end of a turn may take to be refused.
@@ -99,6 +102,8 @@ pub(crate) struct Progress {
     pub(crate) is_blocked: bool,
     /// When a dialog was last seen to close.
     pub(crate) dialog_closed_at: Option<u64>,
+    /// The text for which Enter was last pressed.
+    pub(crate) last_typed: Option<String>,
 }
 
 impl Progress {
@@ -184,6 +189,11 @@ impl Progress {
     pub(crate) fn refused(&mut self, now: u64) {
         self.refused_at = now;
         self.retry_at = Some(now.saturating_add(LEASE_MS));
+    }
+
+    /// Lets nothing be typed before this moment.
+    pub(crate) fn hold_until(&mut self, at: u64) {
+        self.retry_at = Some(self.retry_at.map_or(at, |known| known.max(at)));
     }
 
     /// Returns true if typing may be tried now.

@@ -1,18 +1,19 @@
 //! Messages to agents, from sending to the receipt.
 //!
 //! `queue` keeps every message, `notices` sends those of Quarterdeck about an agent's children, `format` writes the text
-//! that arrives, `delivery` is the state of one delivery, `way` finds how a message can be given now, `deliver` takes the
-//! steps, `confirm` proves that the agent took the text, `restored` goes on after a restart of the daemon. `docs/design/0007-delivery.md` has the steps with their words.
+//! that arrives, `delivery` is the state of one delivery, `deliverable_now` decides whether and how a message can be
+//! delivered now, `deliver` takes the steps, `confirm` proves that the agent took the text, `restored` goes on after a
+//! restart of the daemon. `docs/design/0007-delivery.md` has the steps with their words.
 
 mod confirm;
 mod deliver;
+mod deliverable_now;
 pub(crate) mod delivery;
 mod expiry;
 pub(crate) mod format;
 mod notices;
 mod queue;
 mod restored;
-mod way;
 
 pub use expiry::Due;
 pub(crate) use queue::{MailQueue, NewMessage, ReceiptWaiter};

@@ -102,7 +102,7 @@ impl MailQueue {
     pub(crate) fn post(&mut self, message: NewMessage, ctx: &mut Context) -> Result<MailId, Failure> {
         let NewMessage { from, to, text, key, expires_ms } = message;
         if self.waiting_for(to) >= MAX_WAITING {
-            let message = format!("{MAX_WAITING} messages wait for it already, the most that may");
+            let message = format!("{MAX_WAITING} messages wait for it already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message));
         }
         let id = ctx.out.next_mail();

@@ -151,7 +151,7 @@ fn resting(ctx: &mut Context) -> RunKey {
 fn judge(ctx: &mut Context, run: RunKey) {
     let now = ctx.out.now.uptime_ms;
     let evidence = &mut ctx.processes.agent_mut(run.process).unwrap().live.evidence;
-    let judgement = crate::agent::state::weigh(&evidence.table, evidence.belief, false, now);
+    let judgement = crate::agent::state_from_evidence::weigh(&evidence.table, evidence.belief, false, now);
     evidence.belief = judgement.belief;
     evidence.judgement = Some(judgement);
 }

@@ -12,19 +12,19 @@ use crate::context::Context;
 use crate::effect::{Effect, FormerRun};
 use crate::input::{ChildExit, RunKey};
 use crate::process::Processes;
-use crate::process::lifecycle::exit_of;
+use crate::process::exit_order::exit_of;
 use crate::process::stopping::TERM;
 use crate::process::{Ending, Process, StopSignal, Then};
 use crate::record::ProcessRecord;
 
 impl Processes {
-    /// Takes the environment from what a holder kept, which no database has.
+    /// Takes the environment from what a holder kept, which no database has. It replaces the daemon's, which a run got
+    /// because nothing better was known.
     pub(crate) fn learn_env(&mut self, record: &ProcessRecord) {
-        let Some(process) =
-            self.get_mut(&record.id).filter(|process| process.spec.environment.env.is_empty())
-        else {
-            return;
+        let is_unknown = |process: &&mut Process| {
+            process.spec.environment.env.is_empty() || process.spec.environment.is_daemons
         };
+        let Some(process) = self.get_mut(&record.id).filter(is_unknown) else { return };
         process.spec.environment.env.clone_from(&record.spec.environment.env);
         process.spec.environment.env_hex.clone_from(&record.spec.environment.env_hex);
         process.spec.environment.is_daemons = false;
@@ -55,14 +55,31 @@ impl Context {
         is_restored
     }
 
-    /// Registers the process that a holder describes, under a name that is free.
+    /// Registers the process that a holder describes, and that the database does not have in this run. It keeps its
+    /// name, unless another process that certainly runs has it.
     pub(crate) fn take_in(&mut self, record: ProcessRecord) {
         let mut process = Process::from_record(record);
         process.run.status = Status::Starting;
         process.run.exit = None;
         process.spec.parent = process.spec.parent.filter(|parent| self.processes.contains_key(parent));
-        if self.processes.is_taken(&process.name) {
-            process.name = self.processes.default_name(process.spec.kind);
+        // The holder keeps what was true at the start. Whether an agent was given the right to drive it since then stood
+        // in the database, so only the database says that it acts for a person.
+        let known = self.processes.get(&process.id);
+        process.spec.acts_for_person &= known.is_some_and(|known| known.spec.acts_for_person);
+        let has_name =
+            |other: &&Process| other.name == process.name && other.id != process.id && !other.is_departed();
+        if let Some(other) = self.processes.values().find(has_name) {
+            let free = self.processes.default_name(other.spec.kind);
+            if other.is_live() && other.run.awaits.is_none() {
+                process.name = self.processes.default_name(process.spec.kind);
+            } else {
+                // Its end was not saved: otherwise nobody could have taken its name.
+                let id = other.id;
+                if let Some(other) = self.processes.get_mut(&id) {
+                    other.name = free;
+                }
+                self.out.mark_durable(id);
+            }
         }
         self.processes.insert(process.id, process);
     }
@@ -82,9 +99,12 @@ impl Engine {
                 return;
             }
             Some(known) if known == run.run => self.ctx.processes.learn_env(&record),
-            _ => self.ctx.take_in(*record),
+            _ => {
+                self.workspaces.note_used(&record.spec.workspace);
+                self.ctx.take_in(*record);
+            }
         }
-        let now = self.ctx.out.now;
+        let (now, linger) = (self.ctx.out.now, self.ctx.config.linger_ms);
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         process.run.has_holder = true;
         process.run.awaits = None;
@@ -96,6 +116,10 @@ impl Engine {
             process.run.status = Status::Running;
             // A terminal whose start was not seen to its end runs after all.
             process.run.departs_at = None;
+        } else if process.run.departs_at.is_some() {
+            // A terminal that was over when the last daemon died: its last words stay readable for a while, and until
+            // then a shutdown that kills ends what it has left in the background.
+            process.run.departs_at = Some(now.uptime_ms + linger);
         }
         if let Some(ending) = &mut process.run.ending {
             // Its end was requested while it could not be reached.
@@ -161,24 +185,27 @@ impl Engine {
     }
 
     /// The daemon that was to start the run ended before it did. No caller was told that it runs, so it is no lost
-    /// run: what starts by itself is started now, and otherwise it is a start that failed. A first one leaves nothing
-    /// behind, so that the same order under the same key is carried out when it comes again.
+    /// run: what starts by itself, or was to be started again after its end, is started now. A first start has failed
+    /// and leaves nothing behind, so that the same order under the same key is carried out when it comes again.
     fn never_started(&mut self, run: RunKey) {
         let (now, is_restored) = (self.ctx.out.now.uptime_ms, self.ctx.is_restored(run));
         let is_ending = self.ctx.shutdown.is_some();
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         let starters = std::mem::take(&mut process.launch.tickets);
-        if is_restored {
+        let is_first = process.run.number.0 == 1;
+        let is_asked_for =
+            !is_first && !process.spec.auto_restart && !is_ending && process.run.ending.is_none();
+        if is_restored || is_asked_for {
             return self.next_run(run.process, starters);
         }
-        let has_failed_before = process.spec.auto_restart && process.run.number.0 > 1;
+        let has_failed_before = process.spec.auto_restart && !is_first;
         process.launch.tickets = starters;
         if has_failed_before && !is_ending && process.run.ending.is_none() {
             // It was being started again by itself: whether it still may be is looked at as it was then.
             (process.run.status, process.run.restart_at) = (Status::Failed, Some(now));
             return self.ctx.out.mark_durable(run.process);
         }
-        let message = "it was not started: the daemon that was to do it had ended before";
+        let message = "it was not started: the daemon ended before it could start it";
         let failure = Failure::new(ErrorCode::SpawnFailed, message).cause(Cause::Other);
         self.start_failed(run, failure.hint("ask for it again"));
     }

@@ -1,7 +1,7 @@
 //! How soon a failed command starts again, and when it is given up.
 //!
-//! Owns the arithmetic: 1 s doubling to 60 s, at most five starts a minute, then parked, whichever daemon counted them.
-//! Refuses starting anything.
+//! The pause is 1 s and doubles up to 60 s. After five starts within a minute the command is given up, also if several
+//! daemons made those starts.
 
 use serde::{Deserialize, Serialize};
 

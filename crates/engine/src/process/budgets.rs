@@ -50,7 +50,7 @@ impl ActiveBudget {
     fn exceeded(&self, what: &str) -> Failure {
         let message = format!("budget_exceeded: {what}, the budget of {}", self.name);
         Failure::new(ErrorCode::BudgetExceeded, message)
-            .hint("close what is done, or ask a person for a process with a larger budget")
+            .hint("close processes that are done, or ask a person for a process with a larger budget")
     }
 }
 

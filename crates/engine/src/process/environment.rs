@@ -1,12 +1,12 @@
-//! The environment a child gets: a person's own or an allow-list, what was declared, and who it is.
+//! Puts a child's environment together: what its spawner brings, what was declared, and who the child is. Which
+//! variables of the spawner a child inherits is decided in `proto::inherited_variables`.
 //!
-//! Owns the composition. Refuses reading anybody's environment, for the caller brings it, and refuses putting anything
-//! else in the place of what was declared.
+//! It reads nobody's environment, because the caller brings it. What was declared is never replaced.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use proto::environment::{is_allowed, is_inheritable, size_of};
+use proto::inherited_variables::{is_allowed, is_inheritable, size_of};
 use proto::request::Spawn;
 use proto::{Dirs, Failure, Printable};
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_a_person_hands_over_everything_and_others_the_allow_list() {
+    fn m11_a_person_passes_on_everything_and_others_the_allow_list() {
         let canaries: BTreeMap<_, _> =
             (0..50).map(|n| (format!("CANARY_{n}"), "secret".to_owned())).collect();
         let mut offered = canaries.clone();

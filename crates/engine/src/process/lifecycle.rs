@@ -1,23 +1,19 @@
-//! What facts and deadlines do to an entry: started, exited, gone, lost, adopted.
-//!
-//! Every change of status after a spawn was accepted is here; commands are in `command`.
+//! The start of a run, and the way of every fact about a run to the machine that takes it. `exit_order` has what follows an
+//! exit, `stopping` an end that was asked for, `adoption` runs of an earlier daemon.
 
 use std::collections::BTreeMap;
 
-use proto::event::Event;
-use proto::{Exit, ExitReason, Failure, Kind, ProcessId, Reply, RunNumber, Status};
+use proto::{Failure, Kind, ProcessId, Reply, RunNumber, Status};
 
 use crate::Config;
 use crate::Engine;
 use crate::agent::Agent;
 use crate::effect::{CommandAnswer, Effect, FormerRun, StartRun};
-use crate::input::{ChildExit, RunFact, RunKey, Ticket};
+use crate::input::{RunFact, RunKey, Ticket};
 use crate::outbox::Outbox;
 use crate::process::Processes;
-use crate::process::backoff::RestartDecision;
 use crate::process::environment;
 use crate::process::{Process, RunState, Then, Viewer};
-use crate::record::Record;
 use crate::trust::{content_needed, needs_built_in};
 use crate::waits::PatternMatch;
 
@@ -129,9 +125,9 @@ impl Engine {
             RunFact::Output { end } => self.ctx.processes.output(run, end, &self.ctx.out),
             RunFact::Typed { by, viewer } => self.typed(run, by, viewer),
             RunFact::Title(title) => self.ctx.processes.titled(run, title, &mut self.ctx.out),
-            RunFact::ViewerJoined { viewer, size, read_only, mirrors, by, pid } => {
+            RunFact::ViewerJoined { viewer, size, read_only, mirrors, by, label, pid } => {
                 let since = self.ctx.out.now.wall_ms;
-                let joined = Viewer { size: size.clamped(), read_only, mirrors, by, pid, since };
+                let joined = Viewer { size: size.clamped(), read_only, mirrors, by, label, pid, since };
                 self.ctx.processes.viewer_joined(run, viewer, joined, &mut self.ctx.out);
             }
             RunFact::ViewerResized { viewer, size, owns } => {
@@ -230,6 +226,7 @@ impl Engine {
         self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);
         self.ctx.out.mark_durable(run.process);
         self.reevaluate(run.process);
+        self.report_replaced_session(run.process);
         self.waits.await_ready(run, &mut self.ctx);
         self.waits.watch_started(run, &mut self.ctx);
     }
@@ -265,76 +262,6 @@ impl Engine {
         self.child_gone(parent);
     }
 
-    pub(crate) fn exited(&mut self, run: RunKey, exit: Option<ChildExit>, final_offset: u64) {
-        let now = self.ctx.out.now.wall_ms;
-        let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
-        if !process.is_live() {
-            return;
-        }
-        let asked = process.run.ending.as_ref().and_then(|ending| ending.reason);
-        let grace_ms = process.run.ending.as_ref().and_then(|ending| ending.asked_grace_ms);
-        let was_starting = process.run.status == Status::Starting;
-        let exit = exit_of(exit, asked);
-        process.run.status = Status::Exited;
-        process.seen.ended_at = Some(now);
-        process.run.exit = Some(exit);
-        process.run.log_end = final_offset;
-        let is_ending = process.run.ending.is_some();
-        // A close that keeps the background waits for the child alone.
-        let is_gone =
-            process.run.ending.as_ref().is_some_and(|ending| ending.is_gone || ending.keeps_background);
-        let restarts = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
-        let now = self.ctx.out.now.uptime_ms;
-        let process = self.ctx.processes.get(&run.process);
-        let restarts_in_ms =
-            process.filter(|_| !is_ending).and_then(|process| process.restarts_in(exit, now));
-        let restarts = restarts || restarts_in_ms.is_some();
-        self.ctx.out.push(Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms });
-        self.ctx.out.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
-        self.ctx.out.mark_durable(run.process);
-        self.ctx.processes.answer_starters(run.process, &mut self.ctx.out);
-        self.mail.queue.notice_exit(run, &self.waits, &self.timers, &mut self.ctx);
-        self.agent_over(run);
-        self.trust.see_end(run, &mut self.inbox, &mut self.ctx);
-        self.waits.ready_over(run, &mut self.ctx);
-        self.waits.see_exit(run, &self.inbox, &mut self.ctx);
-        self.end_children(run.process, grace_ms, asked);
-        if is_gone {
-            self.tree_gone(run);
-        } else if is_ending
-            && was_starting
-            && self.ctx.processes.get(&run.process).is_some_and(|p| p.run.has_holder)
-        {
-            // Its end was requested before it was known to run: its tree has not been ended yet.
-            self.ctx.processes.kill_tree(run, &self.ctx.config, &mut self.ctx.out);
-        } else if !is_ending {
-            self.after_natural_exit(run, exit);
-        }
-    }
-
-    /// Does what follows an end that no caller asked for, by the kind of the process.
-    fn after_natural_exit(&mut self, run: RunKey, exit: Exit) {
-        let (now, linger) = (self.ctx.out.now.uptime_ms, self.ctx.config.linger_ms);
-        let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
-        match process.spec.kind {
-            Kind::Terminal => {
-                process.run.departs_at = Some(now + linger);
-                self.ctx.out.announce(Event::Removed { id: run.process });
-            }
-            Kind::Command if process.spec.auto_restart && exit.code != Some(0) => {
-                match process.backoff.failed(now) {
-                    RestartDecision::StartAt(at) => process.run.restart_at = Some(at),
-                    RestartDecision::Park => {
-                        process.run.status = Status::Parked;
-                        self.mail.queue.notice_parked(run.process, &self.timers, &mut self.ctx);
-                    }
-                }
-            }
-            Kind::Command => {}
-            Kind::Agent => self.inbox.agent_ended_by_itself(run.process, exit, &mut self.ctx),
-        }
-    }
-
     /// Starts the run after the current one.
     pub(crate) fn next_run(&mut self, id: ProcessId, starters: Vec<Ticket>) {
         if let Some(old) = self.ctx.processes.get(&id).map(Process::key) {
@@ -347,50 +274,4 @@ impl Engine {
         self.start_run(id, number);
         self.ctx.out.mark_durable(id);
     }
-
-    /// Removes an entry.
-    pub(crate) fn remove(&mut self, id: ProcessId) {
-        let former = self.ctx.processes.get_mut(&id).and_then(|process| process.launch.former_holder.take());
-        if let Some(FormerRun { run, .. }) = former {
-            self.ctx.out.push(Effect::Release { run, end_tree: true, reason: "restarted" });
-        }
-        if let Some(run) = self.ctx.processes.get(&id).map(Process::key) {
-            self.waits.see_end(run, &self.inbox, &mut self.ctx);
-            self.trust.see_end(run, &mut self.inbox, &mut self.ctx);
-        }
-        self.trust.see_removal(id);
-        self.grants.drop_grants_of(id, &mut self.ctx);
-        self.forget_agent(id);
-        let Some(process) = self.ctx.processes.remove(&id) else { return };
-        self.tasks.observe(&process, self.ctx.out.now.wall_ms);
-        self.ctx.out.unmark(id);
-        self.ctx.out.push(Effect::Record(Record::Remove(id)));
-        if !process.is_departed() {
-            self.ctx.out.announce(Event::Removed { id });
-        }
-        // What it had spawned moves up to its parent.
-        let orphans: Vec<ProcessId> = self
-            .ctx
-            .processes
-            .values()
-            .filter(|child| child.spec.parent == Some(id))
-            .map(|child| child.id)
-            .collect();
-        for orphan in orphans {
-            if let Some(child) = self.ctx.processes.get_mut(&orphan) {
-                child.spec.parent = process.spec.parent;
-                self.ctx.out.mark_durable(orphan);
-            }
-        }
-    }
-}
-
-/// The exit of a run: the child's own status, with the reason of the caller that ended it.
-pub(crate) fn exit_of(exit: Option<ChildExit>, asked: Option<ExitReason>) -> Exit {
-    let (code, signal, own) = match exit {
-        Some(ChildExit::Code(code)) => (Some(code), None, ExitReason::Exited),
-        Some(ChildExit::Signal(signal)) => (None, Some(signal), ExitReason::Signalled),
-        None => (None, None, ExitReason::Lost),
-    };
-    Exit { code, signal, reason: asked.unwrap_or(own) }
 }

@@ -6,6 +6,7 @@ pub(crate) mod backoff;
 pub(crate) mod budgets;
 mod end_request;
 pub(crate) mod environment;
+pub(crate) mod exit_order;
 pub(crate) mod lifecycle;
 mod run_state;
 pub(crate) mod seen;
@@ -15,7 +16,7 @@ pub(crate) mod subtree;
 mod table;
 pub(crate) mod viewers;
 
-use proto::process::LogSpan;
+use proto::process::{LiveNumbers, LogSpan};
 use proto::reply::Spawned;
 use proto::{ErrorCode, Exit, Failure, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
 
@@ -112,7 +113,9 @@ impl Process {
         let is_over = record.spec.kind == Kind::Terminal && !(run_state.awaits.is_some() && is_starting);
         run_state.departs_at = is_over.then_some(0);
         let key = RunKey::new(record.id, run_state.number);
-        let agent = || Box::new(Agent::from_record(record.agent.unwrap_or_default(), key, is_starting));
+        let started_at = run_state.times.started_at;
+        let agent =
+            || Box::new(Agent::from_record(record.agent.unwrap_or_default(), key, is_starting, started_at));
         Self {
             id: record.id,
             name: record.name,
@@ -171,7 +174,7 @@ impl Process {
             exit: self.run.exit,
             failure: self.run.failure.clone(),
             unseen: self.unseen(),
-            log: LogSpan { start: 0, end: self.run.log_end },
+            live: LiveNumbers { log: LogSpan { start: 0, end: self.run.log_end }, unread_answers: None },
             argv: self.spec.argv.clone(),
             cwd: self.spec.cwd.clone(),
             project: self.spec.project.key.clone(),

@@ -62,7 +62,7 @@ pub(crate) struct Viewers {
 }
 
 /// One attached viewer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Viewer {
     /// The size of its terminal.
     pub(crate) size: Size,
@@ -72,6 +72,8 @@ pub(crate) struct Viewer {
     pub(crate) mirrors: bool,
     /// On whose behalf.
     pub(crate) by: Caller,
+    /// The device or the token of a remote person.
+    pub(crate) label: Option<String>,
     /// The pid of its client.
     pub(crate) pid: Option<i32>,
     /// When it joined, in milliseconds since the epoch.
@@ -165,8 +167,7 @@ impl RunState {
     /// The run an earlier daemon wrote down. If it had a holder, it is `starting` again until the holder is adopted.
     pub(crate) fn from_record(record: RunRecord, restores: bool) -> Self {
         let has_holder = record.has_holder;
-        let is_awaited =
-            has_holder && matches!(record.status, Status::Starting | Status::Running | Status::Stopping);
+        let is_awaited = has_holder && record.status.is_live();
         // What was stopping was ended on request: it is not brought back.
         let restores = restores && record.status != Status::Stopping;
         let times =
@@ -205,7 +206,7 @@ impl RunState {
 
     /// Returns true if a child runs or is about to.
     pub(crate) fn is_live(&self) -> bool {
-        matches!(self.status, Status::Starting | Status::Running | Status::Stopping)
+        self.status.is_live()
     }
 
     /// Its status, or what it was when its holder was last heard.

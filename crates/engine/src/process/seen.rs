@@ -1,6 +1,7 @@
 //! What a person has seen of a process: the newest turn and the newest end of a run.
 //!
-//! One mark per process, shared by all faces. Faces set it (`see`); a person who types into the process sets it, too.
+//! One mark per process, shared by all faces. Faces set it (`see`); a person who types into the process or ends
+//! its run sets it, too.
 
 use proto::process::{Unseen, UnseenEnd};
 use proto::request::See;
@@ -75,6 +76,11 @@ impl Processes {
     /// A person types into a process: they have seen what it shows.
     pub(crate) fn typed_by_person(&mut self, id: ProcessId, out: &mut Outbox) {
         self.change_seen(id, Process::see_all, out);
+    }
+
+    /// A person ends the run: its end is no news to them.
+    pub(crate) fn ended_by_person(&mut self, id: ProcessId, out: &mut Outbox) {
+        self.change_seen(id, |process| process.seen.run = process.run.number.0, out);
     }
 
     pub(crate) fn change_seen(&mut self, id: ProcessId, change: impl FnOnce(&mut Process), out: &mut Outbox) {

@@ -1,4 +1,4 @@
-//! Ending a run: ask, grace, insist. `kill`, `close`, `restart`, the end of a parent, an idle timeout and `shutdown --kill`
+//! How a run is ended and how long each step takes by default: a signal that asks, the grace, then KILL. `kill`, `close`, `restart`, the end of a parent, an idle timeout and `shutdown --kill`
 //! all go through here.
 //!
 //! The grace belongs to the signal that asks: it begins when the order goes to the holder. An end that is under way is
@@ -16,10 +16,16 @@ use crate::input::{RunKey, Survivor, Ticket};
 use crate::outbox::Outbox;
 use crate::process::Processes;
 use crate::process::{Ending, NOT_YET, Process, StopSignal, Then};
+use crate::rights::audience::Topic;
 
 /// The signals that ask a run to end by default.
 const HUP: i32 = 1;
 pub(crate) const TERM: i32 = 15;
+
+/// The default grace of a command or an agent: the time between the signal that asks and KILL.
+pub(crate) const GRACE_MS: u32 = 5_000;
+/// The default grace of a terminal.
+pub(crate) const TERMINAL_GRACE_MS: u32 = 1_000;
 
 /// Most survivors that a failure names.
 const MOST_NAMED: usize = 8;
@@ -250,9 +256,10 @@ impl Engine {
             }
             Then::Remove => {
                 self.ctx.processes.release(run, !ending.keeps_background, "closed", &mut self.ctx.out);
+                let audience = self.grants.audience(&Topic::Process(run.process), &self.ctx);
                 self.remove(run.process);
                 self.ctx.out.answer_enders(run.process, exit, ending.tickets);
-                self.ctx.out.announce(Event::Done { id: run.process });
+                self.ctx.out.announce_to(Event::Done { id: run.process }, audience);
                 self.child_gone(parent);
             }
             Then::Restart if self.ctx.ends_all => {

@@ -5,11 +5,12 @@ use std::ops::{Deref, DerefMut};
 
 use proto::id::split_host;
 use proto::request::Target;
-use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId};
+use proto::{ErrorCode, Failure, Kind, Limit, Name, Printable, ProcessId};
 
 use super::Process;
 use crate::agent::Agent;
 use crate::input::{Caller, RunKey, Survivor};
+use crate::outbox::Outbox;
 use crate::rights::Relation;
 use crate::undo::UndoMap;
 
@@ -34,13 +35,25 @@ impl DerefMut for Processes {
 }
 
 impl Processes {
-    /// The entry with this id, or the listed one with this name, or the newest departed one with it.
-    pub(crate) fn resolve(&self, target: &Target) -> Result<&Process, Failure> {
+    /// An id that no process has.
+    pub(crate) fn fresh_id(&self, out: &mut Outbox) -> ProcessId {
+        loop {
+            let id = ProcessId::from_entropy(out.random());
+            if !self.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// The entry with this id, or the listed one with this name, or the newest departed one with it. Outside of the
+    /// limit's workspace there is none.
+    pub(crate) fn resolve(&self, target: &Target, limit: &Limit) -> Result<&Process, Failure> {
         if let Some((_, host)) = split_host(&target.0) {
             return Err(other_host(host));
         }
-        let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.get(&id));
-        let named = |process: &&Process| process.name.as_str() == target.0;
+        let is_covered = |process: &&Process| limit.covers(&process.spec.workspace);
+        let by_id = target.0.parse::<ProcessId>().ok().and_then(|id| self.get(&id)).filter(is_covered);
+        let named = |process: &&Process| process.name.as_str() == target.0 && is_covered(process);
         let listed = || self.values().filter(named).find(|process| !process.is_departed());
         let departed = || self.values().filter(named).max_by_key(|process| process.run.departs_at);
         by_id.or_else(listed).or_else(departed).ok_or_else(|| no_such(&target.0))

@@ -2,7 +2,7 @@
 
 use proto::crew::Budget;
 use proto::request::{See, SizePolicy, Target};
-use proto::{ErrorCode, Kind, Size, Status, Stop};
+use proto::{ErrorCode, Kind, Limit, Size, Status, Stop};
 
 use super::{StopSignal, Viewer};
 use crate::Effect;
@@ -12,7 +12,7 @@ use crate::tests::machine::{add, at, context, effects};
 
 fn viewer(cols: u16, read_only: bool) -> Viewer {
     let size = Size { cols, rows: 24 };
-    Viewer { size, read_only, mirrors: false, by: Caller::Human, pid: None, since: 0 }
+    Viewer { size, read_only, mirrors: false, by: Caller::Human, label: None, pid: None, since: 0 }
 }
 
 fn target(text: &str) -> Target {
@@ -23,11 +23,15 @@ fn target(text: &str) -> Target {
 fn a_name_finds_the_listed_process_and_an_id_any() {
     let mut ctx = context();
     let (a, b) = (add(&mut ctx, "a", Kind::Command, None), add(&mut ctx, "b", Kind::Terminal, None));
-    assert_eq!(ctx.processes.resolve(&target("a")).unwrap().id, a.process);
+    assert_eq!(ctx.processes.resolve(&target("a"), &Limit::default()).unwrap().id, a.process);
     ctx.processes.get_mut(&b.process).unwrap().run.departs_at = Some(9_000);
-    assert_eq!(ctx.processes.resolve(&target("b")).unwrap().id, b.process, "it is readable for a while");
+    assert_eq!(
+        ctx.processes.resolve(&target("b"), &Limit::default()).unwrap().id,
+        b.process,
+        "it is readable for a while"
+    );
     assert!(!ctx.processes.is_taken(&"b".parse().unwrap()));
-    assert_eq!(ctx.processes.resolve(&target("c")).unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(ctx.processes.resolve(&target("c"), &Limit::default()).unwrap_err().code, ErrorCode::NotFound);
     assert_eq!(ctx.processes.default_name(Kind::Command).as_str(), "command-1");
 }
 

@@ -3,8 +3,7 @@
 //! A grant ends with either of the two processes that it is about.
 
 use proto::ProcessId;
-use proto::crew::{GrantView, Right};
-use serde::{Deserialize, Serialize};
+use proto::crew::{GrantRecord, GrantView, Right};
 
 use crate::context::Context;
 use crate::effect::Effect;
@@ -12,27 +11,6 @@ use crate::input::Caller;
 use crate::record::Record;
 use crate::rights::Granted;
 use crate::undo::UndoMap;
-
-/// One grant as it is made durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantRecord {
-    /// Its number.
-    pub grant: u64,
-    /// Who may.
-    pub to: ProcessId,
-    /// What.
-    pub right: Right,
-    /// To whom.
-    pub over: ProcessId,
-    /// Since when, wall time.
-    pub at: u64,
-}
-
-impl GrantRecord {
-    fn is_about(&self, id: ProcessId) -> bool {
-        self.to == id || self.over == id
-    }
-}
 
 /// Every grant, by number.
 #[derive(Debug, Default)]
@@ -98,7 +76,8 @@ impl Grants {
 
     /// An entry goes, and with it what was granted to it and over it.
     pub(crate) fn drop_grants_of(&mut self, id: ProcessId, ctx: &mut Context) {
-        let gone: Vec<u64> = self.all().filter(|grant| grant.is_about(id)).map(|grant| grant.grant).collect();
+        let gone: Vec<u64> =
+            self.all().filter(|grant| is_about(grant, id)).map(|grant| grant.grant).collect();
         for grant in gone {
             self.drop_grant(grant, ctx);
         }
@@ -107,15 +86,7 @@ impl Grants {
     /// A grant as it is shown, while both of its processes are there.
     pub(crate) fn grant_view(&self, grant: &GrantRecord, ctx: &Context) -> Option<GrantView> {
         let name = |id: ProcessId| ctx.processes.get(&id).map(|process| process.name.clone());
-        Some(GrantView {
-            grant: grant.grant,
-            to: grant.to,
-            to_name: name(grant.to)?,
-            right: grant.right,
-            over: grant.over,
-            over_name: name(grant.over)?,
-            at: grant.at,
-        })
+        Some(GrantView { grant: *grant, to_name: name(grant.to)?, over_name: name(grant.over)? })
     }
 
     /// The grants a caller may know of: a person all of them, a process its own.
@@ -125,7 +96,12 @@ impl Grants {
             Caller::Process(run) => grant.to == run.process,
             Caller::Nobody => false,
         };
-        self.all().filter(is_seen).filter_map(|grant| self.grant_view(grant, ctx)).collect()
+        let is_covered = |grant: &&GrantRecord| ctx.covers(grant.to) && ctx.covers(grant.over);
+        self.all()
+            .filter(is_seen)
+            .filter(is_covered)
+            .filter_map(|grant| self.grant_view(grant, ctx))
+            .collect()
     }
 
     pub(crate) fn restore_grants(&mut self, saved: Vec<GrantRecord>, ctx: &mut Context) {
@@ -142,4 +118,8 @@ impl Grants {
             self.drop_grant(grant, ctx);
         }
     }
+}
+
+fn is_about(grant: &GrantRecord, id: ProcessId) -> bool {
+    grant.to == id || grant.over == id
 }

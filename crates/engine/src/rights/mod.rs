@@ -2,9 +2,11 @@
 //!
 //! A caller without an identity has no rights. Rights follow the tree, and a person may add to them.
 
+pub mod audience;
 pub(crate) mod grants;
 pub(crate) mod registry;
 
+use proto::Role;
 use proto::crew::Right;
 
 use crate::input::Caller;
@@ -43,6 +45,18 @@ impl Verb {
             Self::See => "see",
             Self::Spawn => "spawn",
             Self::Administer => "administer",
+        }
+    }
+}
+
+impl Verb {
+    /// The least role of a connection that may do it, whoever asks.
+    #[must_use]
+    pub fn role(self) -> Role {
+        match self {
+            Self::List | Self::Read => Role::View,
+            Self::Drive | Self::Message | Self::Answer | Self::See | Self::Spawn => Role::Type,
+            Self::Administer => Role::Admin,
         }
     }
 }

@@ -30,7 +30,7 @@ impl Grants {
     pub(crate) fn admit(&self, caller: Caller, ctx: &Context) -> Result<(), Failure> {
         let run = match caller {
             Caller::Human => return Ok(()),
-            Caller::Nobody => return Err(unauthorized()),
+            Caller::Nobody => return Err(Failure::unidentified()),
             Caller::Process(run) | Caller::Via(run) => run,
         };
         let own = ctx.processes.get(&run.process).filter(|own| own.run.number == run.run);
@@ -44,9 +44,12 @@ impl Grants {
             .hint("only a run that goes on may ask for anything"))
     }
 
-    /// Returns true if the caller may do that to this process.
+    /// Returns true if the caller may do that to this process, within the limit of its connection.
     pub(crate) fn may_do(&self, caller: Caller, verb: Verb, process: &Process, ctx: &Context) -> bool {
-        may(caller, verb, ctx.processes.relation(caller, process), self.granted(caller, process.id))
+        let limit = &ctx.out.scope.limit;
+        let is_within = limit.role >= verb.role() && limit.covers(&process.spec.workspace);
+        is_within
+            && may(caller, verb, ctx.processes.relation(caller, process), self.granted(caller, process.id))
     }
 
     /// The entry a caller means, if the caller may do that to it.
@@ -57,11 +60,27 @@ impl Grants {
         verb: Verb,
         ctx: &'a Context,
     ) -> Result<&'a Process, Failure> {
-        let process = ctx.processes.resolve(target)?;
+        ctx.check_least_role(verb.role(), verb.word())?;
+        let process = ctx.processes.resolve(target, &ctx.out.scope.limit)?;
         if self.may_do(caller, verb, process, ctx) {
             return Ok(process);
         }
         Err(not_related(caller, &format!("{} is not yours", process.name)))
+    }
+
+    /// Checks that typing there gives the caller no more than its limit: what is typed into a terminal that acts for a
+    /// person has all rights of that person.
+    pub(crate) fn check_typing(&self, process: &Process, ctx: &Context) -> Result<(), Failure> {
+        let limit = &ctx.out.scope.limit;
+        if limit.is_none() || !self.acts_for_person(process.id, ctx) {
+            return Ok(());
+        }
+        let message = format!(
+            "denied: {} acts for the person who opened it, and this connection is limited to {limit}",
+            process.name
+        );
+        Err(Failure::new(ErrorCode::Denied, message)
+            .hint("start a terminal over this connection, or open that one without the right to act"))
     }
 
     /// The id of [`Grants::find`], for verbs that go on to change the entry.
@@ -111,7 +130,7 @@ pub(crate) fn wrong_kind(process: &Process) -> Failure {
 /// The failure of a caller that lacks a right.
 pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
     match caller {
-        Caller::Nobody => unauthorized(),
+        Caller::Nobody => Failure::unidentified(),
         Caller::Human | Caller::Via(_) | Caller::Process(_) => {
             Failure::new(ErrorCode::Denied, format!("denied: {what}")).hint("ask a person: only people may")
         }
@@ -121,7 +140,7 @@ pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
 /// The target is out of the caller's reach.
 pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
     match caller {
-        Caller::Nobody => unauthorized(),
+        Caller::Nobody => Failure::unidentified(),
         Caller::Human | Caller::Via(_) | Caller::Process(_) => {
             Failure::new(ErrorCode::NotRelated, format!("denied: {what}"))
                 .hint("a process may reach itself and what it spawned; a person can grant more")
@@ -132,12 +151,7 @@ pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
 fn no_longer_acts() -> Failure {
     Failure::new(
         ErrorCode::Unauthorized,
-        "this terminal no longer acts for you: a grant lets another process type in it",
+        "this terminal no longer acts for you: a grant lets another process type in it, or did so before",
     )
-    .hint("call again with the terminal's own rights, or from a terminal of your own")
-}
-
-fn unauthorized() -> Failure {
-    Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
-        .hint("call from a shell of the user who runs Quarterdeck")
+    .hint("call again with the terminal's own rights, or from another terminal of your own")
 }

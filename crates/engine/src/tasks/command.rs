@@ -6,8 +6,8 @@
 use proto::agent::MailId;
 use proto::process::ProcessView;
 use proto::reply::Done;
-use proto::task::{ReviewComment, TaskConflict, TaskOperationKind};
-use proto::{ErrorCode, Failure, Printable, Reply};
+use proto::task::{ReviewComment, TaskCheckout, TaskConflict, TaskOperationKind};
+use proto::{ErrorCode, Failure, Printable, Reply, Role};
 
 use super::{NewTask, TaskOperation, TaskRecord, no_task};
 use crate::Engine;
@@ -38,6 +38,11 @@ pub enum TaskCommand {
         /// What will be done to the task.
         verb: Verb,
     },
+    /// The task that the request with this key created or changed; none is an empty answer.
+    FindRequest {
+        /// The key.
+        key: String,
+    },
     /// The newest dropped task of this name.
     FindDropped {
         /// Its name.
@@ -45,6 +50,11 @@ pub enum TaskCommand {
     },
     /// Makes a task.
     Create(Box<NewTask>),
+    /// Every dropped task that the caller may see.
+    Dropped {
+        /// Forget those whose files are kept no longer, which only people may; they are in the answer for the last time.
+        forgets: bool,
+    },
     /// Records that an operation begins.
     Begin {
         /// The task.
@@ -101,7 +111,15 @@ pub enum TaskEnd {
     /// Nothing: all is as before.
     Undone,
     /// The worktree is there.
-    Made,
+    Made {
+        /// How it is prepared from now on, if it is.
+        then: Option<String>,
+    },
+    /// The worktree is prepared, or as far as it went.
+    Prepared {
+        /// What failed, and why.
+        failure: Option<String>,
+    },
     /// The worktree is gone.
     Dropped {
         /// What holds its files.
@@ -113,6 +131,8 @@ pub enum TaskEnd {
     NotLanded {
         /// Why.
         why: String,
+        /// The commit of its branch that was tried.
+        commit: Option<String>,
     },
     /// The branch has landed.
     Landed {
@@ -120,6 +140,8 @@ pub enum TaskEnd {
         into: String,
         /// The commit that it moved to.
         commit: String,
+        /// What became of the checkout of that branch.
+        checkout: TaskCheckout,
     },
 }
 
@@ -140,10 +162,13 @@ impl TaskCommand {
     pub fn word(&self) -> &'static str {
         match self {
             Self::List => "task_list",
-            Self::Find { .. } | Self::FindIn { .. } | Self::FindDropped { .. } => "task_find",
+            Self::Find { .. } | Self::FindIn { .. } | Self::FindRequest { .. } | Self::FindDropped { .. } => {
+                "task_find"
+            }
             Self::Create(_) => "task_create",
+            Self::Dropped { .. } => "task_dropped",
             Self::Begin { operation, .. } => match operation.kind {
-                TaskOperationKind::Create => "task_create",
+                TaskOperationKind::Create | TaskOperationKind::Prepare => "task_create",
                 TaskOperationKind::Drop => "task_drop",
                 TaskOperationKind::Restore => "task_restore",
                 TaskOperationKind::Land => "task_land",
@@ -161,22 +186,40 @@ impl TaskCommand {
     pub(crate) fn declaration(&self) -> Declaration {
         let (audited, recorded) = match self {
             Self::Create(_) | Self::Begin { .. } => (Audited::Success, Recorded::Entrusted),
-            Self::Review { .. } | Self::Advance { .. } => (Audited::Refusal, Recorded::Entrusted),
+            Self::Review { .. } | Self::Advance { .. } | Self::Dropped { forgets: true } => {
+                (Audited::Refusal, Recorded::Entrusted)
+            }
             Self::Conflicts { .. } => (Audited::Refusal, Recorded::Nothing),
             Self::List
             | Self::Find { .. }
             | Self::FindIn { .. }
+            | Self::FindRequest { .. }
             | Self::FindDropped { .. }
+            | Self::Dropped { forgets: false }
             | Self::End { .. } => (Audited::Refusal, Recorded::Nothing),
         };
         let needs = match self {
             Self::Create(_) => Needs::AtAll(Verb::Spawn),
+            Self::Dropped { forgets: true } => Needs::Person("forget dropped tasks"),
             Self::Advance { .. } => Needs::Person("advance a task's operation"),
             Self::End { .. } => Needs::Person("end a task's operation"),
             Self::Conflicts { .. } => Needs::Person("report a task's conflicts"),
             _ => Needs::Checked,
         };
-        Declaration { audited, recorded, ..Declaration::internal(self.word(), needs) }
+        let role = match self {
+            Self::List | Self::Dropped { forgets: false } => Role::View,
+            Self::Find { verb, .. } | Self::FindIn { verb, .. } => verb.role(),
+            Self::FindRequest { .. }
+            | Self::FindDropped { .. }
+            | Self::Create(_)
+            | Self::Begin { .. }
+            | Self::Review { .. } => Role::Type,
+            Self::Dropped { forgets: true }
+            | Self::Conflicts { .. }
+            | Self::Advance { .. }
+            | Self::End { .. } => Role::Admin,
+        };
+        Declaration { audited, recorded, ..Declaration::internal(self.word(), role, needs) }
     }
 
     /// What the audit log says about it.
@@ -190,7 +233,9 @@ impl TaskCommand {
             | Self::Conflicts { id, .. }
             | Self::Advance { id, .. }
             | Self::End { id, .. } => format!("task number {id}"),
-            Self::List | Self::FindIn { .. } => String::new(),
+            Self::List | Self::Dropped { .. } | Self::FindIn { .. } | Self::FindRequest { .. } => {
+                String::new()
+            }
         }
     }
 }
@@ -216,11 +261,20 @@ impl<'a> TaskDecision<'a> {
                 self.answer(id, verb)
             }
             TaskCommand::FindIn { directory, verb } => self.answer(tasks.find_in(&directory)?.id, verb),
+            TaskCommand::FindRequest { key } => match tasks.find_request(&key).map(|task| task.id) {
+                Some(id) => self.answer(id, Verb::Drive),
+                None => Ok(Some(CommandAnswer::Tasks(Vec::new()))),
+            },
             TaskCommand::FindDropped { name } => {
                 let id = tasks.find_dropped(&name).ok_or_else(|| no_dropped(&name))?.id;
+                self.check_right(id, Verb::Drive)?;
+                if tasks.find(&name).is_some() {
+                    return Err(name_taken(&name));
+                }
                 self.answer(id, Verb::Drive)
             }
             TaskCommand::Create(new) => self.create(*new),
+            TaskCommand::Dropped { forgets } => Ok(Some(CommandAnswer::Tasks(self.dropped(forgets)))),
             TaskCommand::Begin { id, operation } => {
                 self.check_right(id, Verb::Drive)?;
                 self.check_begin(id, operation.kind)?;
@@ -255,9 +309,20 @@ impl<'a> TaskDecision<'a> {
             let message = format!("workspace \"{shown}\" is not that of the process that asks");
             return Err(Failure::new(ErrorCode::WorkspaceMismatch, message));
         }
+        let limit = &self.engine.ctx.out.scope.limit;
+        if !limit.covers(&new.workspace) {
+            let message =
+                format!("this connection is limited to {limit}, not to {}", Printable(&new.workspace));
+            return Err(Failure::new(ErrorCode::WorkspaceMismatch, message).hint("leave the workspace out"));
+        }
+        self.engine.workspaces.check_known(&new.workspace)?;
         let now_ms = self.engine.ctx.out.now.wall_ms;
-        self.engine.tasks.forget_old(now_ms);
+        let imported = new.imported.take();
         let id = self.engine.tasks.create(new, now_ms)?;
+        if let Some(imported) = imported {
+            let Engine { tasks, ctx, .. } = &mut *self.engine;
+            tasks.take_over(id, imported, || ctx.processes.fresh_id(&mut ctx.out));
+        }
         self.answer(id, Verb::List)
     }
 
@@ -268,16 +333,16 @@ impl<'a> TaskDecision<'a> {
         let conflict = |message: String| Failure::new(ErrorCode::Conflict, message);
         match kind {
             TaskOperationKind::Restore if self.engine.tasks.find(&task.name).is_some() => {
-                Err(conflict(format!("there is another task \"{shown}\" now")).hint("drop that one first"))
+                Err(name_taken(&task.name))
             }
-            TaskOperationKind::Restore => Ok(()),
+            TaskOperationKind::Restore => self.engine.workspaces.check_known(&task.workspace),
             _ if task.is_dropped() => Err(no_task(&task.name)),
             TaskOperationKind::Drop => match self.processes(task).find(|process| process.is_live()) {
                 Some(process) => Err(conflict(format!("{} still works on task \"{shown}\"", process.name))
                     .hint(format!("qd stop {shown} ends it"))),
                 None => Ok(()),
             },
-            TaskOperationKind::Create | TaskOperationKind::Land => Ok(()),
+            TaskOperationKind::Create | TaskOperationKind::Land | TaskOperationKind::Prepare => Ok(()),
         }
     }
 
@@ -331,6 +396,15 @@ impl<'a> TaskDecision<'a> {
         Ok(())
     }
 
+    fn dropped(&mut self, forgets: bool) -> Vec<TaskSight> {
+        let dropped = match forgets {
+            true => self.engine.tasks.forget_old(self.engine.ctx.out.now.wall_ms),
+            false => self.engine.tasks.dropped().cloned().collect(),
+        };
+        let visible = dropped.into_iter().filter(|task| self.may(Verb::List, task));
+        visible.map(|task| TaskSight { task, processes: Vec::new(), mail: None }).collect()
+    }
+
     fn visible(&self) -> Vec<TaskSight> {
         let is_visible = |task: &&TaskRecord| self.may(Verb::List, task);
         self.engine.tasks.live().filter(is_visible).map(|task| self.sight(task)).collect()
@@ -349,6 +423,10 @@ impl<'a> TaskDecision<'a> {
 
     fn check_right(&self, id: u64, verb: Verb) -> Result<(), Failure> {
         let task = self.record(id)?;
+        if !self.engine.ctx.out.scope.limit.covers(&task.workspace) {
+            // In the same words as for a name that no task has: another workspace is not told about.
+            return Err(no_task(&task.name));
+        }
         match self.may(verb, task) {
             true => Ok(()),
             false => {
@@ -358,7 +436,9 @@ impl<'a> TaskDecision<'a> {
     }
 
     fn may(&self, verb: Verb, task: &TaskRecord) -> bool {
-        may(self.caller, verb, self.relation(task), Granted::default())
+        let limit = &self.engine.ctx.out.scope.limit;
+        let is_within = limit.role >= verb.role() && limit.covers(&task.workspace);
+        is_within && may(self.caller, verb, self.relation(task), Granted::default())
     }
 
     /// What a task is to the caller.
@@ -411,10 +491,17 @@ fn conflict_message(name: &str, conflicts: &[TaskConflict]) -> Option<String> {
     })
 }
 
+/// A task that lives has the name of the one that is to be brought back.
+fn name_taken(name: &str) -> Failure {
+    let message = format!("there is another task \"{}\" now", Printable(name));
+    Failure::new(ErrorCode::Conflict, message).hint("drop that one first")
+}
+
 fn no_dropped(name: &str) -> Failure {
     let shown: String = name.chars().take(64).collect();
     let message = format!("no dropped task \"{}\" is kept", Printable(&shown));
-    Failure::new(ErrorCode::TaskNotFound, message).hint("a dropped task can be restored for 14 days")
+    Failure::new(ErrorCode::TaskNotFound, message)
+        .hint("qd tasks --dropped lists what can be restored; a dropped task is kept for 14 days")
 }
 
 fn done() -> Result<Option<CommandAnswer>, Failure> {

@@ -8,6 +8,7 @@
 //! | `record` | what is kept of a task |
 //! | `command` | what may be asked, and by whom |
 //! | `runs` | the history of runs, read off the processes |
+//! | `import` | the history that another program kept |
 //! | `review` | comments, and the one message that they become |
 //! | `status` | where a task stands, and the order of the list |
 //!
@@ -15,6 +16,7 @@
 //! its end is recorded. A daemon that starts finds the operations that were cut short in `Tasks::unfinished`.
 
 mod command;
+mod import;
 mod record;
 mod review;
 mod runs;
@@ -25,24 +27,24 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use proto::event::Event;
 use proto::task::{ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOperationKind};
 use proto::{ErrorCode, Failure, Printable};
 
 pub(crate) use command::TaskDecision;
 pub use command::{TaskChange, TaskCommand, TaskEnd, TaskSight, unfinished_tasks};
-pub use record::{DroppedTask, NewTask, TaskOperation, TaskRecord};
+pub use record::{DroppedTask, ImportedTask, NewTask, TaskOperation, TaskRecord};
 
 use crate::context::Context;
 use crate::record::Record;
+use crate::rights::audience::Topic;
 use crate::undo::UndoMap;
 
-/// The access scope of everything that names none.
-pub const LOCAL_WORKSPACE: &str = "local";
 /// Most tasks, dropped ones included.
 const MAX_TASKS: usize = 2_000;
 /// Events that are kept of a task.
 const MAX_EVENTS: usize = 500;
-/// Characters that are kept of the reason for a failed landing: the end of a gate's output fits.
+/// Characters that are kept of the reason for a failure: the end of a gate's output fits.
 const MAX_FAILURE: usize = 5_000;
 /// How long a dropped task can be restored: as long as its files are kept.
 pub const KEPT_MS: u64 = 14 * 24 * 3600 * 1000; // 14 days
@@ -76,12 +78,19 @@ impl Tasks {
         Self { all, changed: BTreeSet::new() }
     }
 
-    /// Brings the histories of runs up to date and records every task that changed.
+    /// Brings the histories of runs up to date, and records and announces every task that changed.
     pub(crate) fn record_changes(&mut self, ctx: &mut Context) {
         for process in ctx.out.changed().filter_map(|id| ctx.processes.get(&id)) {
             self.observe(process, ctx.out.now.wall_ms);
         }
-        self.changes().into_iter().for_each(|record| ctx.out.record(record));
+        for record in self.changes() {
+            if let Record::PutTask(task) = &record {
+                let (name, dropped) = (task.name.clone(), task.is_dropped());
+                let topic = Topic::Workspace(task.workspace.clone());
+                ctx.out.announce_about(Event::TaskChanged { task: task.id, name, dropped }, topic);
+            }
+            ctx.out.record(record);
+        }
     }
 
     /// What is to be recorded since the last call.
@@ -99,6 +108,11 @@ impl Tasks {
         self.all.values().filter(|task| !task.is_dropped())
     }
 
+    /// Tasks that have been dropped and can still be restored.
+    pub(crate) fn dropped(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.all.values().filter(|task| task.is_dropped())
+    }
+
     /// The operations that were begun and not ended.
     pub(crate) fn unfinished(&self) -> Vec<TaskRecord> {
         self.all.values().filter(|task| task.operation.is_some()).cloned().collect()
@@ -112,6 +126,11 @@ impl Tasks {
     /// The newest dropped task of this name.
     pub(crate) fn find_dropped(&self, name: &str) -> Option<&TaskRecord> {
         self.all.values().filter(|task| task.is_dropped() && task.name == name).max_by_key(|task| task.id)
+    }
+
+    /// The task that the request with this key created or changed.
+    pub(crate) fn find_request(&self, key: &str) -> Option<&TaskRecord> {
+        self.all.values().rev().find(|task| task.is_doing(key) || task.end_of(key).is_some())
     }
 
     /// The task whose directory holds `directory`; the innermost wins.
@@ -129,7 +148,7 @@ impl Tasks {
     pub(crate) fn place(&self, name: &str) -> Result<TaskPlace, Failure> {
         let task = self.find(name).ok_or_else(|| no_task(name))?;
         if let Some(operation) = &task.operation
-            && operation.kind != TaskOperationKind::Land
+            && !matches!(operation.kind, TaskOperationKind::Land | TaskOperationKind::Prepare)
         {
             return Err(busy(task, operation.kind));
         }
@@ -144,17 +163,14 @@ impl Tasks {
             return Err(Failure::invalid("name", "between 1 and 200 bytes without control characters"));
         }
         if self.find(&new.name).is_some() {
-            let message = format!("there is a task \"{}\" already", Printable(&new.name));
-            return Err(
-                Failure::new(ErrorCode::Conflict, message).hint("choose another name, or drop that one")
-            );
+            return Err(task_exists(&new.name));
         }
         if let Some(other) = self.live().find(|task| task.directory == new.directory) {
             let message = format!("task \"{}\" works in that directory already", Printable(&other.name));
             return Err(Failure::new(ErrorCode::Conflict, message).hint("a directory has one task at a time"));
         }
         if self.all.len() >= MAX_TASKS {
-            let message = format!("there are {MAX_TASKS} tasks already, the most there may be");
+            let message = format!("there are {MAX_TASKS} tasks already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("drop some: qd drop NAME"));
         }
         if let Some(port) = self.leased_by_another(0, &new.ports) {
@@ -165,6 +181,18 @@ impl Tasks {
         self.all.insert(id, TaskRecord::new(id, new, now_ms));
         self.changed.insert(id);
         Ok(id)
+    }
+
+    /// The tasks of a workspace that got another name, dropped ones included.
+    pub(crate) fn move_workspace(&mut self, name: &str, to: &str) {
+        let of: Vec<u64> =
+            self.all.values().filter(|task| task.workspace == name).map(|task| task.id).collect();
+        for id in of {
+            if let Some(task) = self.all.get_mut(&id) {
+                to.clone_into(&mut task.workspace);
+                self.changed.insert(id);
+            }
+        }
     }
 
     /// The first of these ports that belongs to another task.
@@ -195,7 +223,7 @@ impl Tasks {
             return false;
         }
         if let Some(task) = self.all.get_mut(&id) {
-            task.add_event(now_ms, TaskEventKind::ConflictsChanged { conflicts });
+            task.add_event(now_ms, TaskEventKind::ConflictsChanged { conflicts }, None);
             self.changed.insert(id);
         }
         true
@@ -213,30 +241,43 @@ impl Tasks {
     /// Ends an operation with what came of it.
     pub(crate) fn end(&mut self, id: u64, end: TaskEnd, now_ms: u64) -> Result<(), Failure> {
         let Some(task) = self.all.get_mut(&id) else { return Err(no_task("")) };
-        let Some(operation) = task.operation.take() else {
+        let Some(TaskOperation { kind, key, .. }) = task.operation.take() else {
             return Err(Failure::new(ErrorCode::Conflict, "nothing is being done to that task"));
         };
         self.changed.insert(id);
-        match end {
-            TaskEnd::Undone if operation.kind == TaskOperationKind::Create => drop(self.all.remove(&id)),
-            TaskEnd::Undone => {}
-            TaskEnd::Made => task.add_event(now_ms, TaskEventKind::WorktreeMade),
+        let what = match end {
+            TaskEnd::Undone => {
+                if kind == TaskOperationKind::Create {
+                    self.all.remove(&id);
+                }
+                return Ok(());
+            }
+            TaskEnd::Made { then: Some(plan) } => {
+                task.operation = Some(TaskOperation { kind: TaskOperationKind::Prepare, plan, key });
+                task.add_event(now_ms, TaskEventKind::WorktreeMade, None);
+                return Ok(());
+            }
+            TaskEnd::Made { then: None } => TaskEventKind::WorktreeMade,
+            TaskEnd::Prepared { failure } => TaskEventKind::Prepared { failure: failure.map(shortened) },
             TaskEnd::Dropped { trash } => {
                 task.dropped = Some(DroppedTask { at: now_ms, trash: trash.clone() });
-                task.add_event(now_ms, TaskEventKind::Dropped { trash });
+                TaskEventKind::Dropped { trash }
             }
             TaskEnd::Restored => {
                 task.dropped = None;
-                task.add_event(now_ms, TaskEventKind::Restored);
-                self.release_taken_ports(id);
+                TaskEventKind::Restored
             }
-            TaskEnd::NotLanded { why } => {
-                let why = why.chars().take(MAX_FAILURE).collect();
-                task.add_event(now_ms, TaskEventKind::LandingFailed { why });
+            TaskEnd::NotLanded { why, commit } => {
+                TaskEventKind::LandingFailed { why: shortened(why), commit }
             }
-            TaskEnd::Landed { into, commit } => {
-                task.add_event(now_ms, TaskEventKind::Landed { into, commit });
+            TaskEnd::Landed { into, commit, checkout } => {
+                TaskEventKind::Landed { into, commit, checkout: Some(checkout) }
             }
+        };
+        let is_restored = what == TaskEventKind::Restored;
+        task.add_event(now_ms, what, key);
+        if is_restored {
+            self.release_taken_ports(id);
         }
         Ok(())
     }
@@ -251,24 +292,28 @@ impl Tasks {
         }
     }
 
-    /// Forgets dropped tasks whose files are kept no longer.
-    pub(crate) fn forget_old(&mut self, now_ms: u64) {
-        let is_old = |task: &&TaskRecord| {
+    /// Forgets dropped tasks whose files are kept no longer. Returns every task that has been dropped, those included.
+    pub(crate) fn forget_old(&mut self, now_ms: u64) -> Vec<TaskRecord> {
+        let is_old = |task: &TaskRecord| {
             let is_old = |dropped: &DroppedTask| dropped.at.saturating_add(KEPT_MS) < now_ms;
             task.operation.is_none() && task.dropped.as_ref().is_some_and(is_old)
         };
-        let old: Vec<u64> = self.all.values().filter(is_old).map(|task| task.id).collect();
-        for id in old {
-            self.all.remove(&id);
-            self.changed.insert(id);
+        let dropped: Vec<TaskRecord> = self.dropped().cloned().collect();
+        for task in dropped.iter().filter(|task| is_old(task)) {
+            self.all.remove(&task.id);
+            self.changed.insert(task.id);
         }
+        dropped
     }
 }
 
 impl TaskRecord {
     /// A task that begins now.
     fn new(id: u64, new: NewTask, now_ms: u64) -> Self {
-        let operation = new.plan.map(|plan| TaskOperation { kind: TaskOperationKind::Create, plan });
+        let (created, operation) = match new.plan {
+            None => (new.key, None),
+            Some(plan) => (None, Some(TaskOperation { kind: TaskOperationKind::Create, plan, key: new.key })),
+        };
         Self {
             id,
             name: new.name,
@@ -287,7 +332,7 @@ impl TaskRecord {
             ports: new.ports,
             dropped: None,
             operation,
-            events: vec![TaskEvent { at: now_ms, what: TaskEventKind::Created }],
+            events: vec![TaskEvent { at: now_ms, what: TaskEventKind::Created, key: created }],
             runs: Vec::new(),
             comments: Vec::new(),
         }
@@ -305,12 +350,17 @@ impl TaskRecord {
         self.runs.iter().rev().find_map(|run| run.session.as_deref())
     }
 
-    /// Why the newest landing did not succeed; none if it did or if there was none.
+    /// Why its worktree is not prepared or its newest landing did not succeed; none if the newest of these did, or if the
+    /// branch is at another commit now than the one that was tried.
     #[must_use]
-    pub fn landing_failure(&self) -> Option<&str> {
+    pub fn failure(&self, now_at: Option<&str>) -> Option<&str> {
         let end = self.events.iter().rev().find_map(|event| match &event.what {
             TaskEventKind::Landed { .. } => Some(None),
-            TaskEventKind::LandingFailed { why } => Some(Some(why.as_str())),
+            TaskEventKind::Prepared { failure } => Some(failure.as_deref()),
+            TaskEventKind::LandingFailed { commit: Some(tried), .. } if Some(tried.as_str()) != now_at => {
+                Some(None)
+            }
+            TaskEventKind::LandingFailed { why, .. } => Some(Some(why.as_str())),
             _ => None,
         });
         end.flatten()
@@ -323,13 +373,33 @@ impl TaskRecord {
         u32::try_from(open).unwrap_or(u32::MAX)
     }
 
-    fn add_event(&mut self, at: u64, what: TaskEventKind) {
+    /// True if the request with this key is being carried out.
+    #[must_use]
+    pub fn is_doing(&self, key: &str) -> bool {
+        self.operation.as_ref().is_some_and(|operation| operation.key.as_deref() == Some(key))
+    }
+
+    /// What came of the request with this key.
+    #[must_use]
+    pub fn end_of(&self, key: &str) -> Option<&TaskEventKind> {
+        self.events.iter().rev().find(|event| event.key.as_deref() == Some(key)).map(|event| &event.what)
+    }
+
+    fn add_event(&mut self, at: u64, what: TaskEventKind, key: Option<String>) {
         if self.events.len() >= MAX_EVENTS {
             // The first one says when it was created.
             self.events.remove(1);
         }
-        self.events.push(TaskEvent { at, what });
+        self.events.push(TaskEvent { at, what, key });
     }
+}
+
+/// The name of a new task is that of another one.
+#[must_use]
+pub fn task_exists(name: &str) -> Failure {
+    let shown = Printable(name).to_string();
+    Failure::new(ErrorCode::Conflict, format!("there is a task \"{shown}\" already"))
+        .hint(format!("qd run {shown} goes on with it; or choose another name"))
 }
 
 /// There is no such task.
@@ -337,6 +407,11 @@ pub(crate) fn no_task(name: &str) -> Failure {
     let shown: String = name.chars().take(64).collect();
     Failure::new(ErrorCode::TaskNotFound, format!("no task \"{}\"", Printable(&shown)))
         .hint("qd tasks lists them")
+}
+
+/// As much of a reason as is kept.
+fn shortened(why: String) -> String {
+    why.chars().take(MAX_FAILURE).collect()
 }
 
 fn busy(task: &TaskRecord, kind: TaskOperationKind) -> Failure {

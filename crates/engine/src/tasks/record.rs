@@ -2,6 +2,7 @@
 
 use proto::ProcessId;
 use proto::crew::Project;
+use proto::request::ImportedRun;
 use proto::task::{ReviewComment, TaskEvent, TaskOperationKind, TaskRun};
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,9 @@ pub struct TaskOperation {
     pub kind: TaskOperationKind,
     /// How the next daemon goes on with it; only the daemon reads it.
     pub plan: String,
+    /// The key of the request that began it.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// A task that is to be created.
@@ -113,4 +117,19 @@ pub struct NewTask {
     pub creator: Option<ProcessId>,
     /// How its worktree is made; none for a directory that is there.
     pub plan: Option<String>,
+    /// The key of the request.
+    pub key: Option<String>,
+    /// What another program knew of it; none for a task that begins now.
+    pub imported: Option<ImportedTask>,
+}
+
+/// What another program knew of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedTask {
+    /// Quarterdeck may remove its directory, which is there already.
+    pub is_owned: bool,
+    /// When it was created, wall time.
+    pub created_at: u64,
+    /// The runs that worked in it, oldest first.
+    pub runs: Vec<ImportedRun>,
 }

@@ -19,11 +19,11 @@ impl Tasks {
             return Err(Failure::invalid("text", format!("between 1 and {MAX_TEXT} bytes")));
         }
         if comment.quoted.len() > MAX_QUOTED {
-            return Err(Failure::invalid("last", format!("a comment is about at most {MAX_QUOTED} lines")));
+            return Err(Failure::invalid("last", format!("a comment covers at most {MAX_QUOTED} lines")));
         }
         let Some(task) = self.all.get_mut(&id) else { return Err(super::no_task("")) };
         if task.comments.len() >= MAX_COMMENTS {
-            let message = format!("the review has {MAX_COMMENTS} comments already, the most there may be");
+            let message = format!("the review has {MAX_COMMENTS} comments already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("remove some: qd review NAME rm N"));
         }
         comment.number = task.comments.iter().map(|comment| comment.number).max().unwrap_or(0) + 1;

@@ -7,7 +7,7 @@ use super::{TaskRecord, Tasks};
 use crate::process::Process;
 
 /// Runs that are kept of a task.
-const MAX_RUNS: usize = 200;
+pub(super) const MAX_RUNS: usize = 200;
 
 impl Tasks {
     /// Brings the history of a process's task up to date. A process belongs to the task that had its name when the process
@@ -41,14 +41,14 @@ impl TaskRecord {
             if self.runs.len() >= MAX_RUNS {
                 self.runs.remove(0);
             }
-            self.add_event(now_ms, TaskEventKind::RunStarted { process, run: number });
+            self.add_event(now_ms, TaskEventKind::RunStarted { process, run: number }, None);
             self.runs.push(run);
             return;
         };
         let has_ended = last.ended_at.is_none() && run.ended_at.is_some();
         *last = keep_end(run, last);
         if has_ended {
-            self.add_event(now_ms, TaskEventKind::RunEnded { process, run: number });
+            self.add_event(now_ms, TaskEventKind::RunEnded { process, run: number }, None);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use proto::process::ProcessView;
 use proto::task::{TaskGit, TaskStatus, TaskView};
-use proto::{AgentState, Kind, Status};
+use proto::{AgentState, Kind};
 
 /// How long nothing may happen in a task until it is stale.
 pub const STALE_MS: u64 = 30 * 24 * 3600 * 1000; // 30 days
@@ -52,7 +52,7 @@ pub fn derive(input: &StatusInput<'_>) -> StatusSince {
 
 /// What a process of a task makes of its status.
 fn process_status(process: &ProcessView) -> Option<StatusSince> {
-    let is_live = matches!(process.status, Status::Starting | Status::Running | Status::Stopping);
+    let is_live = process.status.is_live();
     let at = |status, since| Some(StatusSince { status, since });
     if !is_live {
         return process.unseen.and_then(|unseen| at(TaskStatus::Done, unseen.since));

@@ -1,6 +1,6 @@
 //! The machine alone: names, operations, statuses, reviews.
 
-use proto::process::{LogSpan, Unseen, UnseenEnd};
+use proto::process::{LiveNumbers, Unseen, UnseenEnd};
 use proto::task::{
     ReviewComment, ReviewSide, ReviewStatus, TaskEventKind, TaskGit, TaskOperationKind, TaskStatus, TaskView,
 };
@@ -21,12 +21,12 @@ fn new(name: &str) -> NewTask {
 
 fn made(tasks: &mut Tasks, name: &str) -> u64 {
     let id = tasks.create(new(name), 10).unwrap();
-    tasks.end(id, TaskEnd::Made, 11).unwrap();
+    tasks.end(id, TaskEnd::Made { then: None }, 11).unwrap();
     id
 }
 
 fn operation(kind: TaskOperationKind) -> TaskOperation {
-    TaskOperation { kind, plan: "{}".to_owned() }
+    TaskOperation { kind, plan: "{}".to_owned(), key: None }
 }
 
 #[test]
@@ -47,6 +47,45 @@ fn k1_a_name_is_free_again_after_a_drop_and_each_task_keeps_its_own_history() {
     let whats: Vec<_> = tasks.find_dropped("fix").unwrap().events.iter().map(|event| &event.what).collect();
     let dropped = TaskEventKind::Dropped { trash: Some("refs/t/1".to_owned()) };
     assert_eq!(whats, [&TaskEventKind::Created, &TaskEventKind::WorktreeMade, &dropped]);
+}
+
+#[test]
+fn k7_why_a_landing_failed_is_shown_while_the_branch_is_where_it_was() {
+    let mut tasks = Tasks::default();
+    let id = tasks.create(new("fix"), 10).unwrap();
+    tasks.end(id, TaskEnd::Made { then: None }, 11).unwrap();
+    tasks.begin(id, operation(TaskOperationKind::Land)).unwrap();
+    let (why, commit) = ("the gate failed with 3".to_owned(), Some("c1".to_owned()));
+    tasks.end(id, TaskEnd::NotLanded { why, commit }, 12).unwrap();
+    let task = tasks.find("fix").unwrap();
+    assert_eq!(task.failure(Some("c1")), Some("the gate failed with 3"));
+    assert_eq!((task.failure(Some("c2")), task.failure(None)), (None, None), "it has gone on since");
+}
+
+#[test]
+fn k3_the_end_of_a_request_is_found_by_its_key_and_what_was_undone_is_not() {
+    let mut tasks = Tasks::default();
+    let keyed = |name: &str, key: &str| NewTask { key: Some(key.to_owned()), ..new(name) };
+    let id = tasks.create(keyed("fix", "k1"), 10).unwrap();
+    assert!(tasks.find_request("k1").is_some_and(|task| task.is_doing("k1") && task.end_of("k1").is_none()));
+    tasks.end(id, TaskEnd::Made { then: Some("{}".to_owned()) }, 11).unwrap();
+    let task = tasks.find_request("k1").unwrap();
+    assert!(task.is_doing("k1") && task.end_of("k1").is_none(), "it is still to be prepared");
+    assert!(tasks.place("fix").is_ok(), "its commands run in it meanwhile");
+    tasks.end(id, TaskEnd::Prepared { failure: Some("make failed".to_owned()) }, 12).unwrap();
+    let prepared = TaskEventKind::Prepared { failure: Some("make failed".to_owned()) };
+    assert_eq!(tasks.find_request("k1").unwrap().end_of("k1"), Some(&prepared));
+    assert_eq!(tasks.find("fix").unwrap().failure(None), Some("make failed"));
+    let drop = TaskOperation { key: Some("k2".to_owned()), ..operation(TaskOperationKind::Drop) };
+    tasks.begin(id, drop.clone()).unwrap();
+    tasks.end(id, TaskEnd::Undone, 13).unwrap();
+    assert!(tasks.find_request("k2").is_none(), "nothing came of it");
+    tasks.begin(id, drop).unwrap();
+    tasks.end(id, TaskEnd::Dropped { trash: None }, 14).unwrap();
+    assert_eq!(tasks.find_request("k2").unwrap().id, id, "a dropped task is found as well");
+    let undone = tasks.create(keyed("other", "k3"), 15).unwrap();
+    tasks.end(undone, TaskEnd::Undone, 16).unwrap();
+    assert!(tasks.find_request("k3").is_none());
 }
 
 #[test]
@@ -75,10 +114,11 @@ fn k1_dropped_tasks_are_forgotten_when_their_files_are() {
     let id = made(&mut tasks, "old");
     tasks.begin(id, operation(TaskOperationKind::Drop)).unwrap();
     tasks.end(id, TaskEnd::Dropped { trash: None }, 100).unwrap();
-    tasks.forget_old(100 + KEPT_MS);
+    assert_eq!(tasks.forget_old(100 + KEPT_MS).len(), 1);
     assert!(tasks.find_dropped("old").is_some());
-    tasks.forget_old(101 + KEPT_MS);
+    assert_eq!(tasks.forget_old(101 + KEPT_MS).len(), 1, "its repository is still to be tidied");
     assert!(tasks.find_dropped("old").is_none());
+    assert!(tasks.forget_old(101 + KEPT_MS).is_empty());
 }
 
 #[test]
@@ -86,7 +126,7 @@ fn k6_a_port_belongs_to_one_live_task_and_is_free_after_a_drop() {
     let mut tasks = Tasks::default();
     let with = |name: &str, ports: &[u16]| NewTask { ports: ports.to_vec(), ..new(name) };
     let first = tasks.create(with("one", &[20_000, 20_001]), 1).unwrap();
-    tasks.end(first, TaskEnd::Made, 1).unwrap();
+    tasks.end(first, TaskEnd::Made { then: None }, 1).unwrap();
     assert_eq!(tasks.place("one").unwrap().ports, [20_000, 20_001]);
     assert_eq!(tasks.create(with("two", &[20_001]), 2).unwrap_err().code, ErrorCode::Busy);
     tasks.begin(first, operation(TaskOperationKind::Drop)).unwrap();
@@ -104,7 +144,7 @@ fn k3_one_operation_at_a_time_and_a_task_in_the_making_starts_nothing() {
     assert_eq!(tasks.place("fix").unwrap_err().code, ErrorCode::Busy);
     assert_eq!(tasks.begin(id, operation(TaskOperationKind::Land)).unwrap_err().code, ErrorCode::Busy);
     assert_eq!(tasks.unfinished().len(), 1);
-    tasks.end(id, TaskEnd::Made, 2).unwrap();
+    tasks.end(id, TaskEnd::Made { then: None }, 2).unwrap();
     assert!(tasks.unfinished().is_empty());
     tasks.begin(id, operation(TaskOperationKind::Land)).unwrap();
     assert_eq!(tasks.place("fix").unwrap().directory, "/w/fix", "a landing leaves the directory alone");
@@ -142,7 +182,7 @@ fn process(state: Option<AgentState>, status: Status, since: u64) -> ProcessView
         exit: None,
         failure: None,
         unseen: None,
-        log: LogSpan::default(),
+        live: LiveNumbers::default(),
         argv: Vec::new(),
         cwd: String::new(),
         project: String::new(),

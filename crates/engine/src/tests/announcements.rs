@@ -1,13 +1,13 @@
 //! Who is told of what: a process hears of what it could ask for, a person of everything.
 
-use proto::agent::{InboxItem, ItemKind, MailId, Receipt};
+use proto::agent::{InboxItem, ItemKind};
 use proto::crew::{Project, TimerKind, TimerStatus, TimerView};
 use proto::request::{Grant, Spawn};
 use proto::{ErrorCode, Event, ProcessView};
 
 use super::agents::scene::{agent, saved, tell};
 use super::stage::{Stage, command, target};
-use crate::{Caller, Command, Effect, RunKey, SpawnOrder};
+use crate::{Audience, Caller, Command, Effect, Input, Principal, RunKey, SpawnOrder, Subscriber};
 
 /// A lead with a child and a grandchild, a stranger in the same workspace, and one in another.
 struct Hall {
@@ -30,7 +30,7 @@ impl Hall {
         Self { stage, lead, child, grandchild, stranger, foreign }
     }
 
-    /// Who of them is told of an event, and whether a person is.
+    /// Who of them gets an event, and whether a person does. One that was not announced is announced now.
     fn receivers(&mut self, event: &Event) -> Vec<&'static str> {
         let callers = [
             ("person", Caller::Human),
@@ -40,17 +40,13 @@ impl Hall {
             ("stranger", Caller::Process(self.stranger)),
             ("foreign", Caller::Process(self.foreign)),
         ];
-        let mut receivers = Vec::new();
-        for (name, caller) in callers {
-            let before = self.stage.audited().len();
-            let ticket = self.stage.ask_as(caller, Command::Knows(Box::new(event.clone())));
-            match self.stage.answer(ticket).expect("answered at once") {
-                Ok(_) => receivers.push(name),
-                Err(failure) => assert_eq!(failure.code, ErrorCode::NotFound),
-            }
-            assert_eq!(self.stage.audited().len(), before, "what is not told is no refusal");
+        if audience(&self.stage, event).is_none() {
+            self.stage.input(Input::Announce(Box::new(event.clone())));
         }
-        receivers
+        let audience = audience(&self.stage, event).expect("it was announced");
+        let processes = self.stage.engine.snapshot();
+        let gets = |caller| Subscriber::new(&Principal::unlimited(caller), &processes).gets(&audience);
+        callers.into_iter().filter(|(_, caller)| gets(*caller)).map(|(name, _)| name).collect()
     }
 
     fn view(&self, run: RunKey) -> Box<ProcessView> {
@@ -73,6 +69,14 @@ impl Hall {
     }
 }
 
+/// Who gets the newest announced event of this content.
+fn audience(stage: &Stage, event: &Event) -> Option<Audience> {
+    stage.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Announce(sent) if sent.announcement.what == *event => Some(sent.audience.clone()),
+        _ => None,
+    })
+}
+
 #[test]
 fn a_timer_is_told_to_its_owner_and_to_those_above() {
     let mut hall = Hall::new();
@@ -82,6 +86,7 @@ fn a_timer_is_told_to_its_owner_and_to_those_above() {
     assert_eq!(hall.receivers(&of_lead), ["person", "lead"]);
     let (to, over) = (target(hall.stranger), target(hall.lead));
     hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
+    hall.stage.effects.clear();
     assert_eq!(
         hall.receivers(&of_lead),
         ["person", "lead", "stranger"],
@@ -121,12 +126,19 @@ fn an_item_is_told_to_those_who_may_answer_it() {
     let trust = opened(&hall.stage).pop().unwrap();
     assert_eq!(trust.kind, ItemKind::Trust);
     assert_eq!(hall.receivers(&Event::ItemOpened(Box::new(trust))), ["person"], "only people answer it");
-    assert_eq!(hall.receivers(&Event::ItemClosed { item: 1 }), ["person"]);
+    hall.stage.ask(super::stage::close(failed));
+    hall.stage.die(failed);
+    let Event::ItemOpened(failure) = event else { panic!("it is one") };
+    let closed = Event::ItemClosed { item: failure.item };
+    assert!(audience(&hall.stage, &closed).is_some(), "it was announced");
+    assert_eq!(hall.receivers(&closed), ["person", "lead", "child"], "those who know that it was open");
+    let unknown = Event::ItemClosed { item: 99_999 };
+    assert_eq!(hall.receivers(&unknown), ["person"], "without a topic it is for people alone");
 }
 
 fn opened(stage: &Stage) -> Vec<InboxItem> {
     let opened = stage.effects.iter().filter_map(|effect| match effect {
-        Effect::Announce(announcement) => match &announcement.what {
+        Effect::Announce(announcement) => match &announcement.announcement.what {
             Event::ItemOpened(item) => Some((**item).clone()),
             _ => None,
         },
@@ -147,18 +159,42 @@ fn a_process_is_told_to_its_workspace_and_a_message_to_its_sender_and_those_abov
     let message = saved(&hall.stage.effects).mail.pop().expect("it is written down");
     let receipt = message.receipt();
     assert_eq!((receipt.from, receipt.sender.as_str()), (Some(hall.child.process), "child"));
-    assert_eq!(hall.receivers(&Event::Mail(receipt.clone())), ["person", "lead", "child"]);
-    let unknown = Receipt { mail: MailId(999), ..receipt };
-    assert_eq!(hall.receivers(&Event::Mail(unknown)), ["person"]);
+    assert_eq!(hall.receivers(&Event::Mail(receipt)), ["person", "lead", "child"]);
 }
 
 #[test]
 fn b6_a_run_that_is_over_is_told_nothing() {
     let mut hall = Hall::new();
+    let subscriber = |run: RunKey| Subscriber::new(&Principal::unlimited(Caller::Process(run)), &[]);
+    let (own, other) = (subscriber(hall.stranger), subscriber(hall.lead));
     hall.stage.exit(hall.stranger, 0);
-    let event = Event::Changed(hall.view(hall.lead));
-    let ticket = hall.stage.ask_as(Caller::Process(hall.stranger), Command::Knows(Box::new(event)));
+    let announced = hall.stage.effects.iter().filter_map(|effect| match effect {
+        Effect::Announce(sent) => Some(&sent.announcement.what),
+        _ => None,
+    });
+    let exits: Vec<&Event> = announced.filter(|event| matches!(event, Event::Exited { .. })).collect();
+    assert_eq!(exits.len(), 1);
+    assert!(own.ends_with(exits[0]) && !other.ends_with(exits[0]));
+    let ticket = hall.stage.ask_as(Caller::Process(hall.stranger), Command::Subscribe);
     assert_eq!(hall.stage.failure(ticket).code, ErrorCode::Unauthorized);
+}
+
+#[test]
+fn b6_the_end_of_a_process_is_told_to_those_who_knew_of_it() {
+    let mut hall = Hall::new();
+    let (to, over) = (target(hall.foreign), target(hall.child));
+    hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
+    let (child, grandchild) = (hall.child, hall.grandchild);
+    hall.stage.ask(super::stage::close(child));
+    hall.stage.die(grandchild);
+    hall.stage.die(child);
+    for event in [Event::Removed { id: child.process }, Event::Done { id: child.process }] {
+        assert!(audience(&hall.stage, &event).is_some(), "{event:?} was announced");
+        let receivers = hall.receivers(&event);
+        assert_eq!(receivers, ["person", "lead", "stranger", "foreign"], "{event:?}");
+    }
+    let gone = Event::Removed { id: grandchild.process };
+    assert_eq!(hall.receivers(&gone), ["person", "lead", "stranger"], "nothing was granted over it");
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use proto::request::Close;
 use proto::{ExitReason, Reply, Status};
 
+use super::agents::scene::saved;
 use super::stage::{Stage, close, command, kill, shutdown, target, terminal};
 use crate::input::ChildExit;
-use crate::{Command, Effect, RunFact, RunKey};
+use crate::{Command, Effect, Input, RunFact, RunKey};
 
 fn keep(run: RunKey) -> Command {
     Command::Close(Close { target: target(run), keep_background: true, stop: proto::Stop::default() })
@@ -132,6 +133,30 @@ fn d2_a_shutdown_that_was_not_told_to_kill_ends_no_background() {
             stage.fact(run, RunFact::TreeGone);
         }
         assert_eq!(released(&stage, run), Some(kills));
+    }
+}
+
+#[test]
+fn h5_a_shutdown_that_kills_ends_what_a_terminal_left_although_a_daemon_died_in_between() {
+    for kills in [true, false] {
+        let mut stage = Stage::new();
+        let run = stage.spawn(terminal("t"));
+        stage.exit(run, 0);
+        let record = saved(&stage.effects).processes.pop().expect("recorded");
+        let mut later = stage.reborn();
+        let exit = Some((ChildExit::Code(0), 10));
+        later.input(Input::Adopted { record: Box::new(record), pid: 100, exit });
+        later.pass(1_000);
+        assert_eq!(released(&later, run), None, "its last words stay readable for a while");
+        if kills {
+            later.ask(shutdown(true));
+            assert_eq!(deeds(&later, run), ["kill the tree"]);
+            later.fact(run, RunFact::TreeGone);
+            assert_eq!(released(&later, run), Some(true));
+        } else {
+            later.pass(60_000);
+            assert_eq!((deeds(&later, run), released(&later, run)), (Vec::new(), Some(false)));
+        }
     }
 }
 

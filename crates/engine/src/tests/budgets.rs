@@ -6,7 +6,7 @@ use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::{agent, saved};
 use super::stage::{Stage, close, command, next, order, restart};
-use crate::{Caller, Command, Config, Engine, RunFact, RunKey};
+use crate::{Caller, Command, Config, Engine, Principal, RunFact, RunKey};
 
 fn below(name: &str, budget: Budget) -> Spawn {
     Spawn { budget: Some(budget), ..agent(name) }
@@ -117,7 +117,8 @@ fn a_step_of_the_wall_clock_is_no_time() {
         let moment = crate::Moment { uptime_ms: stage.now, wall_ms };
         let ticket = crate::Ticket(900 + wall_ms);
         let command = order(Caller::Process(root), Spawn { name: None, ..agent("x") });
-        let input = crate::Input::Command { caller: Caller::Process(root), ticket, command };
+        let input =
+            crate::Input::Command { principal: Principal::unlimited(Caller::Process(root)), ticket, command };
         let effects = stage.engine.handle(moment, input);
         assert!(effects.iter().any(|effect| matches!(effect, crate::Effect::Start(_))));
     }

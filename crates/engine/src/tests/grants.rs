@@ -6,7 +6,7 @@ use proto::{ErrorCode, Reply};
 
 use super::agents::scene::{agent, saved};
 use super::stage::{Stage, close, command, order};
-use crate::{Caller, Command, Effect, Input, Ticket, Verb};
+use crate::{Caller, Command, Effect, Input, Principal, Ticket, Verb};
 
 #[test]
 fn grants_come_from_people_survive_the_daemon_and_die_with_either_process() {
@@ -18,7 +18,7 @@ fn grants_come_from_people_survive_the_daemon_and_die_with_either_process() {
         assert_eq!(stage.failure(by_process).code, ErrorCode::Denied);
         let (first, again) = (stage.ask(Command::Grant(request.clone())), stage.ask(Command::Grant(request)));
         let numbers = [first, again].map(|ticket| match stage.reply(ticket) {
-            Reply::Granted(view) => view.grant,
+            Reply::Granted(view) => view.grant.grant,
             other => panic!("{other:?}"),
         });
         assert_eq!(numbers[0], numbers[1], "the same grant twice is one grant");
@@ -55,7 +55,7 @@ fn a_grant_that_is_taken_back_is_over_at_once() {
     let look = Command::Locate { target: "two".into(), verb: Verb::Read };
     let ticket = stage.ask_as(Caller::Process(one), look.clone());
     assert!(stage.answer(ticket).is_some_and(|answer| answer.is_ok()));
-    let revoke = Command::Revoke(Revoke { grant: view.grant });
+    let revoke = Command::Revoke(Revoke { grant: view.grant.grant });
     let ticket = stage.ask_as(Caller::Process(one), revoke.clone());
     assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
     stage.ask(revoke.clone());
@@ -83,7 +83,11 @@ fn a_ticket_of_a_refusal_is_answered_once() {
     stage.exit(one, 0);
     let effects = stage.engine.handle(
         stage.moment(),
-        Input::Command { caller: Caller::Process(one), ticket: Ticket(77), command: Command::List },
+        Input::Command {
+            principal: Principal::unlimited(Caller::Process(one)),
+            ticket: Ticket(77),
+            command: Command::List,
+        },
     );
     let replies = effects.iter().filter(|effect| matches!(effect, Effect::Reply { .. })).count();
     assert_eq!((replies, effects.len()), (1, 2));

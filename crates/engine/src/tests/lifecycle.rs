@@ -89,7 +89,7 @@ fn t7_close_is_exit_then_removal_then_done_then_the_answer() {
         .iter()
         .filter_map(|effect| match effect {
             Effect::ReportExit { exit, .. } if exit.reason == ExitReason::Closed => Some("exit reported"),
-            Effect::Announce(a) => match &a.what {
+            Effect::Announce(a) => match &a.announcement.what {
                 Event::Exited { .. } => Some("exited"),
                 Event::Removed { .. } => Some("removed"),
                 Event::Done { .. } => Some("done"),

@@ -50,7 +50,7 @@ pub(crate) fn add(ctx: &mut Context, name: &str, kind: Kind, parent: Option<RunK
     process.run.has_holder = true;
     let run = process.key();
     process.agent =
-        (kind == Kind::Agent).then(|| Box::new(Agent::from_record(AgentRecord::default(), run, true)));
+        (kind == Kind::Agent).then(|| Box::new(Agent::from_record(AgentRecord::default(), run, true, 0)));
     ctx.processes.insert(id, process);
     run
 }

@@ -215,7 +215,7 @@ impl Life {
                 None => self.runs.push(start.run),
             }
             if start.agent.is_some() {
-                let launched = Launched { hands_over_at_turn_end: true, ..Launched::default() };
+                let launched = Launched { delivers_at_turn_end: true, ..Launched::default() };
                 self.stage.fact(start.run, RunFact::Launched(launched));
             }
         }

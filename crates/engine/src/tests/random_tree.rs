@@ -9,8 +9,8 @@ use super::agents::scene::{agent, saved};
 use super::stage::{Stage, target};
 use crate::input::ChildExit;
 use crate::{
-    Caller, Command, Config, Effect, Engine, HandOver, Input, Launched, MailRecord, Moment, Record, RunFact,
-    RunKey, ScreenSeen, Ticket,
+    Caller, Command, Config, Effect, Engine, HandOver, Input, Launched, MailRecord, Moment, Principal,
+    Record, RunFact, RunKey, ScreenSeen, Ticket,
 };
 
 pub(super) struct Crew {
@@ -55,7 +55,7 @@ impl Crew {
     pub(super) fn ask_as(&mut self, caller: Caller, command: Command) -> Ticket {
         self.next_ticket += 1;
         let ticket = Ticket(self.next_ticket);
-        self.input(Input::Command { caller, ticket, command });
+        self.input(Input::Command { principal: Principal::unlimited(caller), ticket, command });
         ticket
     }
 

@@ -3,18 +3,21 @@
 //! Arguments are chosen so that a verb that is let through changes nothing (a rename to the same name, a signal, an
 //! empty text): one tree then serves thousands of cases, and what is asserted is only whether the gate opened.
 
+mod limits;
+mod visibility;
+
 use std::collections::{BTreeSet, HashSet};
 use std::mem::{Discriminant, discriminant};
 
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskResult, Attach, Attention, ChangeTimer, Close, Detach, Distrust, Empty, Explain, GiveAnswer,
-    Grant, Interrupt, Kill, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke, See, Select,
-    SetTimer, Shutdown, SizePolicy, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWatch, TimerWhen,
-    Until, Wait,
+    Ask, AskResult, Attach, Attention, ChangeTimer, ChangeWorkspace, Close, Detach, Distrust, Empty, Explain,
+    GiveAnswer, Grant, Interrupt, Kill, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke,
+    See, Select, SetTimer, Shutdown, SizePolicy, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWatch,
+    TimerWhen, Until, Wait, WorkspaceChange,
 };
-use proto::{ErrorCode, Kind, ProcessId, Reply, RunNumber, Status};
+use proto::{ErrorCode, Kind, ProcessId, Reply, Role, RunNumber, Status};
 
 use super::stage::{Stage, command, name, trust_subject};
 use crate::process::{RunRecord, Spec};
@@ -25,7 +28,7 @@ use crate::{
 };
 
 /// Every variant of [`Command`]; a new one must find its place in [`World::expected`] first.
-const VARIANTS: usize = 43;
+const VARIANTS: usize = 45;
 const CASES: usize = 100_000;
 /// Fewest trees that are grown.
 const TREES: usize = 20;
@@ -88,7 +91,12 @@ struct World {
 impl World {
     fn grow(random: &mut Random) -> Self {
         let count = 3 + random.below(38);
-        let mut nodes: Vec<Node> = (0..count).map(|n| Self::node(n, random)).collect();
+        let nodes: Vec<Node> = (0..count).map(|n| Self::node(n, random)).collect();
+        Self::with(nodes, random)
+    }
+
+    fn with(mut nodes: Vec<Node>, random: &mut Random) -> Self {
+        let count = nodes.len();
         let actor = random.below(count);
         (nodes[actor].kind, nodes[actor].is_live) = (Kind::Agent, true);
         let below = closure(&nodes);
@@ -286,8 +294,10 @@ impl World {
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
             Command::Standing("pad"),
-            Command::Knows(Box::new(proto::Event::Resync {})),
-            Command::Knows(Box::new(proto::Event::ItemClosed { item: self.trust })),
+            project(None, Role::View),
+            project(Some(""), Role::View),
+            project(Some(""), Role::Type),
+            project(Some("elsewhere"), Role::View),
             delay(""),
             Command::Timers,
             Command::ChangeTimer(ChangeTimer { timer: self.timer, change: TimerChange::Resume }),
@@ -299,6 +309,11 @@ impl World {
             Command::Trust(Box::new(trust_subject("", Rule::Ask))),
             Command::Distrust(Distrust { digest: "zz".to_owned() }),
             Command::Trusted,
+            Command::Workspaces,
+            Command::ChangeWorkspace(ChangeWorkspace {
+                name: "nowhere".to_owned(),
+                change: WorkspaceChange::Remove,
+            }),
             Command::Task(TaskCommand::List),
             Command::Task(TaskCommand::End { id: 99_999, end: TaskEnd::Undone }),
             Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
@@ -338,17 +353,16 @@ impl World {
             | Command::Inbox
             | Command::WhoAmI
             | Command::Standing(_)
-            | Command::Knows(_)
             | Command::Timers
             | Command::Grants
             | Command::Ask(_)
             | Command::Attention(_)
+            | Command::Workspaces
             | Command::Task(TaskCommand::List) => Passes,
+            // All nodes are in one project, which has no key.
+            Command::Project { project, .. } => self.related(project.as_deref().is_none_or(str::is_empty)),
             Command::Locate { target, verb } => self.related(self.does(own, *verb, self.index(target))),
-            Command::Attach(Attach { target, read_only: true, policy: None, take_over: false, .. }) => {
-                reads(target)
-            }
-            Command::Attach(attach) => drives(&attach.target),
+            Command::Attach(attach) => self.related(self.attaches(own, attach)),
             Command::Wait(wait) => reads(&wait.targets[0]),
             Command::Result(ask) => reads(&ask.target),
             Command::Explain(explain) => reads(&explain.target),
@@ -365,11 +379,12 @@ impl World {
             Command::ChangeTimer(change) if change.timer == self.timer => {
                 self.related(self.drives(own, self.actor))
             }
-            Command::ChangeTimer(_) => Passes,
             Command::Receipt(proto::request::AskReceipt { mail }) if *mail == self.mail => {
                 self.related(self.mail_from == Some(own) || self.drives(own, self.actor))
             }
-            Command::Receipt(_) | Command::CancelMessage(_) | Command::Messages => Passes,
+            Command::ChangeTimer(_) | Command::Receipt(_) | Command::CancelMessage(_) | Command::Messages => {
+                Passes
+            }
             Command::Interrupt(interrupt) => drives(&interrupt.target),
             Command::Answer(answer) if answer.item == self.permission => {
                 self.related(self.below[own][self.actor])
@@ -388,9 +403,16 @@ impl World {
             | Command::Trust(_)
             | Command::Distrust(_)
             | Command::Trusted
+            | Command::ChangeWorkspace(_)
             | Command::Task(_)
             | Command::Shutdown(_) => DENIED,
         }
+    }
+
+    fn attaches(&self, own: usize, attach: &Attach) -> bool {
+        let target = self.index(&attach.target);
+        let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
+        if only_watches { self.reads(own, target) } else { self.drives(own, target) }
     }
 
     fn sets_timer(&self, own: usize, request: &SetTimer) -> Expected {
@@ -506,7 +528,8 @@ impl World {
                 assert_eq!(seen, expected.map(|n| self.nodes[n].id).collect(), "{caller:?}");
             }
             CommandAnswer::Reply(Reply::Grants(grants)) => {
-                let seen = grants.iter().filter(|grant| own.is_none_or(|own| grant.to == self.nodes[own].id));
+                let seen =
+                    grants.iter().filter(|grant| own.is_none_or(|own| grant.grant.to == self.nodes[own].id));
                 assert_eq!(seen.count(), grants.len());
                 let expected = self.grants.iter().filter(|(to, ..)| own.is_none_or(|own| *to == own));
                 assert_eq!(grants.len(), expected.count());
@@ -587,6 +610,10 @@ fn closure(nodes: &[Node]) -> Vec<Vec<bool>> {
 fn tell(target: &Target, text: &str) -> Command {
     let (target, text) = (target.clone(), text.to_owned());
     Command::Tell(Tell { target, text, key: None, wait_ms: None, expires_ms: None })
+}
+
+fn project(key: Option<&str>, role: Role) -> Command {
+    Command::Project { project: key.map(str::to_owned), role, word: "pad" }
 }
 
 fn delay(body: &str) -> Command {

@@ -5,7 +5,7 @@ use proto::request::See;
 use proto::{AgentState, ErrorCode, Event, Owner, ProcessId};
 
 use super::agents::scene::Scene;
-use super::stage::{Stage, command, restart, target};
+use super::stage::{Stage, command, kill, next, restart, target};
 use crate::{Caller, Command, Effect, RunFact, RunKey};
 
 fn see(run: RunKey) -> Command {
@@ -31,7 +31,7 @@ fn n3_a_turn_is_unseen_until_a_person_has_seen_it_and_every_face_is_told() {
     assert_eq!((news.what, news.turn), (UnseenEnd::Turn, Some(1)));
     let announced = |effects: &[Effect]| {
         effects.iter().rev().find_map(|effect| match effect {
-            Effect::Announce(event) => match &event.what {
+            Effect::Announce(event) => match &event.announcement.what {
                 Event::Changed(view) => Some(view.unseen),
                 _ => None,
             },
@@ -70,7 +70,7 @@ fn n3_an_exit_is_unseen_whatever_was_seen_before_it() {
     stage.fact(run, RunFact::Output { end: 100 });
     stage.exit(run, 3);
     assert_eq!(unseen(&stage, run.process).map(|unseen| unseen.what), Some(UnseenEnd::Exit));
-    let end = stage.view(run.process).expect("it is listed").log.end;
+    let end = stage.view(run.process).expect("it is listed").live.log.end;
     let shown = |offset| {
         let see = See { target: target(run), turn: None, version: Some(1) };
         Command::See { see, offset: Some(offset) }
@@ -81,6 +81,20 @@ fn n3_an_exit_is_unseen_whatever_was_seen_before_it() {
     assert_eq!(unseen(&stage, run.process), None);
     stage.ask(restart(run));
     assert_eq!(unseen(&stage, run.process), None);
+}
+
+#[test]
+fn n3_the_end_that_a_person_asked_for_is_no_news_and_the_next_one_is() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    stage.ask(kill(run));
+    stage.die(run);
+    assert_eq!(unseen(&stage, run.process), None);
+    stage.ask(restart(run));
+    stage.fact(run, RunFact::TreeGone);
+    stage.fact(next(run), RunFact::Started { pid: 200 });
+    stage.exit(next(run), 1);
+    assert_eq!(unseen(&stage, run.process).map(|unseen| unseen.what), Some(UnseenEnd::Exit));
 }
 
 #[test]

@@ -7,9 +7,10 @@ use proto::{ErrorCode, Failure, Kind, Name, ProcessId, ProcessView, Reply, RunNu
 
 use crate::input::ChildExit;
 use crate::tasks::Tasks;
+use crate::workspaces::Workspaces;
 use crate::{
-    AuditNote, Caller, Command, CommandAnswer, Config, Effect, Engine, Input, Moment, Rule, RunFact, RunKey,
-    SpawnOrder, StartRun, TaskRecord, Ticket, TrustSubject,
+    AuditNote, Caller, Command, CommandAnswer, Config, Effect, Engine, Input, Moment, Principal, Rule,
+    RunFact, RunKey, SpawnOrder, StartRun, TaskRecord, Ticket, TrustSubject,
 };
 
 /// A task called `fix` in workspace `w1`, as an earlier daemon recorded it.
@@ -65,6 +66,8 @@ impl Stage {
     pub(super) fn new() -> Self {
         let mut engine = Engine::new(Config { max_processes: 50, ..Config::default() });
         engine.tasks = Tasks::restore(vec![fix_task()]);
+        let known = ["w0", "w1", "w2", "w7", "w9"].map(str::to_owned);
+        engine.workspaces = Workspaces::restore(Vec::new(), known.into_iter());
         trust_list(&mut engine);
         Self { engine, now: 1_000, ahead: 1_000_000, next_ticket: 1, effects: Vec::new() }
     }
@@ -110,9 +113,13 @@ impl Stage {
     }
 
     pub(super) fn ask_as(&mut self, caller: Caller, command: Command) -> Ticket {
+        self.ask_within(Principal::unlimited(caller), command)
+    }
+
+    pub(super) fn ask_within(&mut self, principal: Principal, command: Command) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        self.input(Input::Command { caller, ticket, command });
+        self.input(Input::Command { principal, ticket, command });
         ticket
     }
 
@@ -303,7 +310,7 @@ impl Stage {
 pub(super) fn state_words(engine: &Engine) -> String {
     let ctx = &engine.ctx;
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
         (&*ctx.processes, &ctx.out.numbers),
         (&engine.waits.open, &engine.waits.next),
         (&engine.inbox.items, &engine.inbox.asked),
@@ -312,6 +319,7 @@ pub(super) fn state_words(engine: &Engine) -> String {
         engine.grants,
         engine.trust,
         engine.tasks,
+        engine.workspaces,
         ctx.shutdown,
         ctx.ends_all
     )

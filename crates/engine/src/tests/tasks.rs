@@ -1,12 +1,12 @@
 //! Tasks through the engine: rights, runs, records.
 
-use proto::request::Spawn;
+use proto::request::{ImportedRun, Spawn};
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskConflict, TaskOperationKind};
 use proto::{ErrorCode, Kind, Reply};
 
 use super::stage::{Stage, close, command, order, restart};
 use crate::{
-    Caller, Command, CommandAnswer, NewTask, RunFact, RunKey, TaskChange, TaskCommand, TaskEnd,
+    Caller, Command, CommandAnswer, ImportedTask, NewTask, RunFact, RunKey, TaskChange, TaskCommand, TaskEnd,
     TaskOperation, TaskSight, Ticket, Verb, unfinished_tasks,
 };
 
@@ -37,7 +37,7 @@ impl Stage {
         };
         let ticket = self.task(caller, TaskCommand::Create(Box::new(new)));
         let id = self.sights(ticket)[0].task.id;
-        let ticket = self.task(Caller::Human, TaskCommand::End { id, end: TaskEnd::Made });
+        let ticket = self.task(Caller::Human, TaskCommand::End { id, end: TaskEnd::Made { then: None } });
         assert!(matches!(self.reply(ticket), Reply::Done(_)));
         id
     }
@@ -48,7 +48,7 @@ impl Stage {
 }
 
 fn begin(id: u64, kind: TaskOperationKind) -> TaskCommand {
-    TaskCommand::Begin { id, operation: TaskOperation { kind, plan: "{}".to_owned() } }
+    TaskCommand::Begin { id, operation: TaskOperation { kind, plan: "{}".to_owned(), key: None } }
 }
 
 #[test]
@@ -234,4 +234,33 @@ fn k8_the_agent_of_a_task_reads_of_a_conflict_once_per_change() {
     assert!(told.len() == 1 && told[0].contains("b") && !told[0].contains('\u{1b}'), "{told:?}");
     let ticket = stage.task(Caller::Process(run), TaskCommand::Conflicts { id, conflicts: Vec::new() });
     assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
+}
+
+#[test]
+fn k11_an_imported_task_has_its_history_and_runs_that_belong_to_no_process() {
+    let mut stage = Stage::new();
+    let run = |at: u64, session: &str| ImportedRun {
+        session: Some(session.to_owned()),
+        started_at: at,
+        ended_at: None,
+        code: Some(3),
+    };
+    let imported = ImportedTask { is_owned: true, created_at: 5, runs: vec![run(10, "s1"), run(20, "s2")] };
+    let new = NewTask {
+        name: "feat/x".to_owned(),
+        workspace: "local".to_owned(),
+        directory: "/w/feat".to_owned(),
+        branch: Some("feat/x".to_owned()),
+        imported: Some(imported),
+        ..NewTask::default()
+    };
+    let ticket = stage.task(Caller::Human, TaskCommand::Create(Box::new(new)));
+    let sight = stage.sights(ticket).remove(0);
+    let task = sight.task;
+    assert!(task.is_owned && task.operation.is_none() && task.created_at == 5, "{task:?}");
+    assert_eq!(task.session(), Some("s2"), "the next run goes on with the newest session");
+    assert_ne!(task.runs[0].process, task.runs[1].process);
+    assert_eq!(task.runs[1].ended_at, Some(20), "a run of another program is over");
+    assert_eq!(task.events.last().unwrap().at, 20);
+    assert!(sight.processes.is_empty());
 }

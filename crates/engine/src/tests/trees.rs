@@ -55,7 +55,7 @@ fn t7_the_close_of_a_leader_is_answered_when_the_last_of_its_family_is_gone() {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Announce(news) => match news.what {
+            Effect::Announce(news) => match news.announcement.what {
                 Event::Done { id } => Some(id),
                 _ => None,
             },

@@ -54,6 +54,55 @@ fn s1_a_run_that_is_not_heard_is_shown_as_it_was_and_stays_so_in_the_records() {
 }
 
 #[test]
+fn m12_a_terminal_that_only_its_holder_remembers_acts_for_nobody() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(terminal("t"));
+    let started = stage.starts().pop().expect("it was started").record;
+    let acts = |stage: &Stage| stage.engine.grants.acts_for_person(run.process, &stage.engine.ctx);
+    assert!(acts(&stage));
+    let adopted = || Input::Adopted { record: Box::new(started.clone()), pid: 100, exit: None };
+    let mut known = stage.reborn();
+    known.input(adopted());
+    assert!(acts(&known), "the database says so");
+    let mut unknown = Stage::new();
+    unknown.input(adopted());
+    assert_eq!(unknown.view(run.process).map(|view| view.status), Some(Status::Running));
+    assert!(!acts(&unknown), "an agent may have been given the right to drive it since");
+}
+
+#[test]
+fn m7c_a_run_whose_start_was_not_saved_keeps_its_name() {
+    let mut stage = Stage::new();
+    let run = stage.spawn(command("a"));
+    let mut later = stage.reborn();
+    stage.ask(restart(run));
+    stage.die(run);
+    let start = stage.starts().pop().expect("it is started again");
+    assert_eq!(start.run, next(run));
+    later.input(Input::Adopted { record: Box::new(start.record), pid: 7, exit: None });
+    assert_eq!(later.view(run.process).map(|view| view.name), Some(name("a")));
+}
+
+#[test]
+fn m7c_a_name_belongs_to_the_process_that_runs_and_not_to_one_whose_end_was_not_saved() {
+    for is_first_alive in [false, true] {
+        let mut stage = Stage::new();
+        let first = stage.spawn(command("a"));
+        let (mut later, kept) = (stage.reborn(), record(&stage, first));
+        stage.ask(close(first));
+        stage.die(first);
+        let second = stage.spawn(command("a"));
+        if is_first_alive {
+            later.input(Input::Adopted { record: Box::new(kept), pid: 6, exit: None });
+        }
+        later.input(Input::Adopted { record: Box::new(record(&stage, second)), pid: 7, exit: None });
+        let names = [first, second].map(|run| later.view(run.process).expect("it is listed").name);
+        let expected = if is_first_alive { ["a", "command-1"] } else { ["command-1", "a"] };
+        assert_eq!(names, expected.map(name));
+    }
+}
+
+#[test]
 fn s1_a_terminal_whose_start_nobody_saw_to_its_end_is_not_ended() {
     let mut stage = Stage::new();
     stage.ask(order(Caller::Human, terminal("t")));
@@ -157,8 +206,9 @@ fn a_terminal_that_was_over_waits_for_its_holder_before_it_goes() {
     assert!(!later.effects.iter().any(|effect| matches!(effect, Effect::Release { .. })));
     let exit = Some((ChildExit::Code(3), 10));
     later.input(Input::Adopted { record: Box::new(record(&stage, run)), pid: 7, exit });
-    assert!(later.effects.iter().any(|effect| matches!(effect, Effect::Release { .. })));
     assert!(later.view(run.process).is_none());
+    later.pass(60_000);
+    assert!(later.effects.iter().any(|effect| matches!(effect, Effect::Release { .. })));
 }
 
 #[test]

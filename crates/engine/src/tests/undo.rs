@@ -10,7 +10,9 @@ use proto::{ErrorCode, Failure, Reply};
 use super::agents::scene::agent;
 use super::random_tree::Crew;
 use super::stage::{close, command, kill, order, restart, state_words, trust_subject};
-use crate::{Caller, Command, Effect, HookMoment, HookNotice, Input, Rule, RunKey, Ticket, TrustSubject};
+use crate::{
+    Caller, Command, Effect, HookMoment, HookNotice, Input, Principal, Rule, RunKey, Ticket, TrustSubject,
+};
 
 fn tell_to(target: &str, text: &str) -> Command {
     let (target, text) = (target.into(), text.to_owned());
@@ -83,7 +85,7 @@ fn m7b_what_cannot_be_recorded_is_refused_and_leaves_nothing_behind() {
     for (caller, command) in entrusting(boss, item) {
         let words = format!("{command:?}");
         let (before, moment) = (state_words(&crew.stage.engine), crew.stage.moment());
-        let input = Input::Command { caller, ticket: Ticket(9), command };
+        let input = Input::Command { principal: Principal::unlimited(caller), ticket: Ticket(9), command };
         let effects = crew.stage.engine.handle(moment, input);
         assert!(crew.stage.engine.is_undoable(), "{words}: {effects:?}");
         assert_ne!(state_words(&crew.stage.engine), before, "{words} changes something");
@@ -122,7 +124,10 @@ fn m7b_what_starts_ends_or_reports_is_never_taken_back() {
     ];
     for (caller, command) in commands {
         let (words, moment) = (format!("{command:?}"), crew.stage.moment());
-        crew.stage.engine.handle(moment, Input::Command { caller, ticket: Ticket(9), command });
+        crew.stage.engine.handle(
+            moment,
+            Input::Command { principal: Principal::unlimited(caller), ticket: Ticket(9), command },
+        );
         assert!(!crew.stage.engine.is_undoable(), "{words}");
         assert!(crew.stage.engine.undo(Failure::new(ErrorCode::NoSpace, "no space")).is_empty(), "{words}");
     }

@@ -1,6 +1,7 @@
 //! Whose size the terminal has.
 
-use proto::request::{Attach, Detach, SizePolicy, Spawn};
+use proto::crew::Right;
+use proto::request::{Attach, Detach, Grant, Revoke, SizePolicy, Spawn};
 use proto::{ErrorCode, Owner, Reply, Size};
 
 use super::stage::{Stage, command, kill, next, restart, target};
@@ -11,7 +12,7 @@ const LARGE: Size = Size { cols: 200, rows: 50 };
 
 fn join(stage: &mut Stage, run: RunKey, viewer: u64, size: Size, read_only: bool) {
     let (viewer, by, pid) = (ViewerId(viewer), Caller::Human, Some(9));
-    stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only, mirrors: false, by, pid });
+    stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only, mirrors: false, by, label: None, pid });
 }
 
 fn types(stage: &mut Stage, run: RunKey, viewer: u64) {
@@ -154,7 +155,10 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
     let run = stage.spawn(command("a"));
     let (viewer, size) = (ViewerId(7), LARGE);
     let by = Caller::Human;
-    stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, pid: None });
+    stage.fact(
+        run,
+        RunFact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, label: None, pid: None },
+    );
     stage.fact(run, RunFact::ViewerResized { viewer, size: SMALL, owns: true });
     types(&mut stage, run, 7);
     policy(&mut stage, run, SizePolicy::Smallest);
@@ -225,4 +229,31 @@ fn m13_a_run_is_kept_before_its_holder_goes() {
     let former = retired.expect("the run before is kept");
     assert_eq!((former.run, former.exit.and_then(|exit| exit.code)), (run, Some(3)));
     assert!(!stage.effects.iter().any(|effect| matches!(effect, Effect::Release { .. })));
+}
+
+#[test]
+fn b6_a_viewer_of_a_process_from_which_the_right_was_taken_is_let_go() {
+    let mut stage = Stage::new();
+    let (run, spy) = (stage.spawn(command("a")), stage.spawn(command("spy")));
+    let asked = stage.ask(Command::Grant(Grant { to: "spy".into(), right: Right::Read, over: "a".into() }));
+    let Reply::Granted(view) = stage.reply(asked) else { panic!("no grant") };
+    join(&mut stage, run, 7, LARGE, false);
+    let (viewer, by) = (ViewerId(8), Caller::Process(spy));
+    let joined = RunFact::ViewerJoined {
+        viewer,
+        size: SMALL,
+        read_only: true,
+        mirrors: false,
+        by,
+        label: None,
+        pid: None,
+    };
+    stage.fact(run, joined);
+    stage.effects.clear();
+    stage.ask(Command::Revoke(Revoke { grant: view.grant.grant }));
+    let let_go = |effect: &Effect| match effect {
+        Effect::LetGo { viewer, .. } => Some(viewer.0),
+        _ => None,
+    };
+    assert_eq!(stage.effects.iter().filter_map(let_go).collect::<Vec<_>>(), [8]);
 }

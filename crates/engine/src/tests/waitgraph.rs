@@ -77,7 +77,7 @@ fn waiting_for_oneself_is_refused_where_it_could_never_end() {
         let ticket = crew.ask_as(Caller::Process(own), wait(&[own], until));
         assert_eq!(
             crew.stage.failure(ticket).message,
-            "that would close a circle of waiting: a0 waits for a0"
+            "these processes would wait for each other for ever: a0 waits for a0"
         );
     }
     for until in [Until::Silence(5_000), Until::Pattern("x".into())] {

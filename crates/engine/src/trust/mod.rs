@@ -67,6 +67,12 @@ const CHOICES: [(Choice, &str, &str); 3] = [
     (Choice::Deny, "deny", "Deny"),
 ];
 
+/// Returns the words that choose an option. `allow` means once: what is more has to be said.
+fn answer_names(number: usize, name: &str) -> Vec<String> {
+    let short = (name == "allow_once").then_some("allow");
+    [number.to_string(), name.to_owned()].into_iter().chain(short.map(str::to_owned)).collect()
+}
+
 impl TrustStore {
     /// Checks that a caller may start this; returns the approval on which it does. Asks a person when there is none yet; an
     /// approval for one start is used up by this.
@@ -176,7 +182,7 @@ impl TrustStore {
                 ErrorCode::Denied,
                 "denied: the project's rules do not let agents start this",
             )
-            .hint("only the rules in the project's file can change that, and a person changes them"));
+            .hint("only a person can change that, in the rules of the project's file"));
         }
         let is_trusted = |digest: &String| self.trusted.contains_key(digest);
         let approval = Approval {
@@ -221,7 +227,7 @@ impl TrustStore {
             body: trust_subject.command.clone(),
         };
         let options = CHOICES.iter().zip(1..).map(|((_, name, label), number)| DialogOption {
-            names: vec![number.to_string(), (*name).to_owned()],
+            names: answer_names(number, name),
             label: (*label).to_owned(),
             keys: Vec::new(),
         });
@@ -327,7 +333,7 @@ impl Engine {
                 ErrorCode::Denied,
                 "it is not started again: what it runs has changed since it was allowed",
             )
-            .hint("qd restart by a person starts it as it is now");
+            .hint("a person can start it as it is now: qd restart");
             self.ctx.out.audit_omission(None, verb, target, &failure);
             self.start_failed(run, failure.clone());
             return self.give_up(run, &failure);

@@ -24,7 +24,8 @@ impl Waits {
             ctx.processes.get(id).map_or_else(|| id.to_string(), |process| process.name.to_string())
         };
         let names: Vec<String> = circle.iter().map(name).collect();
-        let message = format!("that would close a circle of waiting: {}", names.join(" waits for "));
+        let message =
+            format!("these processes would wait for each other for ever: {}", names.join(" waits for "));
         Err(Failure::new(ErrorCode::Conflict, message).hint("set a timer with a delay, or send it a message"))
     }
 

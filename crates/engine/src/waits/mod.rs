@@ -168,7 +168,7 @@ impl Waits {
                 _,
             ) => {
                 let name = satisfied.name;
-                let message = format!("{name} ended before what was waited for");
+                let message = format!("{name} ended before that happened");
                 self.fail_wait(
                     id,
                     Failure::new(ErrorCode::NotRunning, message).hint("qd read shows its last screen"),
@@ -208,7 +208,7 @@ impl Waits {
         let Some(process) = ctx.processes.get(&run.process) else { return };
         let message = format!("{} prints faster than this pattern can be looked for", process.name);
         if self.open.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
-            let hint = "a simpler pattern is found faster: repeat less, name fewer choices";
+            let hint = "use a simpler pattern: fewer repetitions, fewer alternatives";
             self.fail_wait(id, Failure::new(ErrorCode::Limit, message).hint(hint), ctx);
         }
     }

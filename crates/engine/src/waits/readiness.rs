@@ -1,7 +1,6 @@
 //! Readiness: whether a process is ready, by the sign that its spawn named.
 //!
-//! Owns the watch for it and who waits for it. Refuses guessing: without a way to tell, nothing is ready, and a run that
-//! is over is not ready any more.
+//! Nothing is guessed: a process whose spawn named no sign is never ready, and a run that is over is no longer ready.
 
 use proto::Failure;
 use proto::crew::Ready;

@@ -138,6 +138,53 @@ fn a_file_of_schema_4_loses_the_two_tables_that_nobody_wrote_and_nothing_else() 
     assert_eq!(after, tables(&fresh));
 }
 
+/// A file of schema 5, which had one table per kind of record.
+fn schema_5(path: &Path) {
+    schema_4(path);
+    let old = Connection::open(path).unwrap();
+    old.execute_batch(include_str!("../../tests/fixtures/schema_5.sql")).unwrap();
+}
+
+#[test]
+fn a_file_of_schema_5_has_all_its_records_in_one_table_of_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, fresh] = ["state.db", "fresh.db"].map(|name| directory.path().join(name));
+    schema_5(&path);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!((store.recovered(), store.damaged_log()), (None, None));
+    let contents = store.load().unwrap();
+    assert_eq!(contents.processes[1], ("p_bbbbbbbb".into(), "{\"v\":1,\"name\":\"täst\"}".into()));
+    assert_eq!(contents.settings, [("revision".into(), "41".into())]);
+    assert_eq!(contents.mail, [(7, "{\"v\":1}".into())]);
+    assert_eq!(contents.turns, [("p_aaaaaaaa".into(), 1, "{\"v\":1}".into())]);
+    assert_eq!(contents.documents, [("grant".into(), "3".into(), "{\"v\":1}".into())]);
+    store.apply(&[Change::RemoveProcess { id: "p_aaaaaaaa".into() }]).unwrap();
+    assert_eq!(store.load().unwrap().turns, [], "its turns are found under their new ids");
+    drop(store);
+    drop(Store::open(&fresh).unwrap());
+    assert_eq!(tables(&path), tables(&fresh));
+}
+
+#[test]
+fn a_damaged_record_of_an_older_schema_is_not_migrated() {
+    for damage in [
+        "UPDATE processes SET document = '{}' WHERE id = 'p_aaaaaaaa'",
+        "UPDATE mail SET document = '{}'",
+        "UPDATE turns SET turn = 2",
+        "UPDATE settings SET value = '42'",
+        // The version says that these tables are gone.
+        "PRAGMA user_version = 6",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.db");
+        schema_5(&path);
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let store = Store::open(&path).unwrap();
+        assert!(store.recovered().is_some(), "{damage}");
+        assert_eq!(store.load().unwrap(), Contents::default(), "{damage}");
+    }
+}
+
 #[test]
 fn a_newer_file_is_reported_and_not_touched() {
     let directory = tempfile::tempdir().unwrap();

@@ -173,10 +173,13 @@ impl Pads {
         self.change(project, name, author, expected, |_| Ok(content.as_bytes().to_vec()))
     }
 
-    /// Appends to a pad, or creates it.
+    /// Appends to a pad, on a line of its own, or creates it.
     pub fn append(&self, project: &str, name: &PadName, text: &str, author: &str) -> Result<u64, PadError> {
         self.change(project, name, author, None, |old| {
             let mut all = old.unwrap_or_default();
+            if all.last().is_some_and(|last| *last != b'\n') {
+                all.push(b'\n');
+            }
             all.extend_from_slice(text.as_bytes());
             Ok(all)
         })

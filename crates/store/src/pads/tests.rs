@@ -116,6 +116,16 @@ fn appends_of_many_threads_are_all_there_once() {
 }
 
 #[test]
+fn what_is_appended_stands_on_a_line_of_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let pads = pads(root.path());
+    pads.write(PROJECT, &name("plan"), "first", "fix", None).unwrap();
+    pads.append(PROJECT, &name("plan"), "second\n", "fix").unwrap();
+    pads.append(PROJECT, &name("plan"), "third", "fix").unwrap();
+    assert_eq!(pads.read(PROJECT, &name("plan")).unwrap().content, "first\nsecond\nthird");
+}
+
+#[test]
 fn only_the_newest_hundred_revisions_are_kept() {
     let root = tempfile::tempdir().unwrap();
     let pads = pads(root.path());

@@ -77,3 +77,10 @@ fn settings_are_replaced_and_any_text_comes_back_as_it_was() {
     let setting = |value: &str| Change::Setting { key: odd.into(), value: value.into() };
     assert_eq!(after(&[&[setting("1")], &[setting(odd)]]).settings, [(odd.into(), odd.into())]);
 }
+
+#[test]
+fn the_turns_of_a_process_go_with_it_and_those_of_its_neighbours_stay() {
+    let put = [turn("p_1", 1, "a"), turn("p_1", i64::MAX, "b"), turn("p_10", 1, "c"), turn("p_0", 1, "d")];
+    let contents = after(&[&put, &[Change::RemoveProcess { id: "p_1".into() }]]);
+    assert_eq!(contents.turns, [("p_0".into(), 1, "d".into()), ("p_10".into(), 1, "c".into())]);
+}

@@ -221,14 +221,14 @@ fn c4_an_enter_that_never_works_is_refused_not_claimed() {
 
 #[test]
 fn an_empty_composer_without_work_is_confirmed_only_where_nothing_could_confirm_it() {
-    for (confirms_prompts, is_taken) in [(true, false), (false, true)] {
+    for (confirms_prompts, is_taken, late_ms) in [(true, false, 10_000), (false, true, 3_000)] {
         let mut scene = Scene::with(agent("a"), Launched { confirms_prompts, ..Launched::default() });
         scene.look(Composer::Empty);
         scene.report(AgentState::Idle);
         let mail = scene.tell("fix it");
         scene.type_through();
         scene.look(Composer::Empty);
-        scene.pass(4_499);
+        scene.pass(1_500 + late_ms - 1);
         assert_eq!(scene.delivery(mail), Delivery::Delivering);
         scene.pass(1);
         match scene.delivery(mail) {
@@ -355,7 +355,7 @@ fn c3_a_person_who_edits_the_pasted_text_gets_enter_and_nothing_is_claimed() {
     scene.look(Composer::Draft);
     scene.done(TypingOutcome::Done);
     scene.done(TypingOutcome::HumanTyping);
-    assert!(reason(scene.delivery(mail)).contains("a person took it over"));
+    assert!(reason(scene.delivery(mail)).contains("a person changed it in the composer"));
     scene.pass(60_000);
     scene.report(AgentState::Working);
     assert_eq!(scene.typed(), ["fix it", "enter"], "nothing more is pressed");
@@ -367,7 +367,7 @@ fn c3_a_person_who_types_before_enter_is_confirmed_takes_the_text_over() {
     let mail = scene.tell("fix it");
     scene.type_through();
     person_types(&mut scene);
-    assert!(reason(scene.delivery(mail)).contains("a person took it over"));
+    assert!(reason(scene.delivery(mail)).contains("a person changed it in the composer"));
     scene.pass(60_000);
     assert_eq!(scene.typed().len(), 2);
 }
@@ -379,7 +379,7 @@ fn c3_a_text_that_vanished_from_the_composer_is_not_claimed() {
     scene.look(Composer::Draft);
     scene.look(Composer::Empty);
     scene.done(TypingOutcome::Done);
-    assert!(reason(scene.delivery(mail)).contains("a person took it over"));
+    assert!(reason(scene.delivery(mail)).contains("a person changed it in the composer"));
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn an_unclear_hand_over_is_never_done_twice() {
 }
 
 fn continuing() -> Scene {
-    let launched = Launched { hands_over_at_turn_end: true, confirms_prompts: true, ..Launched::default() };
+    let launched = Launched { delivers_at_turn_end: true, confirms_prompts: true, ..Launched::default() };
     let mut scene = Scene::with(agent("a"), launched);
     scene.look(Composer::Empty);
     scene.report(AgentState::Working);

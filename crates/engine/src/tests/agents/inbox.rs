@@ -1,7 +1,7 @@
 //! What needs a person: opened, answered, closed; and nothing stale hits anything new.
 
 use proto::agent::{Composer, ItemKind, Source};
-use proto::request::{GiveAnswer, OnTimeout, PermissionDesk};
+use proto::request::{Ask, GiveAnswer, OnTimeout, PermissionDesk};
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
 use super::scene::{Scene, agent, dialog};
@@ -99,6 +99,83 @@ fn keys_that_a_fresh_dialog_did_not_hear_are_typed_again_while_it_is_the_same() 
     scene.look(Composer::Empty);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
     assert!(scene.item().is_none());
+}
+
+#[test]
+fn m20j_an_answer_is_not_typed_into_a_dialog_that_follows_and_reads_the_same() {
+    // What is seen between the two dialogs: the screen without one before the keys count as typed, or only a report.
+    for is_gap_seen in [true, false] {
+        let mut scene = Scene::idle();
+        scene.show_dialog("d1");
+        let first = scene.item().unwrap().item;
+        let ticket = answer(&mut scene, first, "1");
+        if is_gap_seen {
+            scene.look(Composer::Empty);
+            scene.show_dialog("d1");
+            scene.done(TypingOutcome::Done);
+        } else {
+            scene.done(TypingOutcome::Done);
+            scene.pass(10);
+            scene.hook(Some(AgentState::Working), HookMoment::Other);
+            scene.show_dialog("d1");
+        }
+        scene.stage.effects.clear();
+        scene.pass(1_500);
+        assert!(scene.typed().is_empty(), "gap seen: {is_gap_seen}");
+        let failure = scene.stage.failure(ticket);
+        assert!(failure.message.contains("may be the next one"), "{failure}");
+        let second = scene.item().expect("the second one is an item");
+        assert_ne!(second.item, first);
+        let late = answer(&mut scene, first, "1");
+        assert_eq!(scene.stage.failure(late).code, ErrorCode::Conflict);
+        answer(&mut scene, second.item, "2");
+        assert_eq!(scene.typed(), ["2"]);
+    }
+}
+
+#[test]
+fn m20j_a_late_first_report_of_the_answered_dialog_does_not_keep_its_keys_from_being_typed_again() {
+    let blocked = || Evidence::new(Source::ProgramStatus, "status", Some(AgentState::Blocked));
+    for was_reported in [false, true] {
+        let mut scene = Scene::idle();
+        scene.show_dialog("d1");
+        if was_reported {
+            scene.fact(RunFact::Evidence(Box::new(blocked())));
+        }
+        let item = scene.item().unwrap().item;
+        let ticket = answer(&mut scene, item, "1");
+        scene.done(TypingOutcome::Done);
+        scene.pass(10);
+        if was_reported {
+            let working = Evidence::new(Source::ProgramStatus, "status", Some(AgentState::Working));
+            scene.fact(RunFact::Evidence(Box::new(working)));
+        }
+        scene.fact(RunFact::Evidence(Box::new(blocked())));
+        scene.stage.effects.clear();
+        scene.pass(1_500);
+        if was_reported {
+            assert!(scene.typed().is_empty(), "it worked in between: this may be the next dialog");
+            assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotDelivered);
+        } else {
+            assert_eq!(scene.typed(), ["1"], "the report was about this dialog");
+        }
+    }
+}
+
+#[test]
+fn m20j_another_dialog_is_an_item_at_once_while_the_keys_for_the_first_are_under_way() {
+    let mut scene = Scene::idle();
+    scene.show_dialog("d1");
+    let first = scene.item().unwrap().item;
+    let ticket = answer(&mut scene, first, "1");
+    scene.show_dialog("d2");
+    let second = scene.item().expect("at once");
+    assert_ne!(second.item, first);
+    scene.done(TypingOutcome::Done);
+    assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+    assert_eq!(scene.item().map(|item| item.item), Some(second.item));
+    scene.pass(20_000);
+    assert_eq!(scene.typed(), ["1"], "nothing is typed into the second one");
 }
 
 #[test]
@@ -279,18 +356,48 @@ fn failures_wait_for_a_person_until_they_are_dismissed_or_over() {
 }
 
 #[test]
-fn a_person_who_looks_is_not_notified_and_nobody_is_twice_in_ten_seconds() {
+fn c22_a_failure_gets_the_vendors_words_from_whichever_source_has_them_however_late() {
     let mut scene = Scene::idle();
-    let viewer = ViewerId(1);
-    let size = proto::Size::DEFAULT;
+    scene.report(AgentState::Error);
+    assert_eq!(scene.item().unwrap().body, "", "a status report has no words");
+    let mut hook = Evidence::new(Source::Hook, "transcript.failed", Some(AgentState::Error));
+    hook.message = "the server is overloaded".to_owned();
+    scene.fact(RunFact::Evidence(Box::new(hook.clone())));
+    let item = scene.item().unwrap();
+    assert_eq!((item.kind, item.body.as_str()), (ItemKind::Failure, "the server is overloaded"));
+    answer(&mut scene, item.item, "dismiss");
+    scene.fact(RunFact::Evidence(Box::new(hook)));
+    assert_eq!(scene.item(), None, "what was dismissed stays so");
+}
+
+/// A person attaches to the agent.
+fn attach(scene: &mut Scene) -> ViewerId {
+    let (viewer, size, by) = (ViewerId(1), proto::Size::DEFAULT, Caller::Human);
     scene.fact(RunFact::ViewerJoined {
         viewer,
         size,
         read_only: false,
         mirrors: false,
-        by: Caller::Human,
+        by,
+        label: None,
         pid: None,
     });
+    viewer
+}
+
+#[test]
+fn m20h_a_person_who_looks_at_the_agent_is_notified_of_a_question_that_its_screen_does_not_show() {
+    let mut scene = Scene::idle();
+    attach(&mut scene);
+    let question = Ask { question: "Which colour?".to_owned(), options: vec!["red".to_owned()], key: None };
+    scene.stage.ask_as(Caller::Process(scene.run), Command::Ask(question));
+    assert_eq!(notices(&scene), 1);
+}
+
+#[test]
+fn a_person_who_looks_is_not_notified_and_nobody_is_twice_in_ten_seconds() {
+    let mut scene = Scene::idle();
+    let viewer = attach(&mut scene);
     scene.show_dialog("d1");
     assert_eq!(notices(&scene), 0);
     scene.fact(RunFact::ViewerLeft { viewer });
@@ -311,8 +418,7 @@ fn items_of_a_closed_agent_are_closed_and_announced() {
     let item = scene.item().unwrap().item;
     scene.stage.ask(close(scene.run));
     scene.stage.die(scene.run);
-    let closed =
-        |effect: &Effect| matches!(effect, Effect::Announce(news) if news.what == Event::ItemClosed { item });
+    let closed = |effect: &Effect| matches!(effect, Effect::Announce(news) if news.announcement.what == Event::ItemClosed { item });
     assert!(scene.stage.effects.iter().any(closed));
     let ticket = scene.stage.ask(Command::Inbox);
     assert_eq!(scene.stage.reply(ticket), Reply::Inbox(vec![]));

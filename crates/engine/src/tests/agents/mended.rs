@@ -9,7 +9,7 @@ use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 use super::scene::{Scene, agent, dialog};
 use crate::input::{HookDecision, HookMoment, ScreenSeen};
 use crate::tests::stage::target;
-use crate::{Caller, Command, Effect, Launched, RunFact, Ticket, TypingOutcome};
+use crate::{Caller, Command, ComposerIs, Effect, Launched, RunFact, Ticket, TypingOutcome};
 
 fn working() -> Scene {
     let launched =
@@ -36,6 +36,43 @@ fn m24b_an_interrupt_presses_the_manifests_keys_and_is_answered_when_the_turn_is
     scene.report(AgentState::Idle);
     scene.pass(1_000);
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
+}
+
+#[test]
+fn m24b_a_prompt_that_comes_back_after_an_interrupt_is_cleared_if_it_is_ours() {
+    let launched = Launched {
+        confirms_prompts: true,
+        interrupt: vec!["esc".to_owned()],
+        clear: vec!["ctrl-c".to_owned()],
+        ..Launched::default()
+    };
+    for comes_back in [true, false] {
+        let mut scene = Scene::with(agent("a"), launched.clone());
+        scene.look(Composer::Empty);
+        scene.report(AgentState::Idle);
+        let first = scene.tell("do it");
+        scene.type_through();
+        scene.take();
+        assert!(matches!(scene.delivery(first), Delivery::Submitted { .. }));
+        interrupt(&mut scene);
+        let second = scene.tell("do that instead");
+        scene.done(TypingOutcome::Done);
+        scene.report(AgentState::Idle);
+        let is_queued = matches!(scene.delivery(second), Delivery::Queued { .. });
+        assert!(is_queued, "the prompt may come back at any moment");
+        if comes_back {
+            scene.look(Composer::Draft);
+            let (_, keys, guard) = scene.typing().last().cloned().unwrap();
+            assert_eq!(format!("{keys:?}"), "Keys([\"ctrl-c\"])");
+            assert_eq!(guard.composer, ComposerIs::Holds("do it".to_owned()), "only our own text is cleared");
+            scene.done(TypingOutcome::Done);
+            scene.look(Composer::Empty);
+        }
+        scene.pass(1_000);
+        scene.type_through();
+        scene.take();
+        assert!(matches!(scene.delivery(second), Delivery::Submitted { .. }), "comes back: {comes_back}");
+    }
 }
 
 #[test]
@@ -249,7 +286,7 @@ fn m20d_a_vendor_that_tries_again_by_itself_makes_one_item() {
         scene.fact(RunFact::Evidence(Box::new(retry)));
         scene.evidence(Source::Server, AgentState::Working);
     }
-    let is_opened = |effect: &&Effect| matches!(effect, Effect::Announce(event) if matches!(event.what, Event::ItemOpened(_)));
+    let is_opened = |effect: &&Effect| matches!(effect, Effect::Announce(event) if matches!(event.announcement.what, Event::ItemOpened(_)));
     assert_eq!(scene.stage.effects.iter().filter(is_opened).count(), 1);
     assert!(scene.view().quota.is_some());
 }

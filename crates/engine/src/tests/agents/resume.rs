@@ -97,3 +97,25 @@ fn a_resume_that_the_vendor_refuses_is_told_as_that() {
     end(&mut crashed, 1);
     assert_eq!(crashed.item().unwrap().title, "it ended badly");
 }
+
+#[test]
+fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a_person_reads_it() {
+    let spawn = Spawn {
+        task: Some("fix".to_owned()),
+        workspace: Some("w1".to_owned()),
+        cwd: None,
+        agent: request(None, Some("s5")),
+        ..agent("a")
+    };
+    let mut scene = Scene::with(spawn, Launched::default());
+    assert_eq!(resumed(&scene).as_deref(), Some("s5"));
+    scene.pass(2_000);
+    end(&mut scene, 1);
+    begin(&mut scene);
+    assert_eq!(resumed(&scene), None, "a new session");
+    let item = scene.item().unwrap();
+    assert!(item.title == "resume refused" && item.body.contains("s5"), "{item:?}");
+    scene.pass(2_000);
+    end(&mut scene, 1);
+    assert_eq!(scene.item().unwrap().title, "it ended before it took a prompt", "once is enough");
+}

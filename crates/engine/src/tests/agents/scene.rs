@@ -209,6 +209,8 @@ pub(in crate::tests) fn saved(effects: &[Effect]) -> Saved {
                 saved.tasks.push(*task);
             }
             Record::RemoveTask(task) => saved.tasks.retain(|kept| kept.id != task),
+            Record::PutWorkspace(workspace) => saved.workspaces.push(*workspace),
+            Record::RemoveWorkspace(name) => saved.workspaces.retain(|kept| kept.name != name),
             Record::Counters(counters) => saved.counters = counters,
         }
     }

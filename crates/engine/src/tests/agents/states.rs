@@ -12,7 +12,7 @@ use crate::{Command, Effect, Launched, RunFact, ScreenSeen};
 fn changes(effects: &[Effect]) -> usize {
     effects
         .iter()
-        .filter(|effect| matches!(effect, Effect::Announce(news) if matches!(news.what, Event::Changed(_))))
+        .filter(|effect| matches!(effect, Effect::Announce(news) if matches!(news.announcement.what, Event::Changed(_))))
         .count()
 }
 

@@ -157,7 +157,7 @@ fn the_end_of_a_turn_is_announced_once_with_its_text_found() {
     scene.report(AgentState::Idle);
     found(&mut scene, 1, "said");
     scene.pass(20_000);
-    let is_end = |effect: &&Effect| matches!(effect, Effect::Announce(news) if matches!(news.what, Event::TurnEnded { turn: 1, .. }));
+    let is_end = |effect: &&Effect| matches!(effect, Effect::Announce(news) if matches!(news.announcement.what, Event::TurnEnded { turn: 1, .. }));
     assert_eq!(scene.stage.effects.iter().filter(is_end).count(), 1);
 }
 

@@ -1,4 +1,5 @@
-//! How a message can be given to an agent at this moment, or what is in the way.
+//! Decides whether a message may be delivered to an agent at this moment, and how: through the vendor's own channel, or
+//! pasted into the composer. Otherwise it names the obstacle.
 
 use proto::AgentState;
 use proto::agent::{Composer, MailId, Source};
@@ -9,19 +10,21 @@ use crate::input::{ComposerSight, Launched};
 
 /// How a message reaches its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DeliveryRoute {
     Channel,
     Typing,
 }
 
+/// An interrupted program may put the prompt back into its composer, so the next step is named.
+pub(super) const UNSENT_TEXT: &str = "unsent text is in the composer: send or clear it there (qd attach)";
 pub(super) const SHELL_MODE: &str = "its composer is in shell mode, where a message would run as a command";
 pub(super) const NO_COMPOSER: &str =
     "its composer is not on the screen: a menu, a search, an editor or another view is open";
 pub(super) const NOT_DESCRIBED: &str =
     "its manifest does not describe its composer, so nothing is typed (see docs/agents.md)";
 
-/// Returns how the agent can be given a message now; the error names what is in the way.
-pub(super) fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> {
+/// Returns how a message can be delivered now; the error names the obstacle.
+pub(super) fn deliverable_now(agent: &Agent, mail: MailId, now: u64) -> Result<DeliveryRoute, String> {
     let Some(launched) = &agent.live.launched else { return Err("the agent is starting".to_owned()) };
     let judgement = agent.live.evidence.judgement.as_ref();
     let state = agent.state();
@@ -48,7 +51,7 @@ pub(super) fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> 
     // A turn that was confirmed may not show in the state yet: the next message would take its work for its own.
     let is_at_work = state.is_busy() || agent.running_turn().is_some();
     if has_channel && (!is_at_work || launched.channel_reaches_busy) {
-        return Ok(Way::Channel);
+        return Ok(DeliveryRoute::Channel);
     }
     if is_at_work {
         return Err("the agent is working".to_owned());
@@ -63,7 +66,7 @@ pub(super) fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> 
     }
     match (agent.live.screen.composer, launched.composer) {
         (Composer::Empty, _) | (Composer::Unknown, ComposerSight::Blind) => {}
-        (Composer::Draft, _) => return Err("unsent text is in the composer".to_owned()),
+        (Composer::Draft, _) => return Err(UNSENT_TEXT.to_owned()),
         (Composer::Shell, _) => return Err(SHELL_MODE.to_owned()),
         (Composer::Unknown, ComposerSight::Undescribed) => return Err(NOT_DESCRIBED.to_owned()),
         (Composer::Unknown, ComposerSight::Seen) => return Err(NO_COMPOSER.to_owned()),
@@ -74,7 +77,7 @@ pub(super) fn way(agent: &Agent, mail: MailId, now: u64) -> Result<Way, String> 
     if !agent.live.progress.may_try(now) {
         return Err("it was refused a moment ago".to_owned());
     }
-    Ok(Way::Typing)
+    Ok(DeliveryRoute::Typing)
 }
 
 /// Returns true if messages are typed into a composer that cannot be seen.

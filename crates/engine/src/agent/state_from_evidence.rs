@@ -1,4 +1,5 @@
-//! From evidence to a state: who wins, who comes second, and whether the change waits.
+//! Decides an agent's state from the evidence of all sources: which piece wins, which comes second, and whether the change
+//! waits.
 //!
 //! `docs/design/0006-state.md` has the rules as a table with the reasons. The belief before and the moment are arguments, so
 //! any judgement can be repeated.
