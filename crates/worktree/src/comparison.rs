@@ -54,6 +54,10 @@ impl Repository {
     /// # Errors
     /// git cannot be run, or one of the commits is gone.
     pub fn compare(&self, base: &Oid, head: &Oid) -> Result<Comparison> {
+        if base == head {
+            let (merge_base, lines) = (Some(head.clone()), LineCounts::default());
+            return Ok(Comparison { ahead: 0, behind: 0, merge_base, merged: Merged::Nothing, lines });
+        }
         let range = format!("{base}...{head}");
         let counts = self.read("rev-list").args(["--left-right", "--count"]).names([&range]).text()?;
         let mut numbers = counts.split_whitespace().map(|number| number.parse::<u32>().unwrap_or(0));
@@ -61,9 +65,6 @@ impl Repository {
         let merge_base = if ahead == 0 { Some(head.clone()) } else { self.merge_base(base, head)? };
         let mut comparison =
             Comparison { ahead, behind, merge_base, merged: Merged::Ancestor, lines: LineCounts::default() };
-        if base == head {
-            comparison.merged = Merged::Nothing;
-        }
         if let Some(merge_base) = comparison.merge_base.clone().filter(|_| ahead > 0) {
             comparison.lines = self.lines_between(&merge_base, head)?;
             comparison.merged = self.merged(base, head, &merge_base, behind)?;

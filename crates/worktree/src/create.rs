@@ -69,14 +69,21 @@ impl Repository {
     /// # Errors
     /// [`GitError::Exists`] for a branch or directory in the way, [`GitError::UnknownRevision`], [`GitError::NoCommits`].
     pub fn plan_worktree(&self, request: &CreateRequest) -> Result<Creation> {
-        let references = References::read(self)?;
+        self.plan_worktree_from(&References::read(self)?, request)
+    }
+
+    /// The same with references that were just read.
+    ///
+    /// # Errors
+    /// As [`Repository::plan_worktree`].
+    pub fn plan_worktree_from(&self, references: &References, request: &CreateRequest) -> Result<Creation> {
         let name = &request.name;
         let existing = references.branch(name.as_str()).cloned();
         let (start, upstream) = match &request.start {
             StartPoint::DefaultBranch => {
                 (references.default.clone().ok_or_else(|| self.no_commits())?.1, None)
             }
-            StartPoint::Revision(revision) => (self.start_revision(&references, revision)?, None),
+            StartPoint::Revision(revision) => (self.start_revision(references, revision)?, None),
             StartPoint::ExistingBranch => (existing.clone().ok_or_else(|| unknown(name.as_str()))?, None),
             StartPoint::RemoteBranch { remote, branch } => {
                 let upstream = format!("{remote}/{branch}");
@@ -86,7 +93,9 @@ impl Repository {
         };
         let makes_branch = request.start != StartPoint::ExistingBranch;
         if let Some(other) = references.in_the_way_of(name).filter(|_| makes_branch) {
-            return Err(GitError::exists(format!("branch `{other}` (in the way of `{name}`)")));
+            let way =
+                if other == name.as_str() { String::new() } else { format!(" (in the way of `{name}`)") };
+            return Err(GitError::exists(format!("branch `{other}`{way}")));
         }
         let path = self.free_path(&request.root, name)?;
         let common_dir = self.layout().common_dir.clone();

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::layout::{Layout, key_of, shared_path_of};
 
-/// Directories with these names are not searched unless the caller has a list of its own.
-pub const IGNORED_DIRECTORIES: &[&str] =
-    &["node_modules", "target", "vendor", ".cache", ".cargo", ".rustup", ".npm", ".venv", "__pycache__"];
+/// Directories with these names are not searched unless the caller has a list of its own; `*` at the end of a name stands
+/// for any further characters.
+pub const IGNORED_DIRECTORIES: &[&str] = &[".*", "node_modules", "target", "vendor", "__pycache__"];
 
 /// Where to search, how deep, and what to leave out.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct ProjectSearch {
     pub roots: Vec<PathBuf>,
     /// How many levels below a root a repository may lie; 0 looks at the roots themselves only.
     pub depth: usize,
-    /// Names of directories that are not entered.
+    /// Names of directories that are not entered; `*` at the end of one stands for any further characters.
     pub ignored: Vec<String>,
 }
 
@@ -54,17 +54,16 @@ pub fn discover(search: &ProjectSearch) -> Vec<DiscoveredProject> {
     for root in search.roots.iter().filter_map(|root| root.canonicalize().ok()) {
         walk(&root, search.depth, search, &mut found);
     }
-    let paths: Vec<PathBuf> =
-        found.iter().map(|(common, main)| main.clone().unwrap_or_else(|| common.clone())).collect();
+    let path =
+        |(common, main): (&PathBuf, &Option<PathBuf>)| main.clone().unwrap_or_else(|| shared_path_of(common));
+    let paths: Vec<PathBuf> = found.iter().map(path).collect();
     let mut projects: Vec<DiscoveredProject> = found
         .into_iter()
         .zip(short_names(&paths))
-        .map(|((common_dir, main), name)| DiscoveredProject {
-            key: key_of(&shared_path_of(&common_dir)),
-            name,
-            worktrees: linked_worktrees(&common_dir),
-            main,
-            common_dir,
+        .map(|((common_dir, main), name)| {
+            let own = main.as_deref().and_then(Layout::at).map(|layout| layout.shared_path());
+            let key = key_of(&own.unwrap_or_else(|| shared_path_of(&common_dir)));
+            DiscoveredProject { key, name, worktrees: linked_worktrees(&common_dir), main, common_dir }
         })
         .collect();
     projects.sort_by(|one, other| one.name.cmp(&other.name));
@@ -78,14 +77,14 @@ fn walk(
     found: &mut BTreeMap<PathBuf, Option<PathBuf>>,
 ) {
     if let Some(layout) = Layout::at(directory) {
-        let main = main_checkout(&layout);
+        let main = layout.main_checkout();
         let known = found.entry(layout.common_dir).or_default();
         *known = known.take().or(main);
         return;
     }
     let Some(depth) = depth.checked_sub(1) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_ignored = search.ignored.iter().any(|name| entry.file_name() == name.as_str());
+        let is_ignored = is_ignored(&search.ignored, &entry.file_name());
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_directory && !is_ignored {
             walk(&entry.path(), depth, search, found);
@@ -93,12 +92,11 @@ fn walk(
     }
 }
 
-fn main_checkout(layout: &Layout) -> Option<PathBuf> {
-    if !layout.is_linked() {
-        return layout.top.clone();
-    }
-    let parent = layout.common_dir.parent().map(Path::to_owned);
-    parent.filter(|_| layout.common_dir.file_name() == Some(".git".as_ref()))
+fn is_ignored(ignored: &[String], name: &std::ffi::OsStr) -> bool {
+    ignored.iter().any(|listed| match listed.strip_suffix('*') {
+        Some(beginning) => name.as_bytes().starts_with(beginning.as_bytes()),
+        None => name == listed.as_str(),
+    })
 }
 
 /// Returns the directories that `worktrees/*/gitdir` name, if they are there.
@@ -136,6 +134,14 @@ fn short_names(paths: &[PathBuf]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn f5_a_name_is_ignored_whole_or_by_its_beginning() {
+        let ignored = [".*", "target", "build-*"].map(str::to_owned);
+        let names = [".git", "target", "targets", "build-x", "build", "src"];
+        let found = names.map(|name| is_ignored(&ignored, name.as_ref()));
+        assert_eq!(found, [true, true, false, true, false, false]);
+    }
 
     #[test]
     fn f5_short_names_are_the_shortest_ends_that_differ() {

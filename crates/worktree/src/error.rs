@@ -28,6 +28,12 @@ pub enum GitError {
         /// The directory of the request.
         path: PathBuf,
     },
+    /// The directory is not there any more.
+    #[error("there is no directory {}: it was moved or removed", .path.display())]
+    DirectoryGone {
+        /// The directory of the request.
+        path: PathBuf,
+    },
     /// Another user owns the repository and git refuses to work there.
     #[error("git does not trust {}: run `git config --global --add safe.directory` with it if you do", .path.display())]
     NotTrusted {
@@ -107,6 +113,22 @@ pub enum GitError {
     Conflict {
         /// The files that need a person.
         files: Vec<String>,
+    },
+    /// A landing would overwrite what a person has changed in the target's checkout.
+    #[error("landing would overwrite your changes in {}: {}", .path.display(), listed(.files))]
+    WouldOverwrite {
+        /// The checkout of the target.
+        path: PathBuf,
+        /// The files that both change, or that git does not know.
+        files: Vec<String>,
+    },
+    /// git waits for a person to finish something in the target's checkout.
+    #[error("{} is in the middle of {operation}: finish or abort it first", .path.display())]
+    Unfinished {
+        /// The checkout of the target.
+        path: PathBuf,
+        /// What is unfinished, with its article.
+        operation: &'static str,
     },
     /// A reference is no longer where the caller saw it.
     #[error("{reference} moved since it was read: look at it again, then try again")]
@@ -197,6 +219,17 @@ impl GitError {
             return Self::Exists { what };
         }
         Self::Failed { command: command.to_owned(), code, message: message.trim().to_owned() }
+    }
+}
+
+/// How many files an error names before it counts the others.
+const LISTED: usize = 8;
+
+fn listed(files: &[String]) -> String {
+    let shown = files.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

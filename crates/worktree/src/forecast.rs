@@ -1,7 +1,7 @@
 //! Which branches would conflict with each other or with their base, found by merging them in memory: no checkout, no
 //! reference and no object of the repository is touched.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{GitError, Result};
 use crate::git::Input;
@@ -28,6 +28,8 @@ pub struct ForecastPair {
 #[derive(Debug, Clone, Default)]
 pub struct ForecastCache {
     pairs: HashMap<Pair, Vec<String>>,
+    /// What a commit (the second) has changed since it left another.
+    changes: HashMap<Pair, BTreeSet<String>>,
 }
 
 impl ForecastCache {
@@ -72,6 +74,28 @@ impl Repository {
             Some(ForecastPair { one: one.clone(), other: other.clone(), files: files.clone() })
         };
         Ok(pairs.iter().filter_map(conflict).collect())
+    }
+
+    /// Returns the files that `head` has changed since it left `base`, from the cache if it knows them.
+    ///
+    /// # Errors
+    /// git cannot be run, or the two have no common beginning.
+    pub fn changed_files<'a>(
+        &self,
+        base: &Oid,
+        head: &Oid,
+        cache: &'a mut ForecastCache,
+    ) -> Result<&'a BTreeSet<String>> {
+        let pair = (base.clone(), head.clone());
+        if !cache.changes.contains_key(&pair) {
+            let options = ["-r", "-z", "--name-only", "--no-renames", "--merge-base"];
+            let call = self.read("diff-tree").args(options).names([base.as_str(), head.as_str()]);
+            let printed = call.run()?;
+            let names = printed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            let names = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+            cache.changes.insert(pair.clone(), names);
+        }
+        Ok(cache.changes.entry(pair).or_default())
     }
 
     fn judge(&self, pairs: Vec<Pair>) -> Result<Vec<(Pair, Vec<String>)>> {

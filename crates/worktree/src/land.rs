@@ -9,8 +9,10 @@
 //! | [`Landing::finish`] or [`Landing::abort`] | this crate | the target moves, or not; the scratch worktree goes |
 //!
 //! The target moves by one `update-ref` that names its old commit: before it nothing has changed, after it
-//! the branch has landed. A checkout of the target is updated only if it is clean. The caller keeps the plan;
-//! after a crash [`Landing::resume`] finds out on which side of that step it was, and completes or aborts.
+//! the branch has landed. A checkout of the target is updated with it, and a person's changes there stay (`checkout`). The
+//! caller keeps the plan; after a crash [`Landing::resume`] finds out on which side of that step it was, and completes or aborts.
+
+mod checkout;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -24,8 +26,7 @@ use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::porcelain::Entry;
 use crate::repository::Repository;
-use crate::status::{checkout_status, read_porcelain};
-use crate::trash::trash_reference;
+use crate::status::read_porcelain;
 
 /// How a branch and its target are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +79,7 @@ pub enum TargetCheckout {
     Absent,
     /// Its files are those of the new commit.
     Updated(PathBuf),
-    /// It had changes of its own and was left alone: its files are those of the old commit.
+    /// It could not be updated and the target could not be moved back: its files are those of the old commit.
     Left(PathBuf),
 }
 
@@ -118,7 +119,8 @@ impl Landing {
     /// again.
     ///
     /// # Errors
-    /// [`GitError::Conflict`] with the files; the scratch worktree is removed then.
+    /// [`GitError::Conflict`] with the files, or [`GitError::WouldOverwrite`] with those that a person has changed in the
+    /// target's checkout; the scratch worktree is removed then.
     pub fn prepare(&self, git: &Git) -> Result<Prepared> {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -126,42 +128,71 @@ impl Landing {
         let call = repository.write("worktree").args(["add", "--quiet", "--detach"]);
         let call = call.names([self.scratch.as_os_str(), self.branch.1.as_ref()]);
         call.input(lock.input()).run()?;
-        let combined = self.combine(git, &lock);
+        let combined = self.combine(git, &lock).and_then(|result| {
+            if let Some(path) = self.target_checkout(&repository)? {
+                self.require_updatable(&repository, &path, &result)?;
+            }
+            Ok(Prepared { result })
+        });
         if combined.is_err() {
             self.remove_scratch(&repository, &lock)?;
         }
-        combined.map(|result| Prepared { result })
+        combined
     }
 
-    /// Moves the target to the prepared commit, updates its checkout if that is clean, and removes the scratch worktree.
+    /// Moves the target to the prepared commit, updates its checkout and removes the scratch worktree.
     ///
     /// # Errors
-    /// [`GitError::Moved`] if the target is no longer where it was; nothing has changed then.
+    /// [`GitError::Moved`] if the target is no longer where it was, [`GitError::WouldOverwrite`] if its checkout has
+    /// changes in files that the landing changes too; nothing has changed then.
     pub fn finish(&self, git: &Git, prepared: &Prepared) -> Result<TargetCheckout> {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
         let checkout = self.target_checkout(&repository)?;
-        let is_clean = match &checkout {
-            Some(path) => self.is_clean(git, path, &prepared.result)?,
-            None => true,
-        };
-        let reference = self.target.0.reference();
-        let message = format!("land {}", self.branch.0);
-        let names = [reference.as_str(), prepared.result.as_str(), self.target.1.as_str()];
-        let moved = repository.write("update-ref").args(["-m", &message]).names(names).run();
-        moved.map_err(|error| match error {
-            GitError::Failed { .. } | GitError::Moved { .. } => {
-                GitError::Moved { reference: reference.clone() }
-            }
-            other => other,
-        })?;
+        if let Some(path) = &checkout {
+            self.require_updatable(&repository, path, &prepared.result)?;
+        }
+        self.move_target(&repository, [&self.target.1, &prepared.result])?;
         let outcome = match checkout {
             None => TargetCheckout::Absent,
-            Some(path) if is_clean => self.update_checkout(git, path, &prepared.result, &lock)?,
-            Some(path) => TargetCheckout::Left(path),
+            Some(path) => self.update_or_move_back(&repository, path, &prepared.result, &lock)?,
         };
         self.remove_scratch(&repository, &lock)?;
         Ok(outcome)
+    }
+
+    /// Updates the checkout. If a file was changed there in this moment the target moves back, and nothing was landed.
+    fn update_or_move_back(
+        &self,
+        repository: &Repository,
+        path: PathBuf,
+        result: &Oid,
+        lock: &OperationLock,
+    ) -> Result<TargetCheckout> {
+        match self.update_checkout(&repository.git, &path, result, lock) {
+            Ok(()) => Ok(TargetCheckout::Updated(path)),
+            Err(error @ (GitError::Failed { .. } | GitError::Locked { .. })) => {
+                match self.move_target(repository, [result, &self.target.1]) {
+                    Ok(()) => Err(error),
+                    // Somebody has built on the new commit already.
+                    Err(GitError::Moved { .. }) => Ok(TargetCheckout::Left(path)),
+                    Err(other) => Err(other),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Moves the target from the first commit to the second, if it is still at the first.
+    fn move_target(&self, repository: &Repository, [from, to]: [&Oid; 2]) -> Result<()> {
+        let reference = self.target.0.reference();
+        let message = format!("land {}", self.branch.0);
+        let names = [reference.as_str(), to.as_str(), from.as_str()];
+        let moved = repository.write("update-ref").args(["-m", &message]).names(names).run();
+        moved.map(drop).map_err(|error| match error {
+            GitError::Failed { .. } | GitError::Moved { .. } => GitError::Moved { reference },
+            other => other,
+        })
     }
 
     /// Removes the scratch worktree. Nothing else was changed, so everything is as it was.
@@ -210,84 +241,6 @@ impl Landing {
             Ok(_) => Repository::open(git, &self.scratch)?.head(&self.scratch),
             Err(error) => Err(conflict(git, &self.scratch)?.unwrap_or(error)),
         }
-    }
-
-    fn target_checkout(&self, repository: &Repository) -> Result<Option<PathBuf>> {
-        let is_target = |name: &Option<String>| name.as_deref() == Some(self.target.0.as_str());
-        let listed = repository.worktrees()?.into_iter();
-        Ok(listed
-            .filter(|one| !one.is_bare && is_target(&one.branch))
-            .map(|one| one.path)
-            .find(|path| path.exists()))
-    }
-
-    /// Returns true if the checkout has no change of its own, and no untracked file where the new commit has
-    /// one.
-    fn is_clean(&self, git: &Git, path: &Path, result: &Oid) -> Result<bool> {
-        if checkout_status(git, path)?.is_dirty() {
-            return Ok(false);
-        }
-        let call = git.read(path, "read-tree").args(["--dry-run", "-m", "-u"]);
-        Ok(call.args([&self.target.1, result]).run().is_ok())
-    }
-
-    fn update_checkout(
-        &self,
-        git: &Git,
-        path: PathBuf,
-        result: &Oid,
-        lock: &OperationLock,
-    ) -> Result<TargetCheckout> {
-        let call = git.write(&path, "read-tree").args(["-m", "-u"]).args([&self.target.1, result]);
-        match call.input(lock.input()).run() {
-            Ok(_) => Ok(TargetCheckout::Updated(path)),
-            // Another program wrote there in this moment: the target has moved, and the files stay as they
-            // are.
-            Err(GitError::Failed { .. } | GitError::Locked { .. }) => Ok(TargetCheckout::Left(path)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// After a crash the checkout may be of the old commit, of the new one, or something between.
-    fn complete_checkout(
-        &self,
-        repository: &Repository,
-        result: &Oid,
-        lock: &OperationLock,
-        now: SystemTime,
-    ) -> Result<TargetCheckout> {
-        let Some(path) = self.target_checkout(repository)? else { return Ok(TargetCheckout::Absent) };
-        let git = &repository.git;
-        let status = checkout_status(git, &path)?;
-        if !status.is_dirty() {
-            return Ok(TargetCheckout::Updated(path));
-        }
-        let updated = self.update_checkout(git, path.clone(), result, lock)?;
-        if updated == TargetCheckout::Updated(path.clone()) {
-            return Ok(updated);
-        }
-        if !self.is_ours(repository, &path, result)? {
-            return Ok(TargetCheckout::Left(path));
-        }
-        repository.save_worktree(&path, &trash_reference(&self.target.0, now), now)?;
-        git.write(&path, "reset").args(["--hard", "--quiet"]).input(lock.input()).run()?;
-        Ok(TargetCheckout::Updated(path))
-    }
-
-    /// Returns true if only files that the landing itself changes differ: an unfinished checkout, not a
-    /// person's work.
-    fn is_ours(&self, repository: &Repository, path: &Path, result: &Oid) -> Result<bool> {
-        let call = repository.read("diff-tree").args(["-r", "-z", "--name-only", "--no-renames"]);
-        let printed = call.names([&self.target.1, result]).run()?;
-        let landed: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
-        let is_landed =
-            |path: &Path| landed.contains(&std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
-        let porcelain = read_porcelain(&repository.git, path, &["--untracked-files=no", "--no-renames"])?;
-        Ok(porcelain.entries.iter().all(|entry| match entry {
-            Entry::Changed(changed) => is_landed(&changed.path),
-            Entry::Unmerged { .. } => false,
-            Entry::Untracked(_) | Entry::Ignored(_) => true,
-        }))
     }
 
     fn remove_scratch(&self, repository: &Repository, lock: &OperationLock) -> Result<()> {

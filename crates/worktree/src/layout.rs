@@ -50,15 +50,26 @@ impl Layout {
         self.git_dir != self.common_dir
     }
 
-    /// Returns the path that stands for the repository in all of its worktrees: that of the main checkout, or of the common
-    /// git directory if it has no main checkout. A directory that only claims to be a worktree stands for itself.
+    /// Returns the path that stands for the repository in all of its worktrees: the directory that holds the common git
+    /// directory (the main checkout, or the directory of a bare repository and its worktrees), or else the common git
+    /// directory itself. A directory that only claims to belong to the repository stands for itself.
     #[must_use]
     pub fn shared_path(&self) -> PathBuf {
-        let Some(top) = &self.top else { return self.common_dir.clone() };
+        let Some(top) = &self.top else { return shared_path_of(&self.common_dir) };
         if self.is_linked() && self.is_registered(top) {
             return shared_path_of(&self.common_dir);
         }
         top.clone()
+    }
+
+    /// Returns the main checkout; none in a bare repository, also if a `.git` file beside the worktrees leads to it.
+    #[must_use]
+    pub fn main_checkout(&self) -> Option<PathBuf> {
+        let is_bare =
+            core_setting(&self.common_dir, "bare").is_some_and(|value| value.eq_ignore_ascii_case(b"true"));
+        let holder = || holder_of(&self.common_dir);
+        let main = if self.is_linked() { holder() } else { self.top.clone() };
+        main.filter(|_| !is_bare)
     }
 
     /// Returns true if the repository names this worktree, too.
@@ -69,12 +80,53 @@ impl Layout {
     }
 }
 
-/// Returns the main checkout of a common git directory, or the directory itself if it is not called `.git`.
+/// Returns the directory that stands for a repository: the one that holds it ([`holder_of`]), or its common git directory.
 pub(crate) fn shared_path_of(common_dir: &Path) -> PathBuf {
-    match common_dir.parent() {
-        Some(main) if common_dir.file_name() == Some(".git".as_ref()) => main.to_owned(),
-        _ => common_dir.to_owned(),
+    holder_of(common_dir).unwrap_or_else(|| common_dir.to_owned())
+}
+
+/// Returns the directory whose `.git` leads to this common git directory and that the repository names, too: it lies in
+/// that directory, or `core.worktree` names that one, as git writes it for submodules. A directory elsewhere that only
+/// claims the repository by a `.git` file is not believed.
+fn holder_of(common_dir: &Path) -> Option<PathBuf> {
+    let leads_here = |directory: &PathBuf| git_dir_of(directory).as_deref() == Some(common_dir);
+    let above = common_dir.parent().map(Path::to_owned).filter(leads_here);
+    above.or_else(|| {
+        let named = core_setting(common_dir, "worktree")?;
+        let real = common_dir.join(std::ffi::OsStr::from_bytes(&named)).canonicalize().ok()?;
+        Some(real).filter(leads_here)
+    })
+}
+
+/// Returns a setting of the section `core` in the repository's own file.
+fn core_setting(common_dir: &Path, name: &str) -> Option<Vec<u8>> {
+    let text = fs::read(common_dir.join("config")).ok()?;
+    let (mut is_core, mut found) = (false, None);
+    for line in text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        if line.starts_with(b"[") {
+            is_core = line.eq_ignore_ascii_case(b"[core]");
+        } else if let Some(at) = line.iter().position(|byte| *byte == b'=')
+            && is_core
+            && line[..at].trim_ascii().eq_ignore_ascii_case(name.as_bytes())
+        {
+            found = Some(unquoted(line[at + 1..].trim_ascii()));
+        }
     }
+    found
+}
+
+/// Returns a value without the quotes and backslashes that git writes around special characters.
+fn unquoted(value: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(value.len());
+    let mut bytes = value.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => {}
+            b'\\' => plain.extend(bytes.next()),
+            other => plain.push(*other),
+        }
+    }
+    plain
 }
 
 /// Returns where `directory` would be in the main checkout of its repository; without a repository, its real path.

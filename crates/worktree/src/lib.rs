@@ -89,5 +89,5 @@ pub use remove::{Removal, RemoveRequest};
 pub use repository::Repository;
 pub use restore::Restoration;
 pub use stash::Stash;
-pub use status::{CheckoutStatus, StatusCache, StatusQuery, WorktreeStatus, checkout_status};
+pub use status::{CheckoutStatus, RepositoryLook, StatusCache, StatusQuery, WorktreeStatus, checkout_status};
 pub use trash::{TRASH, TrashEntry, trash_reference};

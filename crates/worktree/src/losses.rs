@@ -10,6 +10,9 @@ use crate::porcelain::{Entry, Porcelain};
 use crate::repository::Repository;
 use crate::stash::Stash;
 
+/// Files, and processes, that a message names before it only counts.
+const NAMED: usize = 5;
+
 /// A process whose current directory is inside the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occupant {
@@ -54,15 +57,31 @@ impl fmt::Display for Losses {
             (self.untracked.len(), "untracked"),
             (self.conflicted.len(), "in conflict"),
             (self.stashes.len(), "stashed"),
-            (self.unpushed.len(), "commits nowhere else"),
-            (self.occupants.len(), "processes at work"),
+            (
+                self.unpushed.len(),
+                if self.unpushed.len() == 1 { "commit nowhere else" } else { "commits nowhere else" },
+            ),
+            (
+                self.occupants.len(),
+                if self.occupants.len() == 1 { "process at work" } else { "processes at work" },
+            ),
         ];
         let parts: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        out.write_str(&parts.join(", "))
+        out.write_str(&parts.join(", "))?;
+        let files = [&self.conflicted, &self.staged, &self.unstaged, &self.untracked];
+        let mut files: Vec<String> =
+            files.into_iter().flatten().map(|path| path.display().to_string()).collect();
+        files.sort_unstable();
+        files.dedup();
+        let mut names: Vec<String> = files.iter().take(NAMED).cloned().collect();
+        names.extend(self.occupants.iter().take(NAMED).map(|one| format!("{} (pid {})", one.name, one.pid)));
+        let more = files.len().saturating_sub(NAMED) + self.occupants.len().saturating_sub(NAMED);
+        names.extend((more > 0).then(|| format!("{more} more")));
+        if names.is_empty() { Ok(()) } else { write!(out, " ({})", names.join(", ")) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{GitError, Result};
 use crate::git::{Call, Git};
-use crate::layout::{Layout, key_of};
+use crate::layout::{Layout, key_of, shared_path_of};
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::references::References;
@@ -20,9 +20,13 @@ impl Repository {
     /// Returns the repository that `directory` belongs to.
     ///
     /// # Errors
-    /// [`GitError::NotARepository`], or [`GitError::NotTrusted`] if git refuses to work there.
+    /// [`GitError::DirectoryGone`], [`GitError::NotARepository`], or [`GitError::NotTrusted`] if git refuses to work there.
     pub fn open(git: &Git, directory: &Path) -> Result<Self> {
-        let missing = || GitError::NotARepository { path: directory.to_owned() };
+        let path = directory.to_owned();
+        let missing = || match directory.exists() {
+            true => GitError::NotARepository { path },
+            false => GitError::DirectoryGone { path },
+        };
         Ok(Self { git: git.clone(), layout: Layout::find(directory).ok_or_else(missing)? })
     }
 
@@ -41,21 +45,15 @@ impl Repository {
     /// Returns its short name: that of the directory it was cloned into, without `.git`.
     #[must_use]
     pub fn name(&self) -> String {
-        let common = &self.layout.common_dir;
-        let is_inside = common.file_name() == Some(".git".as_ref());
-        let directory = if is_inside { common.parent().unwrap_or(common) } else { common };
+        let directory = shared_path_of(&self.layout.common_dir);
         let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         name.strip_suffix(".git").filter(|short| !short.is_empty()).map(str::to_owned).unwrap_or(name)
     }
 
-    /// Returns the main checkout: beside a `.git` directory, or none in a bare repository.
+    /// Returns the main checkout; none in a bare repository.
     #[must_use]
     pub fn main_checkout(&self) -> Option<PathBuf> {
-        let common = &self.layout.common_dir;
-        if !self.layout.is_linked() {
-            return self.layout.top.clone();
-        }
-        (common.file_name() == Some(".git".as_ref())).then(|| common.parent().map(Path::to_owned)).flatten()
+        self.layout.main_checkout()
     }
 
     /// Returns where commands about the whole repository run.
@@ -103,6 +101,13 @@ impl Repository {
     /// git cannot be run.
     pub fn branch(&self, name: &BranchName) -> Result<Option<Oid>> {
         self.find_commit(&name.reference())
+    }
+
+    /// Returns the commit at which a local branch was made, by the first line of its log; none without a log.
+    #[must_use]
+    pub fn branch_beginning(&self, name: &BranchName) -> Option<Oid> {
+        let log = std::fs::read_to_string(self.layout.common_dir.join("logs").join(name.reference())).ok()?;
+        Oid::parse(log.lines().next()?.split(' ').nth(1)?).ok()
     }
 
     /// Returns all references below `prefix` with their object names.

@@ -94,6 +94,29 @@ struct RepositoryReading {
     stashes: Vec<Stash>,
 }
 
+/// A repository whose references were read at one moment, for the statuses of several worktrees of it.
+#[derive(Debug, Clone)]
+pub struct RepositoryLook {
+    repository: Repository,
+    reading: Arc<RepositoryReading>,
+}
+
+impl RepositoryLook {
+    /// Returns the repository itself.
+    #[must_use]
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Returns the commit of a branch; a name that is no branch is looked up by git.
+    ///
+    /// # Errors
+    /// git cannot be run.
+    pub fn commit(&self, name: &str) -> Result<Option<Oid>> {
+        base_commit(&self.repository, &self.reading.references, Some(name))
+    }
+}
+
 #[derive(Debug)]
 struct CachedCheckout {
     fingerprint: Option<Fingerprint>,
@@ -110,8 +133,32 @@ impl StatusCache {
     /// # Errors
     /// git cannot be run or refuses the repository.
     pub fn status(&mut self, git: &Git, query: &StatusQuery) -> Result<WorktreeStatus> {
-        let repository = Repository::open(git, &query.common_dir)?;
+        let look = self.look(git, &query.common_dir)?;
+        self.status_in(git, &look, query)
+    }
+
+    /// Reads the references of a repository, unless they are as they were. The statuses of all its worktrees then cost
+    /// this once.
+    ///
+    /// # Errors
+    /// git cannot be run or refuses the repository.
+    pub fn look(&mut self, git: &Git, common_dir: &Path) -> Result<RepositoryLook> {
+        let repository = Repository::open(git, common_dir)?;
         let reading = self.reading(&repository)?;
+        Ok(RepositoryLook { repository, reading })
+    }
+
+    /// Returns the status of one worktree of a repository whose references were read.
+    ///
+    /// # Errors
+    /// As [`StatusCache::status`].
+    pub fn status_in(
+        &mut self,
+        git: &Git,
+        look: &RepositoryLook,
+        query: &StatusQuery,
+    ) -> Result<WorktreeStatus> {
+        let RepositoryLook { repository, reading } = look;
         let layout =
             Layout::at(&query.path).filter(|layout| layout.common_dir == repository.layout().common_dir);
         let checkout = layout.map(|layout| self.checkout(git, &layout, &reading.references)).transpose()?;
@@ -125,14 +172,14 @@ impl StatusCache {
         status.stashes =
             reading.stashes.iter().filter(|stash| stash.branch.is_some() && stash.branch == name).count();
         let Some(commit) = status.commit.clone() else { return Ok(status) };
-        if let Some(base) = base_commit(&repository, &reading.references, query.base.as_deref())? {
-            let comparison = self.compare(&repository, &base, &commit, query.start.as_ref())?;
+        if let Some(base) = base_commit(repository, &reading.references, query.base.as_deref())? {
+            let comparison = self.compare(repository, &base, &commit, query.start.as_ref())?;
             status.lines = self.lines(git, query, &status, &comparison)?;
             status.comparison = Some(comparison);
         }
         let upstream = branch.and_then(|branch| reading.references.resolve(branch.upstream.as_deref()?));
         if let Some(upstream) = upstream.cloned() {
-            status.unpushed = Some(self.compare(&repository, &upstream, &commit, None)?.ahead);
+            status.unpushed = Some(self.compare(repository, &upstream, &commit, None)?.ahead);
         }
         Ok(status)
     }

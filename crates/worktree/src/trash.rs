@@ -100,14 +100,22 @@ impl Repository {
         Ok(found.collect())
     }
 
+    /// Returns worktrees that were saved more than `age` before `now`.
+    ///
+    /// # Errors
+    /// git cannot be run.
+    pub fn old_trash(&self, age: Duration, now: SystemTime) -> Result<Vec<TrashEntry>> {
+        let is_old = |entry: &TrashEntry| now.duration_since(entry.time).is_ok_and(|passed| passed > age);
+        Ok(self.trash()?.into_iter().filter(is_old).collect())
+    }
+
     /// Forgets worktrees that were saved more than `age` before `now`, and returns them. git itself frees their space
     /// later.
     ///
     /// # Errors
     /// git cannot be run.
     pub fn forget_trash(&self, age: Duration, now: SystemTime) -> Result<Vec<TrashEntry>> {
-        let is_old = |entry: &TrashEntry| now.duration_since(entry.time).is_ok_and(|passed| passed > age);
-        let old: Vec<TrashEntry> = self.trash()?.into_iter().filter(is_old).collect();
+        let old = self.old_trash(age, now)?;
         for entry in &old {
             let names = [entry.reference.as_str(), entry.commit.as_str()];
             self.write("update-ref").arg("-d").names(names).run()?;

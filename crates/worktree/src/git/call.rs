@@ -20,6 +20,9 @@ const SETTINGS: &[&str] = &[
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "gpg.program=false",
     "color.ui=never",
     "advice.detachedHead=false",
 ];
@@ -157,6 +160,7 @@ impl<'a> Call<'a> {
             command.args(["-c", setting]);
         }
         command.arg(self.name).args(&self.arguments);
+        (self.git.prepare)(&mut command);
         command
     }
 

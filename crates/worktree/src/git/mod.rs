@@ -9,6 +9,7 @@ mod process;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -60,6 +61,8 @@ pub struct Git {
     timeout: Duration,
     cancellation: Option<Cancellation>,
     started: Arc<AtomicU64>,
+    /// What is done to each command before it starts.
+    prepare: fn(&mut Command),
 }
 
 impl Git {
@@ -68,8 +71,17 @@ impl Git {
     /// # Errors
     /// [`GitError::GitMissing`] or [`GitError::GitTooOld`].
     pub fn find() -> Result<Self> {
+        Self::find_prepared(|_| {})
+    }
+
+    /// Like [`Git::find`], and does `prepare` to each command before it starts. Filters, merge drivers and other
+    /// programs that a repository names run below git, so a caller with rights of its own takes them from git here.
+    ///
+    /// # Errors
+    /// [`GitError::GitMissing`] or [`GitError::GitTooOld`].
+    pub fn find_prepared(prepare: fn(&mut Command)) -> Result<Self> {
         let kept = |name: &&str| Some((OsString::from(*name), std::env::var_os(name)?));
-        Self::new("git", KEPT_VARIABLES.iter().filter_map(kept).collect())
+        Self::checked("git".into(), KEPT_VARIABLES.iter().filter_map(kept).collect(), prepare)
     }
 
     /// Uses a given program with a given environment, and nothing of this process's own.
@@ -77,13 +89,16 @@ impl Git {
     /// # Errors
     /// [`GitError::GitMissing`] or [`GitError::GitTooOld`].
     pub fn new(program: impl Into<PathBuf>, environment: Vec<(OsString, OsString)>) -> Result<Self> {
-        let git = Self {
-            program: program.into(),
-            environment,
-            timeout: DEFAULT_TIMEOUT,
-            cancellation: None,
-            started: Arc::default(),
-        };
+        Self::checked(program.into(), environment, |_| {})
+    }
+
+    fn checked(
+        program: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+        prepare: fn(&mut Command),
+    ) -> Result<Self> {
+        let (timeout, cancellation, started) = (DEFAULT_TIMEOUT, None, Arc::default());
+        let git = Self { program, environment, timeout, cancellation, started, prepare };
         let printed = git.read(Path::new("/"), "version").env("GIT_CONFIG_NOSYSTEM", "1").text()?;
         let found = printed.trim().trim_start_matches("git version ").to_owned();
         if version(&found) < version(MINIMUM_VERSION) { Err(GitError::GitTooOld { found }) } else { Ok(git) }

@@ -1,6 +1,6 @@
 //! Projects below roots, their names and keys.
 
-use worktree::{Layout, ProjectSearch, discover, project_key, shared_path};
+use worktree::{Layout, ProjectSearch, Repository, discover, project_key, shared_path};
 
 use super::stage::Stage;
 
@@ -57,4 +57,45 @@ fn f5_a_directory_that_only_claims_to_be_a_worktree_is_a_project_of_its_own() {
         assert_ne!(project_key(&forged).unwrap(), key, "claim {number}");
     }
     assert_eq!(shared_path(&task.join("src")).unwrap(), stage.app().join("src"));
+}
+
+#[test]
+fn f5_a_bare_repository_is_one_project_with_the_directory_that_leads_to_it_and_all_of_its_worktrees() {
+    let stage = Stage::new();
+    let house = stage.path("house");
+    std::fs::create_dir(&house).unwrap();
+    let bare = house.join(".bare");
+    stage.plain(&stage.app(), &["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    std::fs::write(house.join(".git"), "gitdir: ./.bare\n").unwrap();
+    stage.plain(&house, &["worktree", "add", "-q", "main"]);
+    let key = project_key(&house).unwrap();
+    assert_eq!(project_key(&house.join("main/src")).unwrap(), key);
+    assert_eq!(project_key(&bare).unwrap(), key);
+    let repository = Repository::open(&stage.git, &house.join("main")).unwrap();
+    assert_eq!((repository.name().as_str(), repository.main_checkout()), ("house", None));
+    assert_eq!(Repository::open(&stage.git, &house).unwrap().main_checkout(), None);
+    let found = discover(&ProjectSearch::below(vec![house.clone()]));
+    assert_eq!((found.len(), found[0].name.as_str(), &found[0].key), (1, "house", &key));
+    // A file elsewhere that leads to the same repository does not make its directory a part of the project.
+    let forged = stage.path("forged");
+    std::fs::create_dir(&forged).unwrap();
+    std::fs::write(forged.join(".git"), format!("gitdir: {}\n", bare.display())).unwrap();
+    assert_ne!(project_key(&forged).unwrap(), key);
+}
+
+#[test]
+fn f5_a_submodule_is_one_project_with_its_own_worktrees_and_not_with_what_contains_it() {
+    let stage = Stage::new();
+    let app = stage.app();
+    stage.init(&stage.path("library"));
+    stage.plain(&app, &["submodule", "--quiet", "add", stage.path("library").to_str().unwrap(), "my lib"]);
+    let lib = app.join("my lib");
+    let worktree = stage.path("lib--fix");
+    stage.plain(&lib, &["worktree", "add", "-q", worktree.to_str().unwrap()]);
+    let key = project_key(&lib).unwrap();
+    assert_eq!(project_key(&worktree).unwrap(), key);
+    assert_ne!(project_key(&app).unwrap(), key);
+    let repository = Repository::open(&stage.git, &worktree).unwrap();
+    assert_eq!((repository.name().as_str(), repository.main_checkout()), ("my lib", Some(lib.clone())));
+    assert_eq!(shared_path(&worktree.join("src")).unwrap(), lib.join("src"));
 }

@@ -196,7 +196,7 @@ fn f5_a_repository_without_commits_a_plain_directory_and_a_missing_one_are_clear
     std::fs::create_dir(&empty).unwrap();
     let error = Repository::open(&stage.git, &empty).unwrap_err();
     assert!(matches!(error, GitError::NotARepository { .. }), "{error}");
-    assert!(matches!(Repository::open(&stage.git, &stage.path("no")), Err(GitError::NotARepository { .. })));
+    assert!(matches!(Repository::open(&stage.git, &stage.path("no")), Err(GitError::DirectoryGone { .. })));
     stage.plain(&empty, &["init", "-q"]);
     let repository = Repository::open(&stage.git, &empty).unwrap();
     for start in [StartPoint::DefaultBranch, StartPoint::Revision("main".to_owned())] {

@@ -230,6 +230,41 @@ fn f6_a_landing_that_is_killed_while_it_finishes_has_landed_or_not() {
 }
 
 #[test]
+fn f6_a_landing_that_is_killed_while_it_finishes_keeps_a_persons_changes_in_the_checkout() {
+    let prepare = |stage: &Stage| {
+        let landing = landing(stage, LandMethod::Merge);
+        let prepared = landing.prepare(&stage.git).unwrap();
+        stage.write(&stage.app(), "README", "a person's work\n");
+        json(&(landing, prepared))
+    };
+    at_every_step("finish", &prepare, &|stage, plan| {
+        let (landing, prepared): (Landing, Prepared) = serde_json::from_str(plan).unwrap();
+        let app = stage.app();
+        let has_moved = stage.head(&app) == prepared.result;
+        landing.resume(&stage.git, Some(&prepared), UNIX_EPOCH).unwrap();
+        assert_eq!(stage.plain(&app, &["status", "--porcelain"]), " M README\n");
+        assert_eq!(std::fs::read_to_string(app.join("README")).unwrap(), "a person's work\n");
+        assert_eq!(app.join("landed").exists(), has_moved);
+    });
+}
+
+#[test]
+fn f6_a_checkout_that_was_cut_short_is_completed_beside_a_persons_changes() {
+    let stage = Stage::new();
+    let app = stage.app();
+    let landing = landing(&stage, LandMethod::Merge);
+    let prepared = landing.prepare(&stage.git).unwrap();
+    stage.write(&app, "README", "a person's work\n");
+    stage.plain(&app, &["update-ref", "refs/heads/main", prepared.result.as_str()]);
+    stage.write(&app, "src/lib.rs", "one\ntw");
+    stage.write(&app, "landed", "l\n");
+    let resumed = landing.resume(&stage.git, Some(&prepared), UNIX_EPOCH).unwrap();
+    assert_eq!(resumed, Resumed::Landed(worktree::TargetCheckout::Updated(app.clone())));
+    assert_eq!(stage.plain(&app, &["status", "--porcelain"]), " M README\n");
+    assert_eq!(std::fs::read_to_string(app.join("README")).unwrap(), "a person's work\n");
+}
+
+#[test]
 fn f6_a_second_operation_on_the_same_worktree_is_busy_while_the_first_one_works() {
     let stage = Stage::new();
     let app = stage.app();

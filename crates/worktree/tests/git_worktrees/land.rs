@@ -65,20 +65,133 @@ fn f6_a_gate_that_fails_leaves_references_index_checkout_and_settings_as_they_we
     assert!(!landing.scratch.exists());
 }
 
+/// The references, the checkout, the index's entries and what git says of it.
+fn state(stage: &Stage) -> impl PartialEq + std::fmt::Debug {
+    let app = stage.app();
+    let plain = |arguments: &[&str]| stage.plain(&app, arguments);
+    let status = plain(&["status", "--porcelain", "--ignored"]);
+    (plain(&["for-each-ref"]), contents(&app), plain(&["ls-files", "-s"]), status)
+}
+
+/// A task that changes, adds and deletes files.
+fn changing_task(stage: &Stage) {
+    let task = stage.task("t");
+    stage.write(&task, "src/lib.rs", "changed by the task\n");
+    stage.write(&task, "new/file.log", "from the task\n");
+    stage.plain(&task, &["add", "-f", "new/file.log"]);
+    stage.plain(&task, &["rm", "-q", "old"]);
+    stage.commit_all(&task, "work");
+}
+
+fn base_with_old(stage: &Stage) {
+    stage.commit_file(&stage.app(), "old", "old\n");
+}
+
 #[test]
-fn f6_a_dirty_checkout_of_the_target_is_left_and_said() {
-    for (file, text) in [("README", "a person's work\n"), ("landed", "untracked where a file lands\n")] {
+fn f6_a_landing_updates_a_dirty_checkout_and_keeps_every_change_of_the_person() {
+    let stage = Stage::new();
+    let app = stage.app();
+    base_with_old(&stage);
+    changing_task(&stage);
+    stage.write(&app, "README", "staged\n");
+    stage.write(&app, "added", "staged too\n");
+    stage.plain(&app, &["add", "README", "added"]);
+    stage.write(&app, "README", "staged, then changed again\n");
+    stage.write(&app, "untracked", "u\n");
+    stage.write(&app, "new/other.log", "ignored\n");
+    let staged = stage.plain(&app, &["diff", "--no-ext-diff", "--cached", "HEAD", "--", "README", "added"]);
+    let landing = landing(&stage, "t", LandMethod::Rebase);
+    let prepared = landing.prepare(&stage.git).unwrap();
+    assert_eq!(landing.finish(&stage.git, &prepared).unwrap(), TargetCheckout::Updated(app.clone()));
+    let read = |name: &str| std::fs::read_to_string(app.join(name)).unwrap();
+    assert_eq!(read("src/lib.rs"), "changed by the task\n");
+    assert_eq!(read("new/file.log"), "from the task\n");
+    assert!(!app.join("old").exists());
+    assert_eq!(read("README"), "staged, then changed again\n");
+    assert_eq!((read("untracked"), read("new/other.log")), ("u\n".to_owned(), "ignored\n".to_owned()));
+    assert_eq!(
+        stage.plain(&app, &["diff", "--no-ext-diff", "--cached", "HEAD", "--", "README", "added"]),
+        staged
+    );
+    assert_eq!(stage.plain(&app, &["status", "--porcelain"]), "MM README\nA  added\n?? untracked\n");
+    stage.plain(&app, &["commit", "-q", "-a", "-m", "the person's own"]);
+    assert_eq!(
+        stage.plain(&app, &["show", "HEAD:src/lib.rs"]),
+        "changed by the task\n",
+        "nothing is reverted"
+    );
+}
+
+#[test]
+fn f6_a_landing_that_would_overwrite_a_change_is_refused_and_nothing_has_happened() {
+    type Change = fn(&Stage);
+    let changes: [(&str, Change); 9] = [
+        ("src/lib.rs", |stage| stage.write(&stage.app(), "src/lib.rs", "mine\n")),
+        ("src/lib.rs", |stage| {
+            stage.write(&stage.app(), "src/lib.rs", "mine\n");
+            stage.plain(&stage.app(), &["add", "-A"]);
+        }),
+        ("src/lib.rs", |stage| drop(stage.plain(&stage.app(), &["rm", "-q", "src/lib.rs"]))),
+        ("src/lib.rs", |stage| {
+            stage.plain(&stage.app(), &["update-index", "--assume-unchanged", "src/lib.rs"]);
+            stage.write(&stage.app(), "src/lib.rs", "mine, and not to be compared\n");
+        }),
+        ("old", |stage| stage.write(&stage.app(), "old", "mine\n")),
+        ("new/file.log", |stage| stage.write(&stage.app(), "new/file.log", "ignored, and mine\n")),
+        ("new", |stage| stage.write(&stage.app(), "new", "a file where a directory lands\n")),
+        ("new", |stage| std::os::unix::fs::symlink(stage.path("home"), stage.app().join("new")).unwrap()),
+        ("new/file.log/inside", |stage| stage.write(&stage.app(), "new/file.log/inside", "mine\n")),
+    ];
+    for (number, (named, change)) in changes.into_iter().enumerate() {
         let stage = Stage::new();
-        let app = stage.app();
-        diverged(&stage);
-        stage.write(&app, file, text);
-        let before = contents(&app);
+        base_with_old(&stage);
+        changing_task(&stage);
         let landing = landing(&stage, "t", LandMethod::Rebase);
         let prepared = landing.prepare(&stage.git).unwrap();
-        assert_eq!(landing.finish(&stage.git, &prepared).unwrap(), TargetCheckout::Left(app.clone()));
-        assert_eq!(contents(&app), before, "{file}");
-        assert_eq!(stage.head(&app), prepared.result);
+        change(&stage);
+        let before = state(&stage);
+        let error = landing.finish(&stage.git, &prepared).unwrap_err();
+        match &error {
+            GitError::WouldOverwrite { files, .. } => assert_eq!(files, &[named], "{number}"),
+            // git names no change of a file that it is not to compare.
+            other => assert!(number == 3 && matches!(other, GitError::Failed { .. }), "{number}: {error}"),
+        }
+        assert_eq!(state(&stage), before, "{number}");
+        landing.abort(&stage.git).unwrap();
+        assert!(landing.prepare(&stage.git).is_err(), "it is refused before a gate runs, too");
+        assert_eq!(state(&stage), before, "{number}");
+        assert!(!landing.scratch.exists());
     }
+}
+
+#[test]
+fn f6_a_file_that_was_only_touched_and_one_that_is_staged_as_it_lands_refuse_nothing() {
+    let stage = Stage::new();
+    let app = stage.app();
+    base_with_old(&stage);
+    changing_task(&stage);
+    let landing = landing(&stage, "t", LandMethod::Rebase);
+    let prepared = landing.prepare(&stage.git).unwrap();
+    std::fs::remove_file(app.join("src/lib.rs")).unwrap();
+    stage.write(&app, "src/lib.rs", &stage.plain(&app, &["show", "HEAD:src/lib.rs"]));
+    stage.write(&app, "new/file.log", "from the task\n");
+    stage.plain(&app, &["add", "-f", "new/file.log"]);
+    assert_eq!(landing.finish(&stage.git, &prepared).unwrap(), TargetCheckout::Updated(app.clone()));
+    assert_eq!(stage.plain(&app, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn f6_a_landing_waits_for_a_merge_that_is_not_finished_in_the_checkout() {
+    let stage = Stage::new();
+    let app = stage.app();
+    base_with_old(&stage);
+    changing_task(&stage);
+    stage.plain(&app, &["checkout", "-q", "-b", "other"]);
+    stage.commit_file(&app, "other", "o\n");
+    stage.plain(&app, &["checkout", "-q", "main"]);
+    stage.plain(&app, &["merge", "-q", "--no-ff", "--no-commit", "other"]);
+    let error = landing(&stage, "t", LandMethod::Rebase).prepare(&stage.git).unwrap_err();
+    assert!(matches!(&error, GitError::Unfinished { operation: "a merge", .. }), "{error}");
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn f6_everything_that_would_be_lost_is_listed_and_refused() {
     assert_eq!(found.occupants.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["sleep"]);
     let before = (stage.refs(), contents(&task));
     let error = stage.repository().plan_removal(&request(&task, false), now()).unwrap_err();
-    let words = "1 staged, 1 changed, 1 untracked, 1 stashed, 1 commits nowhere else";
+    let words =
+        "1 staged, 1 changed, 1 untracked, 1 stashed, 1 commit nowhere else (README, free/untracked, staged)";
     assert!(matches!(&error, GitError::Dirty { .. }) && error.to_string().contains(words), "{error}");
     assert_eq!((stage.refs(), contents(&task)), before);
 }
