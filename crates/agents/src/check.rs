@@ -312,6 +312,14 @@ mod tests {
     }
 
     #[test]
+    fn u10_a_name_that_no_key_has_is_a_fault_with_its_line() {
+        let file = |keys: &str| format!("argv = ['mine']\n[deliver]\n{keys}\n");
+        says("mine", &file("new_line = 'alt-enter'"), &[]);
+        says("mine", &file("new_line = 'ctrl-line'"), &[(3, "ctrl-line")]);
+        says("mine", &file("interrupt = ['esc', 'stop']"), &[(3, "stop")]);
+    }
+
+    #[test]
     fn a_syntax_error_has_its_line() {
         says("mine", "argv = ['mine']\n\nenv = {\n", &[(3, "")]);
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use proto::agent::Source;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::template::{Lookup, Template, Unfilled};
 
@@ -47,9 +48,6 @@ pub struct Deliver {
     /// Typing: how long the screen must be unchanged between the paste and the key that submits it.
     #[serde(default)]
     pub settle_ms: Settle,
-    /// Typing: the key that submits.
-    #[serde(default = "default_submit")]
-    pub submit: String,
     /// Typing: the sources that confirm that a prompt was accepted. Without confirmation the key is sent once
     /// more.
     #[serde(default)]
@@ -60,7 +58,15 @@ pub struct Deliver {
     pub draft: Draft,
     /// The keys that end a turn without ending the agent; empty when none are known.
     #[serde(default)]
-    pub interrupt: Vec<String>,
+    pub interrupt: Vec<NamedKey>,
+    /// The keys that clear a composer with text in it. They are pressed when an interrupted program has put the prompt that
+    /// we typed back into its composer.
+    #[serde(default)]
+    pub clear: Vec<NamedKey>,
+    /// The key that makes a new line in the composer. The deck sends it for Shift-Enter when the program cannot
+    /// distinguish that from Enter, and ends lines with it when the program accepts no bracketed pastes.
+    #[serde(default)]
+    pub new_line: Option<NamedKey>,
 }
 
 impl Default for Deliver {
@@ -70,10 +76,11 @@ impl Default for Deliver {
             reaches_busy: false,
             command: Vec::new(),
             settle_ms: Settle::default(),
-            submit: default_submit(),
             confirm: Vec::new(),
             draft: Draft::default(),
             interrupt: Vec::new(),
+            clear: Vec::new(),
+            new_line: None,
         }
     }
 }
@@ -144,6 +151,38 @@ impl JsonSchema for Settle {
     }
 }
 
+/// The name of a key, such as `enter` or `ctrl-j`; checked when it is read.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct NamedKey(String);
+
+impl NamedKey {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for NamedKey {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse::<term::Key>().map_err(|error| error.to_string())?;
+        Ok(Self(name))
+    }
+}
+
+impl JsonSchema for NamedKey {
+    fn schema_name() -> Cow<'static, str> {
+        "NamedKey".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
 /// The word of a [`Source`], for the schema.
 pub(crate) struct SourceWord;
 
@@ -181,14 +220,16 @@ impl JsonSchema for KindWord {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["permission", "question", "auth", "onboarding"] })
+        let word = |word: &str, meaning: &str| json!({ "const": word, "description": meaning });
+        json_schema!({ "oneOf": [
+            word("permission", "Permission to use a tool."),
+            word("question", "An answer to a question."),
+            word("auth", "A login or a key."),
+            word("onboarding", "An answer to a dialog that comes before the first prompt."),
+        ] })
     }
 }
 
 fn default_patience_ms() -> u64 {
     30_000
-}
-
-fn default_submit() -> String {
-    "enter".to_owned()
 }

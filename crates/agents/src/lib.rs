@@ -9,7 +9,7 @@
 
 pub mod catalogue;
 pub mod check;
-pub mod context;
+pub mod context_window;
 pub mod deliver;
 pub mod detect;
 pub mod hook;

@@ -10,7 +10,7 @@ use proto::request::PermissionMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::context::ContextSpec;
+use crate::context_window::ContextSpec;
 use crate::deliver::{Channel, Deliver, ReadySpec};
 use crate::detect::{BackgroundSpec, ComposerSpec, DetectError, DialogSpec, RuleSpec, Trim, spec_faults};
 use crate::hook::Hooks;
@@ -122,7 +122,7 @@ pub struct Choices {
 impl Manifest {
     /// Returns true if its hooks can deliver a message at the end of a turn.
     #[must_use]
-    pub fn hands_over_at_turn_end(&self) -> bool {
+    pub fn delivers_at_turn_end(&self) -> bool {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.go_on.is_some())
     }
 
@@ -152,15 +152,19 @@ impl Manifest {
         Some(Self { mcp: mcp.cloned(), hooks: hooks.cloned(), ..self.clone() })
     }
 
-    /// Returns a warning for a person whose program is older than any tested version.
+    /// Returns the warnings for a person whose program is older than any tested version, or lacks something.
     #[must_use]
-    pub fn version_warning(&self, version: Version) -> Option<String> {
-        let oldest = self.tried.oldest.filter(|oldest| version < *oldest)?;
+    pub fn version_warnings(&self, version: Version) -> Vec<String> {
         let name = &self.name;
-        Some(format!(
-            "{name} {version} is not supported: {oldest} is the oldest version that was tried. It may end at once, \
-             and its state may be wrong. Update it"
-        ))
+        let too_old = self.tried.oldest.filter(|oldest| version < *oldest).map(|oldest| {
+            format!(
+                "{name} {version} is not supported: {oldest} is the oldest version that was tried. It may end at \
+                 once, and its state may be wrong. Update it"
+            )
+        });
+        let covering = self.version.iter().filter(|spec| spec.covers(version));
+        let lacks = covering.flat_map(|spec| &spec.lacks).map(|lack| format!("{name} {version}: {lack}"));
+        too_old.into_iter().chain(lacks).collect()
     }
 
     /// Returns what works with it, one word each, as lists show it.
@@ -170,7 +174,7 @@ impl Manifest {
             ("mcp", self.mcp.is_some()),
             ("hooks", self.hooks.is_some()),
             ("resume", !self.session.resume.is_empty()),
-            ("native_delivery", self.deliver.channel != Channel::None || self.hands_over_at_turn_end()),
+            ("native_delivery", self.deliver.channel != Channel::None || self.delivers_at_turn_end()),
             ("context", self.transcript.is_some() || self.server.is_some()),
             ("quota", !self.quota.is_empty()),
             ("dialogs", !self.dialog.is_empty()),

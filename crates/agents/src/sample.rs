@@ -9,10 +9,11 @@ mod mask;
 use std::fmt::Write as _;
 
 use proto::agent::{AgentState, BlockedKind, Composer, Evidence};
+use proto::observed::ScreenSeen;
 use serde::Deserialize;
 use term::{Attributes, Cell, Color, GridSize, Limits, Screen};
 
-use crate::detect::{DetectError, Detection, Detector, StreamEvidence};
+use crate::detect::{DetectError, Detector, StreamEvidence};
 use crate::manifest::Manifest;
 
 pub use mask::mask;
@@ -193,34 +194,34 @@ impl RecordedScreen {
         let mut screen = self.screen();
         let heard = screen.take_facts().iter().filter_map(|fact| detector.hear(fact)).last();
         let look = detector.look(&screen).unwrap_or_default();
-        Ok(Expectation::of(&look, heard.as_ref()))
+        Ok(Expectation::of(&look.seen, heard.as_ref()))
     }
 }
 
 impl Expectation {
     /// Returns the result of a read and of the last report.
     #[must_use]
-    pub fn of(look: &Detection, heard: Option<&StreamEvidence>) -> Self {
-        let strongest = look.dialog.as_ref().or(look.title.as_ref()).or(look.screen.as_ref());
+    pub fn of(seen: &ScreenSeen, heard: Option<&StreamEvidence>) -> Self {
+        let strongest = seen.dialog.as_ref().or(seen.title.as_ref()).or(seen.screen.as_ref());
         let rule = |evidence: &Option<Evidence>| evidence.as_ref().map(|evidence| evidence.rule.clone());
-        let dialog = look.dialog.as_ref().and_then(|evidence| evidence.dialog.as_ref());
+        let dialog = seen.dialog.as_ref().and_then(|evidence| evidence.dialog.as_ref());
         let heard = heard.and_then(|heard| match heard {
             StreamEvidence::Evidence(evidence) => Some(evidence),
             StreamEvidence::Withdrawn(_) => None,
         });
-        let told = look.screen.iter().chain(heard.map(AsRef::as_ref)).map(|evidence| &evidence.message);
+        let messages = seen.screen.iter().chain(heard.map(AsRef::as_ref)).map(|evidence| &evidence.message);
         Self {
             state: strongest.map_or("unknown".to_owned(), |evidence| word(evidence.state)),
             kind: strongest.and_then(|evidence| evidence.kind),
-            rule: rule(&look.screen),
-            title_rule: rule(&look.title),
-            dialog: rule(&look.dialog),
+            rule: rule(&seen.screen),
+            title_rule: rule(&seen.title),
+            dialog: rule(&seen.dialog),
             asks: dialog.map(|dialog| dialog.title.clone()),
             about: dialog.map(|dialog| dialog.body.clone()).filter(|body| !body.is_empty()),
             options: dialog.iter().flat_map(|dialog| &dialog.options).map(option_words).collect(),
-            message: told.rev().find(|message| !message.is_empty()).cloned(),
-            composer: look.composer,
-            background: look.background,
+            message: messages.rev().find(|message| !message.is_empty()).cloned(),
+            composer: seen.composer,
+            background: seen.background,
             heard: heard.map(|evidence| format!("{} → {}", evidence.rule, word(evidence.state))),
         }
     }

@@ -14,7 +14,9 @@ pub(crate) fn of_version(manifest: &Manifest, table: &Table, version: Version) -
         return None;
     }
     // Each entry was checked alone when the file was read; together they could still contradict each other.
-    patched(&manifest.name, table, &matching).ok()
+    let mut patched = patched(&manifest.name, table, &matching).ok()?;
+    patched.version = matching.into_iter().cloned().collect();
+    Some(patched)
 }
 
 /// Returns the faults of the `[[version]]` entries: the id of each entry and the reason.

@@ -96,6 +96,9 @@ pub struct VersionSpec {
     #[serde(default)]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub patch: Table,
+    /// What does not work with these versions, one sentence each: a person who starts one reads them.
+    #[serde(default)]
+    pub lacks: Vec<String>,
 }
 
 impl VersionSpec {

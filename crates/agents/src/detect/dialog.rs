@@ -69,7 +69,7 @@ fn body(spec: &DialogSpec, head: &str, rest: Option<&str>) -> String {
 
 fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {
     let mut evidence = Evidence::new(Source::Dialog, spec.id.clone(), Some(AgentState::Blocked));
-    evidence.kind = Some(spec.kind.into());
+    evidence.kind = Some(spec.kind);
     let body = dialog.body.lines().collect::<Vec<_>>().join(" · ");
     evidence.message = if body.is_empty() { dialog.title.clone() } else { shortened(&body, LABEL_MAX) };
     evidence.dialog = Some(dialog);

@@ -4,13 +4,13 @@
 //! It reports what is there now. The engine decides how long it must be there and which source to believe.
 //!
 //! Reading order: `spec` (the tables of a manifest), `region` and `pattern` (their values), `rows` (a screen
-//! as text), `dialog`, `composer`, `report` (status, progress, notifications), `trim`.
+//! as text), `dialog`, `composer`, `reported_status` (status, progress, notifications), `trim`.
 
 mod composer;
 mod dialog;
 mod pattern;
 mod region;
-mod report;
+mod reported_status;
 mod rows;
 mod spec;
 mod trim;
@@ -18,6 +18,7 @@ mod trim;
 use std::cmp::Reverse;
 
 use proto::agent::{Composer, Evidence, Source};
+use proto::observed::ScreenSeen;
 use term::{Fact, Screen};
 
 use crate::manifest::Manifest;
@@ -27,8 +28,7 @@ pub use composer::Written;
 pub use pattern::{Pattern, PatternError};
 pub use region::{Region, RegionError};
 pub use spec::{
-    BackgroundSpec, ComposerSpec, DialogSpec, FixedOption, Need, OptionsSpec, Press, RuleSpec, RuleState,
-    Trim,
+    BackgroundSpec, ComposerSpec, DialogSpec, FixedOption, OptionsSpec, Press, RuleSpec, RuleState, Trim,
 };
 
 /// The longest message that a rule reads from a screen, in characters.
@@ -39,18 +39,10 @@ const TEXT: &str = "{text}";
 /// The result of reading one screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detection {
-    /// The evidence of the screen's rules, if one matches.
-    pub screen: Option<Evidence>,
-    /// A live dialog.
-    pub dialog: Option<Evidence>,
-    /// The evidence of the title's rules.
-    pub title: Option<Evidence>,
-    /// What the composer holds.
-    pub composer: Composer,
+    /// What it shows.
+    pub seen: ScreenSeen,
     /// The text of a draft in the composer.
     pub written: Written,
-    /// Shells, tools and agents that still run although no turn is under way.
-    pub background: u32,
 }
 
 /// What a fact of the stream means.
@@ -102,7 +94,7 @@ pub struct Detector {
     composer: Option<ComposerSpec>,
     background: Vec<BackgroundSpec>,
     quota: Vec<QuotaSpec>,
-    reports: report::Reports,
+    reports: reported_status::Reports,
     /// Version of the last screen, whether the program accepted no input yet, and the title.
     seen: Option<(u64, bool, String)>,
 }
@@ -131,7 +123,7 @@ impl Detector {
             composer: manifest.composer.clone(),
             background: manifest.background.clone(),
             quota: manifest.quota.clone(),
-            reports: report::Reports::default(),
+            reports: reported_status::Reports::default(),
             seen: None,
         })
     }
@@ -168,16 +160,15 @@ impl Detector {
         let place = place
             .filter(|_| !is_deaf)
             .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != RuleState::Hold));
-        let look = Detection {
+        let seen = ScreenSeen {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
             dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
             title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
             composer: place.as_ref().map_or(Composer::Unknown, |place| place.holds),
-            written: place.map(|place| place.written).unwrap_or_default(),
             background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),
         };
-        self.reports.see(if is_at_rest && look.dialog.is_none() { look.background } else { 0 });
-        Some(look)
+        self.reports.see(if is_at_rest && seen.dialog.is_none() { seen.background } else { 0 });
+        Some(Detection { seen, written: place.map(|place| place.written).unwrap_or_default() })
     }
 
     /// Returns new evidence if the last read changed the meaning of the program's status report. Call it
@@ -190,8 +181,8 @@ impl Detector {
     }
 
     /// Adds quota and reset time to the evidence of a read, where its message states them.
-    pub fn note_quota(&self, look: &mut Detection, now: Now) {
-        for evidence in [&mut look.screen, &mut look.dialog].into_iter().flatten() {
+    pub fn note_quota(&self, seen: &mut ScreenSeen, now: Now) {
+        for evidence in [&mut seen.screen, &mut seen.dialog].into_iter().flatten() {
             quota::complete(&self.quota, evidence, now);
         }
     }
@@ -241,7 +232,7 @@ impl RuleSpec {
     /// Returns the evidence of a rule that matches.
     fn evidence(&self, source: Source, text: &str) -> Evidence {
         let mut evidence = Evidence::new(source, self.id.clone(), self.verdict.state());
-        evidence.kind = self.kind.map(Into::into);
+        evidence.kind = self.kind;
         evidence.max_age_ms = self.max_age_ms;
         let message = self.message.as_deref().and_then(|name| {
             let found = self.pattern.last_captures(text)?;

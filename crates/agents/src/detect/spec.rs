@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 use super::region::Region;
+use crate::deliver::KindWord;
 
 /// `[[rule]]`: a pattern that shows a state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -27,7 +28,8 @@ pub struct RuleSpec {
     pub verdict: RuleState,
     /// What a blocked agent needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Need>,
+    #[schemars(with = "Option<KindWord>")]
+    pub kind: Option<BlockedKind>,
     /// The capture of the pattern that becomes the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -105,31 +107,6 @@ impl RuleState {
     }
 }
 
-/// What a blocked agent needs, in the words of a manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Need {
-    /// Permission to use a tool.
-    Permission,
-    /// An answer to a question.
-    Question,
-    /// A login or a key.
-    Auth,
-    /// An answer to a dialog that comes before the first prompt.
-    Onboarding,
-}
-
-impl From<Need> for BlockedKind {
-    fn from(need: Need) -> Self {
-        match need {
-            Need::Permission => Self::Permission,
-            Need::Question => Self::Question,
-            Need::Auth => Self::Auth,
-            Need::Onboarding => Self::Onboarding,
-        }
-    }
-}
-
 /// `[[dialog]]`: something on the screen that must be answered, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -137,7 +114,8 @@ pub struct DialogSpec {
     /// Its name; a file merged over this one replaces the dialog of the same name.
     pub id: String,
     /// What the agent needs.
-    pub kind: Need,
+    #[schemars(with = "KindWord")]
+    pub kind: BlockedKind,
     /// Where a live dialog is; what has scrolled above it is transcript.
     pub region: Region,
     /// All of these must be there.

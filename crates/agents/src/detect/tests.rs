@@ -102,8 +102,8 @@ fn sized(text: &str, size: GridSize) -> Screen {
     screen
 }
 
-fn look(text: &str) -> Detection {
-    detector().look(&screen(text)).unwrap()
+fn look(text: &str) -> ScreenSeen {
+    detector().look(&screen(text)).unwrap().seen
 }
 
 fn state(evidence: Option<Evidence>) -> Option<AgentState> {
@@ -118,7 +118,7 @@ fn a_screen_that_has_not_changed_is_not_looked_at() {
     assert!(detector.look(&screen).is_some());
     assert_eq!(detector.look(&screen), None);
     screen.feed(b"\x1b]0;busy\x07");
-    assert_eq!(state(detector.look(&screen).unwrap().title), Some(AgentState::Working));
+    assert_eq!(state(detector.look(&screen).unwrap().seen.title), Some(AgentState::Working));
     screen.feed(b"x");
     assert!(detector.look(&screen).is_some());
 }
@@ -139,7 +139,7 @@ fn blocked_beats_working_beats_idle_at_the_same_instant() {
     let rules: String = ["idle", "hold", "working", "blocked", "error", "waiting"].map(rule).concat();
     let winner = |rules: &str| {
         let manifest: Manifest = toml::from_str(rules).unwrap();
-        Detector::new(&manifest).unwrap().look(&screen("x")).unwrap().screen.unwrap().rule
+        Detector::new(&manifest).unwrap().look(&screen("x")).unwrap().seen.screen.unwrap().rule
     };
     assert_eq!(winner(&rules), "blocked");
     assert_eq!(winner(&[rule("idle"), rule("error"), rule("working")].concat()), "working");
@@ -195,7 +195,7 @@ fn a_moved_pointer_is_the_same_dialog_and_another_command_is_another() {
 fn options_chosen_with_arrows_count_from_the_pointer() {
     let manifest: Manifest = toml::from_str(&RULES.replace("press = \"digit\"", "press = \"move\"")).unwrap();
     let keys = |text: &str| {
-        let look = Detector::new(&manifest).unwrap().look(&screen(text)).unwrap();
+        let look = Detector::new(&manifest).unwrap().look(&screen(text)).unwrap().seen;
         let options = look.dialog.unwrap().dialog.unwrap().options;
         options.into_iter().map(|option| option.keys.join(" ")).collect::<Vec<_>>()
     };
@@ -220,8 +220,8 @@ fn a_picker_holds_the_state_and_hides_the_composer() {
 
 #[test]
 fn a_screen_nobody_knows_says_nothing() {
-    assert_eq!(look("hello"), Detection::default());
-    assert_eq!(look(""), Detection::default());
+    assert_eq!(look("hello"), ScreenSeen::default());
+    assert_eq!(look(""), ScreenSeen::default());
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_title_that_knows_only_work_and_rest_hides_no_failure() {
     let with_title = |title: &str, text: &str| {
         let mut screen = screen(text);
         screen.feed(format!("\x1b]0;{title}\x07").as_bytes());
-        detector().look(&screen).unwrap()
+        detector().look(&screen).unwrap().seen
     };
     assert_eq!(with_title("ready", "FAILED\n\n> ").title, None);
     assert_eq!(with_title("ready", "pick one").title, None);
@@ -260,7 +260,7 @@ fn a_raised_hand_above_an_open_composer_is_a_false_one() {
     let with_title = |text: &str| {
         let mut screen = screen(text);
         screen.feed(b"\x1b]0;hand\x07");
-        detector().look(&screen).unwrap().title
+        detector().look(&screen).unwrap().seen.title
     };
     assert_eq!(with_title("> "), None);
     assert_eq!(state(with_title("something")), Some(AgentState::Blocked));
@@ -270,7 +270,7 @@ fn a_raised_hand_above_an_open_composer_is_a_false_one() {
 fn a_dialog_is_found_at_every_size() {
     for (cols, rows) in [(80, 24), (200, 50), (20, 8), (500, 200)] {
         let screen = sized(DIALOG, GridSize { cols, rows });
-        assert!(detector().look(&screen).unwrap().dialog.is_some(), "{cols}×{rows}");
+        assert!(detector().look(&screen).unwrap().seen.dialog.is_some(), "{cols}×{rows}");
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use proto::Printable;
 use proto::agent::{Evidence, Source};
+use proto::observed::{HookDecision, HookMoment};
 use serde_json::Value;
 
 use crate::Manifest;
@@ -36,47 +37,11 @@ pub struct Reading {
     /// Where the transcript lies.
     pub transcript: Option<PathBuf>,
     /// What it marks.
-    pub moment: EventMoment,
+    pub moment: HookMoment,
     /// The model that answers.
     pub model: Option<String>,
-    /// At the beginning of a turn: the prompt. Vendors submit prompts of their own, so this shows whose turn
-    /// it is.
-    pub prompt: Option<String>,
     /// At the end of a turn: the agent's last message.
     pub text: Option<String>,
-}
-
-/// What an event marks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventMoment {
-    /// Nothing beyond its evidence.
-    Other,
-    /// A prompt was submitted: a turn begins.
-    PromptSubmitted,
-    /// The turn is over; the agent continues if the answer has a text.
-    TurnEnded,
-    /// The turn failed.
-    TurnFailed,
-    /// The agent asks for permission to use a tool.
-    PermissionAsked {
-        /// What it wants to do, in one line.
-        title: String,
-        /// The command, the file, the arguments.
-        body: String,
-    },
-}
-
-/// The answer to an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// No answer: the agent continues as it would.
-    Nothing,
-    /// The agent continues with this text instead of ending its turn.
-    Continue(String),
-    /// It may.
-    Allow,
-    /// The agent may not, and why.
-    Deny(String),
 }
 
 /// Reads what a vendor's program wrote to the hook. `event` is the name that the hook was started with, if
@@ -88,14 +53,14 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
     let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
     let event = event.map(str::to_owned).or_else(|| field(&fields.event)).unwrap_or_default();
     let spec = hooks.event.iter().find(|spec| spec.fits(&event, payload));
-    let moment = spec.map_or(EventMoment::Other, |spec| moment(spec, payload));
+    let moment = spec.map_or(HookMoment::Other, |spec| moment(spec, fields, payload));
     if fields.child.iter().any(|pointer| pointer.text(payload).is_some()) {
         // A subagent's turn is not the agent's, but its permission requests wait for the same person.
         let moment =
-            if matches!(moment, EventMoment::PermissionAsked { .. }) { moment } else { EventMoment::Other };
+            if matches!(moment, HookMoment::PermissionAsked { .. }) { moment } else { HookMoment::Other };
         return Reading { is_child: true, moment, ..nothing(&event) };
     }
-    let has_ended = matches!(moment, EventMoment::TurnEnded | EventMoment::TurnFailed);
+    let has_ended = matches!(moment, HookMoment::TurnEnded | HookMoment::TurnFailed);
     let background = fields.background.as_ref().and_then(|pointer| pointer.count(payload));
     Reading {
         is_child: false,
@@ -103,7 +68,6 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
         session: field(&fields.session),
         transcript: field(&fields.transcript).map(PathBuf::from),
         model: field(&fields.model),
-        prompt: field(&fields.prompt).filter(|_| moment == EventMoment::PromptSubmitted),
         text: field(&fields.text).filter(|_| has_ended),
         moment,
         event,
@@ -112,17 +76,17 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
 
 /// Returns the output of the hook for its vendor; `None` prints nothing, and the agent continues as it would.
 #[must_use]
-pub fn answer(manifest: &Manifest, reading: &Reading, decision: &Decision) -> Option<Value> {
+pub fn answer(manifest: &Manifest, reading: &Reading, decision: &HookDecision) -> Option<Value> {
     let answers = &manifest.hooks.as_ref()?.answer;
-    let may_be_asked = matches!(reading.moment, EventMoment::PermissionAsked { .. });
+    let may_be_asked = matches!(reading.moment, HookMoment::PermissionAsked { .. });
     let (piece, text) = match decision {
-        Decision::Nothing => return None,
-        Decision::Continue(text) if reading.moment == EventMoment::TurnEnded => {
+        HookDecision::Nothing => return None,
+        HookDecision::Continue(text) if reading.moment == HookMoment::TurnEnded => {
             (&answers.go_on, text.as_str())
         }
-        Decision::Allow if may_be_asked => (&answers.allow, ""),
-        Decision::Deny(why) if may_be_asked => (&answers.deny, why.as_str()),
-        Decision::Continue(_) | Decision::Allow | Decision::Deny(_) => return None,
+        HookDecision::Allow if may_be_asked => (&answers.allow, ""),
+        HookDecision::Deny(why) if may_be_asked => (&answers.deny, why.as_str()),
+        HookDecision::Continue(_) | HookDecision::Allow | HookDecision::Deny(_) => return None,
     };
     // An answer whose placeholder has no value here is left out rather than sent half filled.
     piece.as_ref()?.fill(&|place| (place == Placeholder::Text).then(|| text.into())).ok()
@@ -135,9 +99,8 @@ fn nothing(event: &str) -> Reading {
         evidence: None,
         session: None,
         transcript: None,
-        moment: EventMoment::Other,
+        moment: HookMoment::Other,
         model: None,
-        prompt: None,
         text: None,
     }
 }
@@ -149,13 +112,15 @@ fn evidence(spec: &EventSpec, payload: &Value) -> Option<Evidence> {
     Some(Evidence { kind: spec.kind, message, max_age_ms: spec.max_age_ms, ..known })
 }
 
-fn moment(spec: &EventSpec, payload: &Value) -> EventMoment {
+fn moment(spec: &EventSpec, fields: &Fields, payload: &Value) -> HookMoment {
     match spec.moment {
-        MomentWord::Other => EventMoment::Other,
-        MomentWord::PromptSubmitted => EventMoment::PromptSubmitted,
-        MomentWord::TurnEnded => EventMoment::TurnEnded,
-        MomentWord::TurnFailed => EventMoment::TurnFailed,
-        MomentWord::PermissionAsked => EventMoment::PermissionAsked {
+        MomentWord::Other => HookMoment::Other,
+        MomentWord::PromptSubmitted => HookMoment::PromptSubmitted {
+            prompt: fields.prompt.as_ref().and_then(|pointer| pointer.text(payload)),
+        },
+        MomentWord::TurnEnded => HookMoment::TurnEnded,
+        MomentWord::TurnFailed => HookMoment::TurnFailed,
+        MomentWord::PermissionAsked => HookMoment::PermissionAsked {
             title: spec.title.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default(),
             body: spec.body.as_ref().map(|phrase| body(&phrase.render(payload))).unwrap_or_default(),
         },

@@ -25,19 +25,27 @@ fn readings(name: &str, recorded: &str) -> Vec<Reading> {
     payloads(recorded).iter().map(|payload| read(&manifest, None, payload)).collect()
 }
 
+/// Returns the prompt that was submitted.
+fn prompt(reading: &Reading) -> Option<&str> {
+    match &reading.moment {
+        HookMoment::PromptSubmitted { prompt } => prompt.as_deref(),
+        _ => None,
+    }
+}
+
 /// Returns one line for each payload: the event, the rule with its state, and the moment.
-fn told(name: &str, recorded: &str) -> Vec<String> {
+fn lines_of(name: &str, recorded: &str) -> Vec<String> {
     let line = |reading: &Reading| {
         let evidence = reading.evidence.as_ref();
         let said = evidence.map_or("-".to_owned(), |evidence| {
             format!("{} {}", evidence.rule, evidence.state.map_or("held", AgentState::word))
         });
         let moment = match &reading.moment {
-            EventMoment::Other => "",
-            EventMoment::PromptSubmitted => " begins",
-            EventMoment::TurnEnded => " ends",
-            EventMoment::TurnFailed => " fails",
-            EventMoment::PermissionAsked { .. } => " asks",
+            HookMoment::Other => "",
+            HookMoment::PromptSubmitted { .. } => " begins",
+            HookMoment::TurnEnded => " ends",
+            HookMoment::TurnFailed => " fails",
+            HookMoment::PermissionAsked { .. } => " asks",
         };
         let child = if reading.is_child { " child" } else { "" };
         format!("{}: {said}{moment}{child}", reading.event)
@@ -80,7 +88,7 @@ fn every_recorded_event_of_claude_says_what_happened() {
         "UserPromptSubmit: prompt working begins",
         "StopFailure: stop-failure error fails",
     ];
-    assert_eq!(told("claude", CLAUDE), expected);
+    assert_eq!(lines_of("claude", CLAUDE), expected);
 }
 
 #[test]
@@ -97,7 +105,7 @@ fn every_recorded_event_of_codex_says_what_happened() {
         "UserPromptSubmit: prompt working begins",
         "Interrupt: interrupted idle",
     ];
-    assert_eq!(told("codex", CODEX), expected);
+    assert_eq!(lines_of("codex", CODEX), expected);
 }
 
 #[test]
@@ -112,18 +120,18 @@ fn every_recorded_event_of_gemini_says_what_happened() {
         "BeforeAgent: prompt working begins",
         "AfterAgent: stop idle ends",
     ];
-    assert_eq!(told("gemini", GEMINI), expected);
+    assert_eq!(lines_of("gemini", GEMINI), expected);
 }
 
 #[test]
 fn a_request_for_leave_says_for_what() {
     let asked = |readings: Vec<Reading>| {
-        readings.into_iter().find(|reading| matches!(reading.moment, EventMoment::PermissionAsked { .. }))
+        readings.into_iter().find(|reading| matches!(reading.moment, HookMoment::PermissionAsked { .. }))
     };
     let claude = asked(readings("claude", CLAUDE)).unwrap();
     assert_eq!(
         claude.moment,
-        EventMoment::PermissionAsked { title: "Bash".into(), body: "touch denied".into() }
+        HookMoment::PermissionAsked { title: "Bash".into(), body: "touch denied".into() }
     );
     let evidence = claude.evidence.unwrap();
     assert_eq!(
@@ -132,7 +140,7 @@ fn a_request_for_leave_says_for_what() {
     );
     let codex = asked(readings("codex", CODEX)).unwrap();
     assert!(
-        matches!(codex.moment, EventMoment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
+        matches!(codex.moment, HookMoment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
     );
 }
 
@@ -150,10 +158,10 @@ fn session_transcript_prompt_and_last_words_are_read() {
             readings.iter().filter(|reading| !reading.is_child).all(|reading| reading.transcript.is_some()),
             "{name}"
         );
-        let end = readings.iter().find(|reading| reading.moment == EventMoment::TurnEnded).unwrap();
+        let end = readings.iter().find(|reading| reading.moment == HookMoment::TurnEnded).unwrap();
         assert_eq!(end.text.as_deref(), Some(last), "{name}");
-        let begin = readings.iter().find(|reading| reading.moment == EventMoment::PromptSubmitted).unwrap();
-        assert!(begin.prompt.as_ref().unwrap().starts_with("@tool "), "{name}");
+        let begin = readings.iter().find(|reading| prompt(reading).is_some()).unwrap();
+        assert!(prompt(begin).unwrap().starts_with("@tool "), "{name}");
         assert!(begin.text.is_none(), "{name}");
     }
 }
@@ -161,7 +169,7 @@ fn session_transcript_prompt_and_last_words_are_read() {
 #[test]
 fn a_turn_that_the_vendor_begins_itself_shows_its_own_prompt() {
     let notified = readings("claude", CLAUDE).remove(10);
-    assert!(notified.prompt.unwrap().starts_with("<task-notification>"));
+    assert!(prompt(&notified).unwrap().starts_with("<task-notification>"));
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn a_subagents_request_for_leave_is_asked_but_says_nothing_about_the_agent() {
     let payload = json!({ "hook_event_name": "PermissionRequest", "agent_id": "a1", "session_id": "s", "tool_name": "Bash", "tool_input": { "command": "ls" } });
     let reading = read(&manifest("claude"), None, &payload);
     assert!(reading.is_child && reading.evidence.is_none() && reading.session.is_none());
-    assert_eq!(reading.moment, EventMoment::PermissionAsked { title: "Bash".into(), body: "ls".into() });
+    assert_eq!(reading.moment, HookMoment::PermissionAsked { title: "Bash".into(), body: "ls".into() });
 }
 
 #[test]
@@ -185,10 +193,13 @@ fn decisions_have_the_shapes_that_the_real_programs_took() {
         let manifest = manifest(name);
         let reading = read(&manifest, None, &leave);
         let wrap = |decision: Value| json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
-        assert_eq!(answer(&manifest, &reading, &Decision::Allow), Some(wrap(json!({ "behavior": "allow" }))));
-        let denied = answer(&manifest, &reading, &Decision::Deny("no {braces}".into()));
+        assert_eq!(
+            answer(&manifest, &reading, &HookDecision::Allow),
+            Some(wrap(json!({ "behavior": "allow" })))
+        );
+        let denied = answer(&manifest, &reading, &HookDecision::Deny("no {braces}".into()));
         assert_eq!(denied, Some(wrap(json!({ "behavior": "deny", "message": "no {braces}" }))));
-        assert_eq!(answer(&manifest, &reading, &Decision::Nothing), None);
+        assert_eq!(answer(&manifest, &reading, &HookDecision::Nothing), None);
     }
 }
 
@@ -197,12 +208,12 @@ fn a_message_is_handed_over_only_where_a_turn_ends() {
     let cases = [("claude", "Stop", "block"), ("codex", "Stop", "block"), ("gemini", "AfterAgent", "deny")];
     for (name, event, word) in cases {
         let manifest = manifest(name);
-        let go_on = Decision::Continue("next".into());
+        let go_on = HookDecision::Continue("next".into());
         let end = read(&manifest, None, &json!({ "hook_event_name": event }));
         assert_eq!(answer(&manifest, &end, &go_on), Some(json!({ "decision": word, "reason": "next" })));
         let other = read(&manifest, None, &json!({ "hook_event_name": "SessionStart" }));
         assert_eq!(answer(&manifest, &other, &go_on), None);
-        assert_eq!(answer(&manifest, &end, &Decision::Allow), None);
+        assert_eq!(answer(&manifest, &end, &HookDecision::Allow), None);
     }
 }
 
@@ -225,7 +236,7 @@ fn a_payload_of_any_shape_says_nothing_instead_of_failing() {
 fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
     let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "\u{1b}[2J", "tool_input": { "command": "a\u{1b}]0;x\u{7}\nb\u{202e}" } });
     let reading = read(&manifest("claude"), None, &payload);
-    let EventMoment::PermissionAsked { title, body } = reading.moment else { panic!("{reading:?}") };
+    let HookMoment::PermissionAsked { title, body } = reading.moment else { panic!("{reading:?}") };
     let shown = format!("{title}{body}{}", reading.evidence.unwrap().message);
     assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
     assert_eq!(body.lines().count(), 2);
@@ -235,7 +246,7 @@ fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
 fn a_long_body_is_cut_at_a_character() {
     let command = "ä".repeat(10_000);
     let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": { "command": command } });
-    let EventMoment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
+    let HookMoment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
         panic!("not asked")
     };
     assert_eq!(body.chars().count(), LONGEST_BODY + 1);

@@ -118,12 +118,12 @@ pub enum PlanError {
     Path(PathBuf),
 }
 
-/// Returns what a launch on this machine lacks, one sentence each: the version is too old, or the program
-/// does not read the files that a launch writes.
+/// Returns what a launch on this machine lacks, one sentence each: the version is too old or lacks something,
+/// or the program does not read the files that a launch writes.
 #[must_use]
 pub fn shortfalls(manifest: &Manifest, version: Option<Version>, is_roots_own: bool) -> Vec<String> {
     let mut found: Vec<String> =
-        version.and_then(|version| manifest.version_warning(version)).into_iter().collect();
+        version.map(|version| manifest.version_warnings(version)).unwrap_or_default();
     let lacks_mcp = manifest.mcp.as_ref().is_some_and(|mcp| mcp.only_as_root && !is_roots_own);
     let lacks_hooks = manifest.hooks.as_ref().is_some_and(|hooks| hooks.only_as_root && !is_roots_own);
     let lacking = match (lacks_mcp, lacks_hooks) {

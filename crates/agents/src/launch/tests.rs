@@ -211,7 +211,7 @@ fn c19_a_launch_that_its_vendor_does_not_believe_goes_without_settings_and_says_
     let lesser = gemini.without_root_only().unwrap();
     let plan = plan(&LaunchInput { manifest: &lesser, ..plain(&catalogue, &[]) }).unwrap();
     assert!(plan.env.is_empty() && plan.files.is_empty());
-    assert!(!lesser.abilities().contains(&"mcp") && !lesser.hands_over_at_turn_end());
+    assert!(!lesser.abilities().contains(&"mcp") && !lesser.delivers_at_turn_end());
     let [sentence] = &shortfalls(gemini, None, false)[..] else { panic!("one sentence") };
     assert!(
         sentence.starts_with("gemini runs without Quarterdeck's tools (MCP) and without hooks"),
@@ -231,8 +231,24 @@ fn c22_a_version_older_than_any_that_was_tried_is_told() {
         assert!(
             sentences.iter().any(|one| one.starts_with(&format!("{name} 0.0.1 is not supported: {oldest}")))
         );
-        assert_eq!(shortfalls(manifest, Some(oldest), true), Vec::<String>::new());
+        let sentences = shortfalls(manifest, Some(oldest), true);
+        assert!(!sentences.iter().any(|one| one.contains("is not supported")), "{sentences:?}");
         assert_eq!(shortfalls(manifest, Some(newest), true), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn c22_what_a_version_was_seen_to_lack_is_told_and_nothing_else_is() {
+    let catalogue = Catalogue::built_in();
+    let table = include_str!("../../../../docs/agents.md");
+    let rows = table.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<&str>>());
+    let rows: Vec<_> = rows.filter(|row| row.len() > 5 && matches!(row[3], "yes" | "no")).collect();
+    assert!(rows.len() > 10, "the table of docs/agents.md is read");
+    for row in rows {
+        let (name, version) = (row[1], row[2].parse().ok());
+        let manifest = catalogue.for_version(name, version).unwrap();
+        let told = shortfalls(&manifest, version, true);
+        assert_eq!(row.contains(&"no"), !told.is_empty(), "{name} {}: {told:?}", row[2]);
     }
 }
 
@@ -243,12 +259,18 @@ fn c22_flags_are_used_only_where_the_version_has_them() {
         let manifest = catalogue.for_version(name, version.parse().ok()).unwrap();
         plan(&LaunchInput { manifest: &manifest, ..plain(&catalogue, &[]) }).unwrap().argv.join(" ")
     };
-    for (name, flag, without, with) in
-        [("codex", "--no-daemon", "0.155.1", "0.156.0"), ("gemini", "--session-id", "0.40.1", "0.41.0")]
-    {
+    for (name, flag, without, with) in [
+        ("codex", "--no-daemon", "0.150.0", "0.156.0"),
+        ("codex", "--no-daemon", "0.155.1", "0.156.0"),
+        ("gemini", "--session-id", "0.38.0", "0.41.0"),
+        ("gemini", "--session-id", "0.40.1", "0.41.0"),
+    ] {
         assert!(!argv(name, without).contains(flag), "{}", argv(name, without));
         assert!(argv(name, with).contains(flag), "{}", argv(name, with));
     }
+    let has_server =
+        |version: &str| catalogue.for_version("opencode", version.parse().ok()).unwrap().server.is_some();
+    assert_eq!(["1.14.0", "1.17.18"].map(has_server), [false, true]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use proto::agent::{Context, Evidence, Source, TurnEnd};
 use serde_json::Value;
 
 use crate::Manifest;
-use crate::context::ContextSpec;
+use crate::context_window::ContextSpec;
 use crate::quota::QuotaSpec;
 use session::SessionSoFar;
 

@@ -19,7 +19,7 @@ use proto::agent::{AgentState, Context, Evidence, Quota, Source, TurnEnd};
 use serde_json::Value;
 
 use crate::Manifest;
-use crate::context::ContextSpec;
+use crate::context_window::ContextSpec;
 use crate::quota::instant;
 use fields::{Field, sum};
 use lines::Lines;

@@ -1,4 +1,5 @@
-//! The context window of each model. Transcripts and servers count the tokens in use.
+//! The size of each model's context window, in tokens. Transcripts and servers count the tokens in use;
+//! `proto::context_use` makes a percentage of both.
 
 use std::collections::BTreeMap;
 

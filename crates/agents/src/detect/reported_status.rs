@@ -1,6 +1,5 @@
-//! Evidence from what a program reports in escape sequences: status reports (OSC 7501), progress (OSC 9;4),
-//! notifications, bells. It keeps the records of a program's parts and decides which of them stands for the
-//! whole program.
+//! Which of the statuses that a program's parts report in escape sequences stands for the whole agent. The reports are
+//! evidence: status (OSC 7501), progress (OSC 9;4), notifications, bells.
 
 use std::collections::BTreeMap;
 
