@@ -60,6 +60,9 @@ pub(crate) struct Adoption {
     unsaid: usize,
     /// Closed entries of which no socket is left.
     holderless: Vec<ProcessId>,
+    /// Runs that are certainly lost. An earlier holder of the same process may be silent still. Only that one has the
+    /// environment for the next run, so the engine must not hear of the loss before it hears of that holder.
+    lost: Vec<RunKey>,
 }
 
 impl Adoption {
@@ -78,7 +81,7 @@ impl Adoption {
             let seeker = HolderProbe::new(search.clone(), path, (run, record), say.clone(), end);
             drop(tokio::spawn(seeker.probe(patience, Arc::clone(&turns))));
         }
-        Self { search, words, unsaid, holderless }
+        Self { search, words, unsaid, holderless, lost: Vec::new() }
     }
 
     /// Returns the closed entries whose holders are certainly gone.
@@ -99,10 +102,11 @@ impl Adoption {
                     inputs.push(*input);
                     failpoint::pass(Failpoint::Adopting);
                 }
-                ProbeResult::Lost(run) => inputs.push(self.give_up(run)),
+                ProbeResult::Lost(run) => self.lost.push(run),
                 ProbeResult::Silent | ProbeResult::Nobody => {}
             }
         }
+        inputs.extend(self.take_certainly_lost().into_iter().map(|run| self.give_up(run)));
         let (agents, pending) = (self.search.agents.clone(), self.search.pending.runs());
         // No caller is served yet, so none waits; a panic in there has nothing to report.
         drop(crate::threads::run(move || agents.sweep(&pending)).await);
@@ -113,22 +117,48 @@ impl Adoption {
     pub(crate) async fn go_on(mut self) {
         while let Some(word) = self.words.recv().await {
             match word {
+                ProbeResult::Found(new, input) if self.is_awaited_by_lost(new.handle.run) => {
+                    // The engine ignores facts about a run that is not the newest, but not this input, which must come
+                    // before the loss.
+                    self.take_in(*new, &input);
+                    self.report(*input).await;
+                }
                 ProbeResult::Found(mut new, input) => {
                     // The worker that hosts the run sends this input, so that no fact about the run can come
                     // before it.
                     new.adopted = Some(input.clone());
                     self.take_in(*new, &input);
                 }
-                ProbeResult::Lost(run) => {
-                    let lost = self.give_up(run);
-                    // The files of its launch were kept for it.
-                    self.search.agents.release(run);
-                    // The receiver is gone only when the daemon is ending.
-                    drop(self.search.facts.send(lost).await);
-                }
+                ProbeResult::Lost(run) => self.lost.push(run),
                 ProbeResult::Silent | ProbeResult::Nobody => {}
             }
+            for run in self.take_certainly_lost() {
+                let lost = self.give_up(run);
+                // The files of its launch were kept for it.
+                self.search.agents.release(run);
+                self.report(lost).await;
+            }
         }
+    }
+
+    async fn report(&self, input: Input) {
+        // The receiver is gone only when the daemon is ending.
+        drop(self.search.facts.send(input).await);
+    }
+
+    /// Returns true if the holder belongs to an earlier run of a process whose newest run is lost.
+    fn is_awaited_by_lost(&self, run: RunKey) -> bool {
+        self.lost.iter().any(|lost| lost.process == run.process && lost.run != run.run)
+    }
+
+    /// Takes the lost runs whose process has no other holder that may still answer.
+    fn take_certainly_lost(&mut self) -> Vec<RunKey> {
+        let pending = self.search.pending.runs();
+        let is_waiting =
+            |lost: &RunKey| pending.iter().any(|run| run.process == lost.process && run.run != lost.run);
+        let (waiting, gone) = std::mem::take(&mut self.lost).into_iter().partition(is_waiting);
+        self.lost = waiting;
+        gone
     }
 
     fn take_in(&self, new: NewRun, input: &Input) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use engine::{AuditNote, Caller, RunKey};
-use holder::origin::{Above, Link, Pinned, is_holder_in};
+use holder::origin::{Above, Link, Pinned};
 use tokio::net::UnixStream;
 
 use crate::screens::Screens;
@@ -56,6 +56,11 @@ impl Peer {
             PeerOrigin::Outside => self.lineage = Caller::Human,
             PeerOrigin::Nowhere => {}
         }
+    }
+
+    /// Returns true while it comes from a run that is not hosted yet.
+    pub(crate) fn is_early(&self) -> bool {
+        self.early.is_some()
     }
 
     /// Processes a token; returns the audit note for a wrong one.
@@ -109,7 +114,7 @@ fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
     let visit = |link: Link| match screens.run_of_holder(link.pid, link.start_time) {
         Some(run) => Some(PeerOrigin::Run(run)),
         None if link.pid == own => Some(PeerOrigin::Nowhere),
-        None => is_holder_in(link.pid, holders).then_some(PeerOrigin::Unhosted),
+        None => link.is_holder_in(holders).then_some(PeerOrigin::Unhosted),
     };
     match peer.above(visit) {
         Above::Found(place) => place,

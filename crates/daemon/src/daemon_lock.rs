@@ -1,8 +1,10 @@
-//! The two locks that make a daemon the only one: of its database, and of its runtime directory.
+//! The locks that make a daemon the only one: of its data directory, of its database, and of its runtime
+//! directory.
 //!
-//! A daemon first takes the lock of the data directory and writes its address into it; then that of the
-//! runtime directory. The order is the same everywhere, so two daemons cannot wait for each other. The kernel
-//! releases both when it dies.
+//! A daemon first locks the data directory itself, then the lock file in it, into which it writes its address,
+//! then that of the runtime directory. The order is the same everywhere, so two daemons cannot wait for each
+//! other. The kernel releases all of them when it dies. The directory's own lock keeps a second daemon away
+//! while a program removes the lock files; daemons of earlier versions know only the lock files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -15,6 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::DaemonError;
+use crate::directory_lock::{Attempt, DirectoryLock, describe, holder_of};
 
 /// How long a daemon that lost the race waits for the winner's socket.
 const LOSER_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,7 +28,7 @@ const MAX_TEXT: u64 = 16 << 10;
 
 /// The result of trying to become the only daemon.
 pub(crate) enum Race {
-    /// Both locks are ours.
+    /// All locks are ours.
     Won(Box<Locks>),
     /// The daemon with this pid has one of them, and answers.
     Lost(String),
@@ -33,6 +36,7 @@ pub(crate) enum Race {
 
 /// The locks of this daemon, held until it dies.
 pub(crate) struct Locks {
+    directory: DirectoryLock,
     data: Lock,
     /// `None` when the runtime directory cannot be used.
     runtime: Option<Lock>,
@@ -49,33 +53,24 @@ struct Lock {
 }
 
 impl Locks {
-    /// Takes both locks, or finds the daemon that has one of them. `has_runtime` is false if the runtime
+    /// Takes all locks, or finds the daemon that has one of them. `has_runtime` is false if the runtime
     /// directory cannot be used.
     pub(crate) fn take(places: &Dirs, has_runtime: bool) -> Result<Race, DaemonError> {
-        let data = open(&places.data_lock())?;
-        let runtime = if has_runtime { Some(open(&places.lock())?) } else { None };
         let deadline = Instant::now() + LOSER_PATIENCE;
-        let mut has_data = false;
+        let mut taken = Taken::default();
         loop {
-            has_data = has_data || try_lock(&data, &places.data_lock())?;
-            let has_both = match &runtime {
-                _ if !has_data => false,
-                Some(runtime) => try_lock(runtime, &places.lock())?,
-                None => true,
+            let missing = match taken.take_more(places, has_runtime)? {
+                Progress::Complete(all) => {
+                    return Self::own(places, *all).map(|locks| Race::Won(Box::new(locks)));
+                }
+                Progress::Missing(missing) => missing,
             };
-            if has_both {
-                return Self::own(places, data, runtime).map(|locks| Race::Won(Box::new(locks)));
-            }
-            let other = match &runtime {
-                Some(runtime) if has_data => beside(places, runtime),
-                _ => Address::parse(&read(&data)).unwrap_or_default(),
-            };
-            if other.sockets.iter().any(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok()) {
-                return Ok(Race::Lost(other.pid));
+            let mut sockets = missing.other.sockets.iter();
+            if sockets.any(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok()) {
+                return Ok(Race::Lost(missing.other.pid));
             }
             if Instant::now() >= deadline {
-                let lock = if has_data { places.lock() } else { places.data_lock() };
-                return Err(held(lock, other));
+                return Err(held(missing));
             }
             // No event announces the socket of another process, so this polls with a short pause.
             let look = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOSER_LOOK.subsec_nanos().into() };
@@ -84,7 +79,7 @@ impl Locks {
     }
 
     /// Writes the owner into the locks.
-    fn own(places: &Dirs, data: File, runtime: Option<File>) -> Result<Self, DaemonError> {
+    fn own(places: &Dirs, All { directory, data, runtime }: All) -> Result<Self, DaemonError> {
         let former = Address::parse(&read(&data));
         let sockets = places.data_socket().into_iter().chain([places.socket()]).collect();
         let pid = std::process::id().to_string();
@@ -94,11 +89,16 @@ impl Locks {
         for lock in [Some(&data), runtime.as_ref()].into_iter().flatten() {
             lock.write().map_err(|error| failed(&lock.path, "written", error))?;
         }
-        Ok(Self { data, runtime, address, former })
+        Ok(Self { directory, data, runtime, address, former })
     }
 
-    /// Recreates the data directory's lock if its file was removed: without it, a second daemon could start.
+    /// Recreates the data directory and its locks if one of them was removed: without them, a second daemon
+    /// could start.
+    ///
+    /// # Errors
+    /// `ResourceBusy`: the directory was replaced, and another process holds the new one.
     pub(crate) fn mend_data(&mut self) -> io::Result<()> {
+        self.directory.mend()?;
         self.data.mend()
     }
 
@@ -111,6 +111,84 @@ impl Locks {
         self.runtime = Some(made);
         Ok(())
     }
+}
+
+/// The locks that a starting daemon has so far, in the order in which it takes them.
+#[derive(Default)]
+struct Taken {
+    directory: Option<DirectoryLock>,
+    data: Option<File>,
+    runtime: Option<File>,
+}
+
+/// All locks, before an owner is written into them.
+struct All {
+    directory: DirectoryLock,
+    data: File,
+    runtime: Option<File>,
+}
+
+/// How far a starting daemon has come.
+enum Progress {
+    Complete(Box<All>),
+    Missing(Missing),
+}
+
+/// A lock that another process holds, and where the daemon that holds it may listen.
+struct Missing {
+    lock: PathBuf,
+    other: Address,
+}
+
+impl Taken {
+    /// Takes one lock after the other, up to the first that another process holds. Lock files are opened anew at
+    /// each attempt, because a file that was removed meanwhile keeps nobody away.
+    fn take_more(&mut self, places: &Dirs, has_runtime: bool) -> Result<Progress, DaemonError> {
+        if self.directory.is_none() {
+            let opened = DirectoryLock::take(&places.data);
+            match opened.map_err(|error| failed(&places.data, "opened", error))? {
+                Attempt::Ours(lock) => self.directory = Some(lock),
+                Attempt::Busy => return Ok(missing(&places.data, daemon_of(places))),
+            }
+        }
+        if self.data.is_none() {
+            let file = open(&places.data_lock())?;
+            if !try_lock(&file, &places.data_lock())? {
+                return Ok(missing(&places.data_lock(), Address::parse(&read(&file)).unwrap_or_default()));
+            }
+            self.data = Some(file);
+        }
+        if has_runtime && self.runtime.is_none() {
+            let file = open(&places.lock())?;
+            if !try_lock(&file, &places.lock())? {
+                return Ok(missing(&places.lock(), beside(places, &file)));
+            }
+            self.runtime = Some(file);
+        }
+        match (self.directory.take(), self.data.take()) {
+            (Some(directory), Some(data)) => {
+                Ok(Progress::Complete(Box::new(All { directory, data, runtime: self.runtime.take() })))
+            }
+            _ => Ok(missing(&places.data, Address::default())),
+        }
+    }
+}
+
+fn missing(lock: &Path, other: Address) -> Progress {
+    Progress::Missing(Missing { lock: lock.to_owned(), other })
+}
+
+/// Returns the daemon that holds our data directory: where its lock file says, and where it listens if a program
+/// has just removed that file.
+fn daemon_of(places: &Dirs) -> Address {
+    let recorded = File::open(places.data_lock()).ok().and_then(|file| Address::parse(&read(&file)));
+    let mut other = recorded.unwrap_or_default();
+    other.sockets.extend(places.data_socket());
+    other.sockets.push(places.socket());
+    if other.pid.is_empty() {
+        other.pid = holder_of(&places.data).map(|pid| pid.to_string()).unwrap_or_default();
+    }
+    other
 }
 
 impl Lock {
@@ -181,12 +259,15 @@ fn read(mut file: &File) -> String {
     read.map(|_| text).unwrap_or_default()
 }
 
-fn held(lock: PathBuf, other: Address) -> DaemonError {
-    let pid = if other.pid.is_empty() { "unknown".to_owned() } else { other.pid };
+/// Returns the error for a lock whose holder does not answer. The kernel says who holds it; what stands in the
+/// file may be old, or another program's.
+fn held(Missing { lock, other }: Missing) -> DaemonError {
+    let written = if other.pid.is_empty() { "unknown".to_owned() } else { other.pid };
     if !other.host.is_empty() && other.host != host() {
-        return DaemonError::HeldElsewhere { lock, pid, host: other.host };
+        return DaemonError::HeldElsewhere { lock, pid: written, host: other.host };
     }
-    DaemonError::Held { lock, pid }
+    let pid = holder_of(&lock).map_or(written, |pid| pid.to_string());
+    DaemonError::Held { pid: describe(&pid), lock }
 }
 
 /// Returns this computer's name, on one line.
@@ -231,6 +312,22 @@ mod tests {
     }
 
     #[test]
+    fn m1_without_its_lock_files_a_data_directory_still_has_one_daemon_and_the_error_names_it() {
+        let (_root, places) = places();
+        let _locks = taken(&places);
+        for path in [places.data_lock(), places.lock()] {
+            std::fs::remove_file(&path).unwrap();
+        }
+        let mut second = Taken::default();
+        let Progress::Missing(missing) = second.take_more(&places, true).unwrap() else {
+            panic!("a second daemon has the directory");
+        };
+        let told = held(missing).to_string();
+        let own = format!("pid {}, ", std::process::id());
+        assert!(told.contains(&own) && told.contains(places.data.to_str().unwrap()), "{told}");
+    }
+
+    #[test]
     fn m1_the_address_of_a_dead_daemon_is_handed_to_the_next_one() {
         let (_root, places) = places();
         let other = Dirs { runtime: places.data.join("other"), ..places.clone() };
@@ -246,7 +343,7 @@ mod tests {
         let message = judge(Err(Errno::NOLCK), path).unwrap_err().to_string();
         assert!(message.contains("/somewhere") && message.contains("QD_DATA_DIR"), "{message}");
         let far = Address { pid: "7".to_owned(), host: "another computer".to_owned(), ..Address::default() };
-        let message = held(path.to_owned(), far).to_string();
+        let message = held(Missing { lock: path.to_owned(), other: far }).to_string();
         assert!(message.contains("another computer") && message.contains("QD_DATA_DIR"), "{message}");
     }
 }

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use engine::effect::{Guard, Keystrokes};
 use engine::input::{JobId, TypingOutcome};
-use engine::{CommandAnswer, Effect, Input, Record, RunFact, RunKey, StartRun, Ticket};
+use engine::{AddressedEvent, CommandAnswer, Effect, Input, Record, RunFact, RunKey, StartRun, Ticket};
 use holder::Launcher;
-use proto::event::Announcement;
 use proto::{Dirs, ProcessId, Reply};
 use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -39,7 +38,7 @@ pub(crate) struct EffectRunner {
     pub(crate) facts: mpsc::Sender<Input>,
     /// Runs of an earlier daemon whose holder has not answered yet.
     pub(crate) pending: PendingHolders,
-    pub(crate) events: broadcast::Sender<Arc<Announcement>>,
+    pub(crate) events: broadcast::Sender<Arc<AddressedEvent>>,
     /// Entries that were closed.
     pub(crate) closed: ClosedEntries,
 }
@@ -150,9 +149,9 @@ impl EffectRunner {
             Effect::ReadLastLines { run } => self.agents.read_last_lines(run),
             Effect::Notify { run, title, body } => self.agents.notify(run, title, body),
             Effect::KeepDrift { run, winner, other } => self.agents.keep_drift(run, winner, other),
-            Effect::Announce(announcement) => {
+            Effect::Announce(event) => {
                 // There may be no subscriber.
-                let _nobody = self.events.send(Arc::new(announcement));
+                let _nobody = self.events.send(Arc::new(event));
             }
             Effect::Reply { ticket, result } => answer(tickets, ticket, *result),
             Effect::AwaitPort { run, port } => self.await_port(run, port),

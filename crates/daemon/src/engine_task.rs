@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::input::{JobId, TypingOutcome};
-use engine::{AuditNote, Caller, Command, CommandAnswer, Effect, Engine, Input, Keystrokes, RunFact, Ticket};
-use proto::event::Announcement;
+use engine::{
+    AddressedEvent, AuditNote, Command, CommandAnswer, Effect, Engine, Input, Keystrokes, Principal, RunFact,
+    Ticket,
+};
 use proto::reply::Done;
 use proto::{ErrorCode, Failure, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -34,7 +36,7 @@ pub(crate) type Answered = Result<CommandAnswer, Failure>;
 /// One command for the engine.
 pub(crate) struct Ask {
     pub(crate) ticket: Ticket,
-    pub(crate) caller: Caller,
+    pub(crate) principal: Principal,
     pub(crate) command: Command,
     pub(crate) reply: oneshot::Sender<Answered>,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Ask {
 pub(crate) struct EngineHandle {
     asks: mpsc::Sender<Ask>,
     pub(crate) facts: mpsc::Sender<Input>,
-    events: broadcast::Sender<Arc<Announcement>>,
+    events: broadcast::Sender<Arc<AddressedEvent>>,
     tickets: Arc<AtomicU64>,
     gone: Departed,
 }
@@ -57,12 +59,12 @@ type Departed = watch::Sender<Vec<Ticket>>;
 impl EngineHandle {
     /// Sends a command to the engine and waits for its answer. When the future is dropped, the engine learns
     /// that the caller is gone.
-    pub(crate) async fn ask(&self, caller: Caller, command: Command) -> Answered {
+    pub(crate) async fn ask(&self, principal: Principal, command: Command) -> Answered {
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let is_agreed = caller.is_person() && is_plain_shutdown(&command);
+        let is_agreed = principal.caller.is_person() && is_plain_shutdown(&command);
         let guard = Guard { ticket, gone: Some(self.gone.clone()) };
-        let sent = self.asks.send(Ask { ticket, caller, command, reply }).await;
+        let sent = self.asks.send(Ask { ticket, principal, command, reply }).await;
         let answered = match sent {
             Ok(()) => answer.await.ok(),
             Err(_) => None,
@@ -72,7 +74,7 @@ impl EngineHandle {
     }
 
     /// Returns a subscription to events from now on.
-    pub(crate) fn events(&self) -> broadcast::Receiver<Arc<Announcement>> {
+    pub(crate) fn events(&self) -> broadcast::Receiver<Arc<AddressedEvent>> {
         self.events.subscribe()
     }
 }
@@ -153,11 +155,11 @@ impl Inbox {
     /// before the command, so it gets it again after it. The command counts all the same, as it would have a
     /// moment earlier.
     fn take(&mut self, ask: Ask) -> Vec<Input> {
-        let Ask { ticket, caller, command, reply } = ask;
+        let Ask { ticket, principal, command, reply } = ask;
         let is_gone = reply.is_closed();
         self.tickets.insert(ticket, reply);
         let gone = is_gone.then_some(Input::CallerGone { ticket });
-        [Input::Command { caller, ticket, command }].into_iter().chain(gone).collect()
+        [Input::Command { principal, ticket, command }].into_iter().chain(gone).collect()
     }
 
     fn departures(&mut self) -> Vec<Input> {
@@ -181,7 +183,7 @@ impl Channels {
         Self { handle, inbox }
     }
 
-    pub(crate) fn events(&self) -> broadcast::Sender<Arc<Announcement>> {
+    pub(crate) fn events(&self) -> broadcast::Sender<Arc<AddressedEvent>> {
         self.handle.events.clone()
     }
 }

@@ -103,6 +103,14 @@ mod armed {
         }
     }
 
+    /// Stays here for as long as the file names this.
+    pub(crate) fn stay(name: &str) {
+        let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+        while is_wanted(name) {
+            let _nothing = rustix::event::poll(&mut [], Some(&moment));
+        }
+    }
+
     /// Returns true if the file names this now.
     pub(crate) fn is_wanted(what: &str) -> bool {
         let order = directory().filter(|path| path.is_absolute()).map(std::fs::read_to_string);
@@ -117,8 +125,10 @@ mod armed {
     pub(crate) fn pass(_place: Failpoint) {}
 
     pub(crate) fn pass_named(_name: &str) {}
+
+    pub(crate) fn stay(_name: &str) {}
 }
 
 #[cfg(debug_assertions)]
 pub(crate) use armed::{is_on, is_wanted};
-pub(crate) use armed::{pass, pass_named};
+pub(crate) use armed::{pass, pass_named, stay};

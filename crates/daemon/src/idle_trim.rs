@@ -51,6 +51,8 @@ impl IdleTrim {
         if let Err(error) = holder::give_back_text() {
             tracing::debug!(%error, "program text could not be given back");
         }
+        // A burst of requests leaves free memory between what is kept, in the heap of each thread.
+        holder::trim_memory();
     }
 
     fn wait(&mut self) {

@@ -2,18 +2,25 @@
 //! understands. It runs on a thread that may block, and checks that the run is what was approved.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{RunFact, RunKey, StartRun};
 use holder::{LaunchError, Launcher, RunConfig};
-use proto::environment::from_hex;
 use proto::error::Cause;
+use proto::inherited_variables::from_hex;
 use proto::{Dirs, ErrorCode, Failure, Kind, Printable};
 
 use crate::agents::{Agents, ForeignManifest};
 use crate::failpoint::{self, Failpoint};
 use crate::screens::{NewRun, Screens};
 use crate::trust_subject;
+
+/// The descriptors that the daemon keeps for one run.
+const OF_A_RUN: usize = 4;
+/// The descriptors that stay free when a run has its own: without them no person could connect and end something.
+const SPARE: usize = 6;
 
 /// Returns where a run's holder listens for later daemons.
 pub(crate) fn socket_path(places: &Dirs, run: RunKey) -> PathBuf {
@@ -29,6 +36,7 @@ pub(crate) fn start(
     (screens, agents): (&Screens, &Agents),
     mut start: StartRun,
 ) -> Option<RunFact> {
+    failpoint::stay("unstarted");
     let run = start.run;
     let token = start.record.run.token.clone();
     match trust_subject::changed(&start, foreign_manifest(agents, &start).as_ref()) {
@@ -41,10 +49,15 @@ pub(crate) fn start(
         Ok(agent_run) => agent_run,
         Err(failure) => return Some(RunFact::StartFailed(failure)),
     };
-    match config(places, umask, start).and_then(|config| launcher.start(&config).map_err(failure)) {
+    let started = check_descriptors()
+        .map_err(failure)
+        .and_then(|()| config(places, umask, start))
+        .and_then(|config| launcher.start(&config).map_err(failure));
+    match started {
         Ok(started) => {
             failpoint::pass(Failpoint::HolderStarted);
-            let pid = started.hello.child_pid;
+            failpoint::stay("unhosted");
+            let pid = started.hello.fields.child_pid;
             let link = (started.link, socket_path(places, run));
             let mut new = NewRun::new(run, token, link, started.hello, screens.limits(), true);
             new.agent = agent_run.map(|agent_run| agents.begin(&agent_run, pid, !is_resumed));
@@ -56,6 +69,16 @@ pub(crate) fn start(
             Some(RunFact::StartFailed(failure))
         }
     }
+}
+
+/// Checks that the daemon has enough descriptors for one more run and for connections.
+fn check_descriptors() -> Result<(), LaunchError> {
+    let take = || {
+        let first = File::open("/dev/null")?;
+        let more = (1..OF_A_RUN + SPARE).map(|_| first.try_clone());
+        more.collect::<io::Result<Vec<File>>>().map(drop)
+    };
+    take().map_err(|source| LaunchError::Limit { what: "open files per process (ulimit -n)", source })
 }
 
 /// Returns the manifest of an agent that is about to be started, unless it is built in or needs no trust.
@@ -89,7 +112,7 @@ fn failure(error: LaunchError) -> Failure {
     let spawn = |cause| Failure::new(ErrorCode::SpawnFailed, message.clone()).cause(cause);
     match error {
         LaunchError::NotFound { .. } => {
-            spawn(Cause::NotFound).hint("give the program's full path, or check PATH")
+            spawn(Cause::NotFound).hint("check its name and PATH, or give its full path")
         }
         LaunchError::InterpreterMissing { .. } => {
             spawn(Cause::NotFound).hint("install it, or correct the program's first line")

@@ -37,6 +37,8 @@ mod alarm;
 mod caller;
 mod clock;
 mod daemon_lock;
+mod database_origin;
+mod directory_lock;
 mod door;
 mod effect_runner;
 mod engine_task;
@@ -53,6 +55,7 @@ mod policy;
 mod ports;
 mod presets;
 mod project;
+mod project_search;
 mod records;
 mod screens;
 mod settings;
@@ -61,6 +64,7 @@ mod start;
 mod tasks;
 mod threads;
 mod tokens;
+mod toml_fault;
 mod trust_subject;
 mod urls;
 mod warnings;
@@ -70,10 +74,15 @@ use std::path::PathBuf;
 use proto::Dirs;
 
 pub use ::agents::catalogue::built_in_text as built_in_manifest;
+pub use database_origin::is_inside_a_run_of;
 pub use failpoint::Failpoint;
-pub use settings::{Settings, check_init_file, check_settings};
+pub use presets::check_presets;
+pub use project_search::{FoundProject, find_projects};
+pub use settings::{ProjectSettings, Settings, TaskSettings, UserPath, check_init_file, check_settings};
 pub use start::{refuse_setuid, run};
 pub use tasks::failpoint::TaskFailpoint;
+pub use tasks::fetch::fetch;
+pub use trust_subject::finds_program;
 
 /// The options of a daemon.
 #[derive(Clone, Debug)]
@@ -95,12 +104,12 @@ pub enum DaemonError {
     /// The database cannot be used.
     #[error("{0}")]
     Store(#[from] store::StoreError),
-    /// Another daemon has the lock and does not answer.
-    #[error("another daemon holds {} and does not answer: end it (pid {pid}) or wait", lock.display())]
+    /// Another process has the lock and does not answer.
+    #[error("another process holds {} and does not answer as a daemon: end it (pid {pid}) or wait", lock.display())]
     Held {
-        /// The lock file.
+        /// The lock file, or the data directory.
         lock: PathBuf,
-        /// The pid written in it.
+        /// The pid of its holder, with the program's name if it is known.
         pid: String,
     },
     /// Files may not grow.
@@ -110,6 +119,12 @@ pub enum DaemonError {
         .0 / 1024
     )]
     SmallFiles(u64),
+    /// A process of a run could not be told from a person.
+    #[error(
+        "the limit of file locks of this shell (ulimit -Hx) has been lowered, so that processes of Quarterdeck could not be \
+         told from people: start qd from a login without that limit"
+    )]
+    LockLimit,
     /// This process is inside a run.
     #[error(
         "no daemon is started from inside a process of Quarterdeck on a database that was made outside: what this process \

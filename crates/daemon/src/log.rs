@@ -9,22 +9,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tracing_subscriber::EnvFilter;
+
 use crate::clock;
 
 /// Bytes of one file; then the next one begins, and the one before the last is deleted.
 const MAX_FILE: u64 = 1 << 20; // 1 MiB
+/// Opening never waits.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 /// How often one warning that others cause is written.
 const SELDOM_MS: u64 = 60_000;
 
+/// The directive that silences the emulator.
+const EMULATOR_OFF: &str = "rio_vt=off";
+
 /// Starts logging. Without a file nothing is logged: that is no reason not to serve.
 pub(crate) fn start(path: &Path) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("QD_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let filter = filter(std::env::var("QD_LOG").ok().as_deref());
     if let Ok(file) = Rotating::open(path, MAX_FILE) {
         let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter);
         // A second daemon in one process (tests) keeps the first one's log.
         let _already = builder.with_writer(Mutex::new(file)).try_init();
     }
+}
+
+/// Returns what is logged: what `QD_LOG` says, or everything from `info` on. The emulator logs nothing in any case. It
+/// warns of each byte that it does not know and quotes it, so a child could put its output into the log, push every other
+/// line out of it, and delay its neighbours by the writing.
+fn filter(wish: Option<&str>) -> EnvFilter {
+    let wished =
+        wish.and_then(|wish| EnvFilter::try_new(wish).ok()).unwrap_or_else(|| EnvFilter::new("info"));
+    EMULATOR_OFF.parse().map_or_else(|_| EnvFilter::new("off"), |directive| wished.add_directive(directive))
 }
 
 /// A file that is rotated when it is full.
@@ -70,8 +85,20 @@ impl Write for Rotating {
     }
 }
 
+/// Opens the file for appending. What is no plain file is replaced by one: opening or writing a pipe would wait for its
+/// reader, and the daemon with it.
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600).custom_flags(NONBLOCK);
+        options.open(path)
+    };
+    match open() {
+        Ok(file) if file.metadata()?.is_file() => return Ok(file),
+        Err(error) if std::fs::metadata(path).map_or(true, |found| found.is_file()) => return Err(error),
+        _ => std::fs::remove_file(path)?,
+    }
+    open()
 }
 
 /// A warning that others can cause as often as they like: written once per interval, with the number of
@@ -110,7 +137,26 @@ impl RateLimited {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn m8_a_pipe_in_place_of_the_log_is_replaced_and_nobody_waits_for_its_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("qd.log");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let make_pipe =
+            || rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        make_pipe();
+        let mut log = Rotating::open(&path, 100).unwrap();
+        log.write_all(b"first\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first\n");
+        std::fs::remove_file(&path).unwrap();
+        make_pipe();
+        let _reader = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path).unwrap();
+        assert!(append(&path).unwrap().metadata().unwrap().is_file(), "nor one that somebody reads");
+    }
 
     #[test]
     fn the_log_is_bounded_while_the_daemon_runs_and_no_line_is_cut() {
@@ -132,6 +178,42 @@ mod tests {
         let last: Vec<String> =
             (1000 - lines.len()..1000).map(|n| format!("line {n:04} {}", "x".repeat(50))).collect();
         assert_eq!(lines, last, "the newest lines, whole and in order");
+    }
+
+    /// Collects what a subscriber writes.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(wish: Option<&str>, action: impl FnOnce()) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter(wish));
+        tracing::subscriber::with_default(builder.with_writer(move || writer.clone()).finish(), action);
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn m5e_a_child_that_prints_unknown_bytes_writes_nothing_into_the_log() {
+        for wish in [None, Some("debug"), Some("rio_vt=trace"), Some("not a = filter [")] {
+            let log = logged(wish, || {
+                let mut screen = term::Screen::new(term::GridSize::DEFAULT, term::Limits::default());
+                screen.feed("x\u{80}\u{9b}\u{fffd}\x01\x1b[99999z\x1bP1$zsecret\x1b\\".as_bytes());
+                tracing::warn!("this line is ours");
+            });
+            let ours = usize::from(wish != Some("rio_vt=trace"));
+            assert_eq!(log.lines().count(), ours, "{wish:?}: {log}");
+        }
     }
 
     #[test]

@@ -44,7 +44,8 @@ fn bounded(pattern: &str, most: usize) -> RegexBuilder {
 fn refusal(why: &regex::Error) -> Failure {
     if matches!(why, regex::Error::CompiledTooBig(_)) {
         let message = format!("too large: it would take more than {} KiB once compiled", MAX_COMPILED >> 10);
-        let hint = "repeat less, and write [0-9A-Za-z_] for \\w: letters of all languages take much room";
+        let hint =
+            "use fewer repetitions, and [0-9A-Za-z_] for \\w, which stands for the letters of all languages";
         return Failure::invalid("pattern", message).hint(hint);
     }
     Failure::invalid("pattern", reason(why))

@@ -126,6 +126,16 @@ const INTERPRETERS: &[&str] = &[
     "zsh",
 ];
 
+/// Programs that run, or write to any file, what one of their options names: builders, test runners, pagers,
+/// downloaders, and whatever copies files.
+const OPEN_ENDED: &str = "ansible ansible-playbook apt apt-get at batch bazel bundle bwrap cabal cargo cc certbot clang clang++ \
+    clojure composer cp cpio crontab crystal ctest curl dd direnv dotnet dpkg elixir entr erl esbuild fakeroot firejail g++ gcc gem \
+    gh ghc gpg groff groovy gulp hatch helm hg install irb jest jshell julia kotlin kubectl ldd less lldb ln logrotate ltrace mail \
+    man meson mise mocha more most mount mv mysql nano nim nix nix-build nix-shell nmap nodemon numactl nx ocaml octave openssl \
+    patch pdflatex pdm perf pico playwright pre-commit prlimit psql pytest racket rpm rscript run-parts rustc rustdoc sbcl sbt scala \
+    scons sftp sqlite3 ssh-keygen start-stop-daemon svn swift systemctl tcpdump tee terraform tig tox tsc turbo unbuffer valgrind \
+    vite vitest watchexec webpack wget xelatex xterm zathura zig zip";
+
 /// What happens to commands that agents bring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -179,10 +189,11 @@ impl Policy {
     pub(crate) fn covers(&self, launch_spec: &LaunchSpec<'_>, program: &Program) -> bool {
         let is_plain =
             launch_spec.kind == Kind::Command && launch_spec.env.is_empty() && launch_spec.preset.is_none();
-        let is_here = Path::new(launch_spec.cwd).starts_with(&launch_spec.project_dir.dir);
+        let (cwd, top) = (Path::new(launch_spec.cwd), &launch_spec.project_dir.dir);
+        // The files that an interpreter is given are those at the top of the project.
+        let is_here = if program.is(is_interpreter) { cwd == top } else { cwd.starts_with(top) };
         let is_safe = is_plain && is_here && !program.is_inside(launch_spec.project_dir);
-        let name = |path: &Path| path.file_name().is_some_and(|name| is_interpreter(&name.to_string_lossy()));
-        let runs_anything = name(&program.found) || name(&program.real);
+        let runs_anything = program.is(runs_anything);
         let matches = |rule: &Vec<String>| match rule.split_last() {
             Some((last, head)) if last == REST => !runs_anything && launch_spec.argv.starts_with(head),
             _ => rule.as_slice() == launch_spec.argv,
@@ -195,24 +206,37 @@ impl Policy {
         self.free != CommandRule::Allow || self.rules.is_empty()
     }
 
-    /// Returns what a person trusts with the list: its text, and the programs that its words resolve to.
+    /// Returns what a person trusts with the list: its text, the programs that its words resolve to, and the
+    /// content of those that this user may change.
     pub(crate) fn digest(&self, project_dir: &ProjectDir, path: Option<&str>) -> String {
-        let mut fields = Fields::new("quarterdeck policy 1");
+        let mut fields = Fields::new("quarterdeck policy 2");
         fields.put("project", project_dir.project.key.as_bytes());
         fields.put("text", &self.text);
         fields.put("free", format!("{:?}", self.free).as_bytes());
         for rule in &self.rules {
             fields.list("rule", rule.iter().map(String::as_bytes));
             let program = rule.first().and_then(|word| Program::find(word, path, &project_dir.dir));
-            let real = program.map(|program| program.real.into_os_string().into_encoded_bytes());
-            fields.put("program", &real.unwrap_or_default());
+            let real =
+                program.as_ref().map_or(&[][..], |program| program.real.as_os_str().as_encoded_bytes());
+            fields.put("program", real);
+            if let Some(program) = &program {
+                program.put_content(&mut fields, rule, &project_dir.dir);
+            }
         }
         fields.hex()
     }
 
     /// Returns the list as a person reads it.
     pub(crate) fn command(&self) -> String {
-        let lines = self.rules.iter().map(|rule| format!("allow {}", quote_words(rule)));
+        let lines = self.rules.iter().map(|rule| match rule.split_last() {
+            Some((last, head)) if last == REST => {
+                format!(
+                    "allow {} and any further words, also those that make it run or write",
+                    quote_words(head)
+                )
+            }
+            _ => format!("allow {}", quote_words(rule)),
+        });
         std::iter::once(format!("policy of the project: {:?}", self.free).to_lowercase())
             .chain(lines)
             .collect::<Vec<_>>()
@@ -230,8 +254,8 @@ fn fault(rule: &[String]) -> Option<&'static str> {
         Some("it names no program")
     } else if words.iter().any(|word| word == REST) {
         Some("* stands for further words at the end only")
-    } else if is_prefix && is_interpreter(base) {
-        Some("this program runs whatever it is given: name all of its words")
+    } else if is_prefix && runs_anything(base) {
+        Some("this program runs or writes whatever its words say: list all of its words")
     } else {
         None
     }
@@ -240,9 +264,19 @@ fn fault(rule: &[String]) -> Option<&'static str> {
 /// Returns true if a program of this name runs what its words say; a version at the end of the name does not
 /// matter.
 pub(crate) fn is_interpreter(name: &str) -> bool {
+    is_among(name, |name| INTERPRETERS.contains(&name))
+}
+
+/// Returns true if a prefix of its words guarantees nothing about a program of this name.
+fn runs_anything(name: &str) -> bool {
+    is_interpreter(name)
+        || is_among(name, |name| OPEN_ENDED.split_ascii_whitespace().any(|known| known == name))
+}
+
+fn is_among(name: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let name = name.to_ascii_lowercase();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
-    INTERPRETERS.contains(&name.as_str()) || INTERPRETERS.contains(&plain)
+    is_known(&name) || is_known(plain)
 }
 
 #[cfg(test)]
@@ -257,6 +291,9 @@ mod tests {
             &["env", "A=b", "*"],
             &["git", "*"],
             &["Perl5.36", "*"],
+            &["cargo", "build", "*"],
+            &["gcc-13", "*"],
+            &["/usr/bin/curl", "*"],
             &["*"],
             &[],
             &["cargo", "*", "test"],
@@ -271,5 +308,8 @@ mod tests {
     #[test]
     fn the_names_are_sorted_and_said_once() {
         assert!(INTERPRETERS.windows(2).all(|pair| pair[0] < pair[1]));
+        let others: Vec<&str> = OPEN_ENDED.split_ascii_whitespace().collect();
+        assert!(others.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(others.iter().all(|name| !is_interpreter(name)));
     }
 }

@@ -62,7 +62,7 @@ fn of_tree_where(holder: i32, is_wanted: impl Fn(&Listener) -> bool) -> Vec<Port
     let mut seen: HashSet<(PathBuf, u64)> = HashSet::new();
     let mut found = Vec::new();
     // Parents come before their children, so an inherited socket counts for its creator.
-    for pid in holder::tree::descendants(holder) {
+    for pid in holder::descendants::descendants(holder) {
         let Ok(namespace) = std::fs::read_link(format!("/proc/{pid}/ns/net")) else { continue };
         let table = tables.entry(namespace.clone()).or_insert_with(|| {
             let listening = listeners(pid).into_iter().filter(|listener| is_wanted(listener));

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use proto::crew::{PresetView, Ready};
+use proto::crew::{PresetCommand, PresetView, Ready};
 use proto::stop::MAX_GRACE_MS;
 use proto::{ErrorCode, Failure, Name, Printable, Stop};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -28,6 +28,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use crate::pattern;
 use crate::policy::{self, Policy};
 use crate::project::{self, ProjectDir};
+use crate::toml_fault;
 use section::Sections;
 
 /// Largest file.
@@ -59,15 +60,8 @@ pub(crate) struct Preset {
     pub(crate) file: PathBuf,
     /// Its text in the file, comments included.
     pub(crate) text: Vec<u8>,
-    pub(crate) argv: Vec<String>,
-    pub(crate) env: BTreeMap<String, String>,
     pub(crate) working_dir: Option<String>,
-    pub(crate) auto_restart: bool,
-    pub(crate) restore: bool,
-    pub(crate) ready: Option<Ready>,
-    pub(crate) stop: Stop,
-    /// Presets that `qd up` waits for before it starts this one.
-    pub(crate) after: Vec<String>,
+    pub(crate) command: PresetCommand,
 }
 
 impl Preset {
@@ -79,7 +73,7 @@ impl Preset {
             let message =
                 format!("preset {} runs outside of its project, in {}", self.name, Printable(&real));
             return Err(Failure::invalid("working_dir", message)
-                .hint("a project's preset stays in the project; the user's own presets need not"));
+                .hint("a project's preset must run in the project; your own presets may run anywhere"));
         }
         Ok(real)
     }
@@ -88,14 +82,8 @@ impl Preset {
         PresetView {
             name: self.name.to_string(),
             origin: self.file.display().to_string(),
-            argv: self.argv.clone(),
+            command: self.command.clone(),
             cwd,
-            env: self.env.clone(),
-            auto_restart: self.auto_restart,
-            restore: self.restore,
-            ready: self.ready.clone(),
-            stop: self.stop,
-            after: self.after.clone(),
             trusted,
         }
     }
@@ -173,14 +161,17 @@ pub(crate) struct PresetSet {
 }
 
 impl PresetSet {
-    /// Reads the user's presets, then the project's over them. Runs on a thread that may block.
+    /// Reads the user's presets, then the project's over them. A worktree without a file of its own has that of the main
+    /// checkout. Runs on a thread that may block.
     pub(crate) fn read(project_dir: &ProjectDir, config: &Path) -> Self {
         let mut preset_set = Self::default();
         for file in own_files(&config.join("presets")) {
             preset_set.read_file(&file, Origin::User, Shape::One);
         }
         preset_set.read_file(&config.join("presets.toml"), Origin::User, Shape::Many);
-        preset_set.read_file(&project_dir.dir.join(project::FILE), Origin::Project, Shape::Many);
+        let own = project_dir.dir.join(project::FILE);
+        let file = if own.symlink_metadata().is_ok() { own } else { project_dir.shared(&own) };
+        preset_set.read_file(&file, Origin::Project, Shape::Many);
         preset_set
     }
 
@@ -189,33 +180,36 @@ impl PresetSet {
         self.presets.get(name).ok_or_else(|| {
             let failure = Failure::new(ErrorCode::NotFound, format!("no preset \"{}\"", Printable(name)));
             match self.faults.first() {
-                Some(fault) => failure.hint(format!("something does not read: {fault}")),
+                Some(fault) => failure.hint(format!("a file has a fault: {fault}")),
                 None => failure.hint("qd presets lists them"),
             }
         })
     }
 
     fn read_file(&mut self, path: &Path, origin: Origin, shape: Shape) {
+        let faults = self.faults_of(path, origin, shape);
+        self.faults.extend(sentences(path, &faults));
+    }
+
+    /// Takes what a file holds; returns its faults with their lines, 0 for the whole file.
+    fn faults_of(&mut self, path: &Path, origin: Origin, shape: Shape) -> Vec<(usize, String)> {
         let mut page = PresetFile { path, origin, text: String::new(), faults: Vec::new() };
         match read_text(path) {
             Ok(Some(text)) => page.text = text,
-            Ok(None) => return,
-            Err(why) => {
-                page.faults.push((0, why));
-                return self.faults.extend(page.sentences());
-            }
+            Ok(None) => return Vec::new(),
+            Err(why) => return vec![(0, why)],
         }
         let text = page.text.clone();
         let (parsed, errors) = DeTable::parse_recoverable(&text);
-        if !errors.is_empty() {
-            errors.iter().for_each(|error| page.fault(error.span(), error.message()));
-            return self.faults.extend(page.sentences());
-        }
         match shape {
+            _ if !errors.is_empty() => {
+                errors.iter().for_each(|error| page.fault(error.span(), error.message()))
+            }
             Shape::One => self.take_one(&mut page, parsed),
             Shape::Many => self.take_many(&mut page, parsed.get_ref()),
         }
-        self.faults.extend(page.sentences());
+        page.faults.sort();
+        page.faults
     }
 
     fn take_one(&mut self, page: &mut PresetFile<'_>, parsed: Spanned<DeTable<'_>>) {
@@ -256,10 +250,23 @@ impl PresetSet {
                 ("preset" | "policy", _) if page.origin == Origin::Project || word == "preset" => {
                     page.fault(Some(span), &format!("{word} is a table"));
                 }
-                _ => page.fault(Some(span), &format!("unknown field `{}`", Printable(word))),
+                _ => {
+                    let known = match page.origin {
+                        Origin::Project => "`preset` or `policy`",
+                        Origin::User => "`preset`",
+                    };
+                    page.fault(Some(span), &format!("unknown field `{}`, expected {known}", Printable(word)));
+                }
             }
         }
     }
+}
+
+/// Returns what is wrong with a project's file: each fault with its line, if it has one.
+pub fn check_presets(path: &Path) -> Vec<(Option<usize>, String)> {
+    let mut set = PresetSet::default();
+    let faults = set.faults_of(path, Origin::Project, Shape::Many);
+    faults.into_iter().map(|(line, why)| ((line > 0).then_some(line), Printable(&why).to_string())).collect()
 }
 
 /// What a file holds.
@@ -282,18 +289,7 @@ impl PresetFile<'_> {
     fn fault(&mut self, span: Option<Range<usize>>, why: &str) {
         let before = span.and_then(|span| self.text.get(..span.start)).unwrap_or_default();
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        self.faults.push((line, why.trim().to_owned()));
-    }
-
-    /// Returns every fault as a sentence that names file and line.
-    fn sentences(mut self) -> Vec<String> {
-        self.faults.sort();
-        let path = self.path.display().to_string();
-        let sentence = |(line, why): &(usize, String)| match line {
-            0 => format!("{}: {}", Printable(&path), Printable(why)),
-            line => format!("{}, line {line}: {}", Printable(&path), Printable(why)),
-        };
-        self.faults.iter().map(sentence).collect()
+        self.faults.push((line, toml_fault::in_words(why.trim())));
     }
 
     /// Returns a preset, or faults.
@@ -321,6 +317,16 @@ impl PresetFile<'_> {
             }
         }
     }
+}
+
+/// Returns every fault as a sentence that names file and line.
+fn sentences(path: &Path, faults: &[(usize, String)]) -> Vec<String> {
+    let path = path.display().to_string();
+    let sentence = |(line, why): &(usize, String)| match line {
+        0 => format!("{}: {}", Printable(&path), Printable(why)),
+        line => format!("{}, line {line}: {}", Printable(&path), Printable(why)),
+    };
+    faults.iter().map(sentence).collect()
 }
 
 fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Result<T, toml::de::Error> {
@@ -363,20 +369,16 @@ fn make(
         Some(Ready::Port(_)) | None => {}
     }
     let stop = wording.stop.unwrap_or_default().read().map_err(|why| ("stop", why))?;
-    Ok(Preset {
-        name,
-        origin,
-        file,
-        text,
+    let command = PresetCommand {
         argv,
         env: wording.env,
-        working_dir: wording.working_dir,
         auto_restart: wording.auto_restart,
         restore: wording.restore,
         ready: wording.ready,
         stop,
         after: wording.after,
-    })
+    };
+    Ok(Preset { name, origin, file, text, working_dir: wording.working_dir, command })
 }
 
 /// Returns the user's files of one preset each, in order.

@@ -1,6 +1,7 @@
 //! Finds the project of a directory: the nearest directory upwards, by its real path, that has a project's
-//! file or a repository; else the directory itself. A project is identified by its real path in the main checkout of its
-//! repository, so a link to it and every worktree of it are the same project, and a moved one is another.
+//! file or a repository; else the directory itself. A project is identified by its real path in the directory that holds the
+//! common git directory of its repository, so a link to it and every worktree of it are the same project, and a moved one is
+//! another.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -39,6 +40,18 @@ impl ProjectDir {
         let shared = worktree::shared_path(dir).unwrap_or_else(|_| dir.to_owned());
         let project = Project { key: key(&shared), path: dir.to_string_lossy().into_owned() };
         Self { dir: dir.to_owned(), project }
+    }
+
+    /// Returns the keys that this project had before it was known as a worktree of its repository: those of its own path and
+    /// of the common git directory. Reads the disk.
+    pub(crate) fn former_keys(&self) -> Vec<String> {
+        let own = key(&self.dir);
+        if own == self.project.key {
+            return Vec::new();
+        }
+        let common = worktree::Layout::find(&self.dir).map(|layout| key(&layout.common_dir));
+        let former = std::iter::once(own).chain(common);
+        former.filter(|former| *former != self.project.key).collect()
     }
 
     /// Returns what a path of this project is called in every worktree of it: its path in the main checkout. Other paths

@@ -33,6 +33,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use self::closed::Closed;
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
+use crate::database_origin::ORIGIN;
 use crate::warnings::{Cause, Warnings};
 
 /// The most batches and queries that wait. When the queue is full, the caller waits.
@@ -185,6 +186,8 @@ pub(crate) fn change(record: Record) -> Option<Change> {
         Record::RemoveQuestion(item) => Some(drop_document(QUESTION, item.to_string())),
         Record::PutTask(task) => put(TASK, task.id.to_string(), &*task),
         Record::RemoveTask(task) => Some(drop_document(TASK, task.to_string())),
+        Record::PutWorkspace(workspace) => put(WORKSPACE, workspace.name.clone(), &*workspace),
+        Record::RemoveWorkspace(name) => Some(drop_document(WORKSPACE, name)),
         Record::Counters(counters) => {
             let value = serde_json::to_string(&counters).ok()?;
             Some(Change::Setting { key: COUNTERS.to_owned(), value })
@@ -198,6 +201,7 @@ const GRANT: &str = "grant";
 const TRUST: &str = "trust";
 const QUESTION: &str = "question";
 const TASK: &str = "task";
+const WORKSPACE: &str = "workspace";
 
 fn put(kind: &'static str, id: String, what: &impl Serialize) -> Option<Change> {
     let document = serde_json::to_string(what).ok()?;
@@ -221,6 +225,8 @@ pub(crate) struct Loaded {
     pub(crate) saved: Saved,
     /// Entries that were closed and whose holders may still be there.
     pub(crate) closed: HashMap<ProcessId, Closed>,
+    /// Where the database was made, if it says so.
+    pub(crate) origin: Option<String>,
 }
 
 /// Loads what an earlier daemon left. A document that cannot be parsed stays where it is and becomes a
@@ -238,6 +244,7 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::
         .collect();
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
+    let origin = contents.settings.iter().find(|(key, _)| key == ORIGIN).map(|(_, value)| value.clone());
     let documents = contents.documents;
     let closed = closed::among(&documents);
     let saved = Saved {
@@ -249,9 +256,10 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::
         trusts: reader.of_kind(&documents, TRUST),
         questions: reader.of_kind(&documents, QUESTION),
         tasks: reader.of_kind(&documents, TASK),
+        workspaces: reader.of_kind(&documents, WORKSPACE),
         counters: counters.unwrap_or_default(),
     };
-    Ok(Loaded { saved, closed })
+    Ok(Loaded { saved, closed, origin })
 }
 
 struct Reader<'a> {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::notify::NotifyConfig;
 use crate::presets::read_text;
+use crate::toml_fault;
 
 /// The most lines of history of a screen.
 const MAX_HISTORY: usize = 1_000_000;
@@ -30,6 +31,59 @@ pub struct Settings {
     history: History,
     /// How this user attaches.
     pub attach: AttachSettings,
+    /// Where worktrees are made, and which agent works on tasks.
+    pub tasks: TaskSettings,
+    /// Where repositories are looked for.
+    pub projects: ProjectSettings,
+}
+
+/// The table `[tasks]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskSettings {
+    /// The directory that worktrees are made in.
+    pub root: Option<UserPath>,
+    /// The agent of a task that names none.
+    pub agent: Option<String>,
+}
+
+/// The table `[projects]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProjectSettings {
+    /// The directories below which repositories are looked for; the home directory when there is none.
+    pub roots: Vec<UserPath>,
+    /// How many levels below a root a repository may lie.
+    pub depth: Option<u8>,
+    /// Names of directories that are not searched; `*` at the end of one stands for any further characters.
+    pub ignore: Option<Vec<String>>,
+}
+
+/// A path that a person wrote: absolute, or below the home directory with `~/`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct UserPath(String);
+
+impl TryFrom<String> for UserPath {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.starts_with('/') || text.starts_with("~/") || text == "~" {
+            return Ok(Self(text));
+        }
+        Err(format!("a path begins with / or ~/, and {} does not", Printable(&text)))
+    }
+}
+
+impl UserPath {
+    /// Returns the whole path.
+    pub fn resolve(&self) -> PathBuf {
+        let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        match self.0.strip_prefix('~') {
+            Some(below) => home().join(below.trim_start_matches('/')),
+            None => PathBuf::from(&self.0),
+        }
+    }
 }
 
 /// The table `[spawn]`.
@@ -138,7 +192,7 @@ pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {
 
 /// Returns the problem and its line.
 fn in_words(text: &str, error: &toml::de::Error) -> String {
-    let why = Printable(error.message()).to_string();
+    let why = Printable(&toml_fault::in_words(error.message())).to_string();
     match error.span().and_then(|span| text.get(..span.start)) {
         Some(before) => format!("line {}: {why}", before.matches('\n').count() + 1),
         None => why,
@@ -165,11 +219,14 @@ mod tests {
     #[test]
     fn m15_every_setting_is_read_and_what_is_missing_is_the_default() {
         let text = "terminals = 'own'\nhistory = 500\n[spawn]\nenv_drop = ['AWS_*', 'X']\n\
-                    [attach]\ndetach_keys = 'ctrl-q'\nclipboard = true\n[notify]\ndesktop = false\n";
+                    [attach]\ndetach_keys = 'ctrl-q'\nclipboard = true\n[notify]\ndesktop = false\n\
+                    [tasks]\nroot = '/w'\nagent = 'a'\n[projects]\nroots = ['/src', '~/x']\ndepth = 3\nignore = ['.*']\n";
         let (all, problem) = read(text);
         assert_eq!(problem, None);
         assert_eq!((all.terminals, all.history()), (Terminals::Own, 500));
         assert_eq!(all.attach, AttachSettings { detach_keys: Some("ctrl-q".into()), clipboard: true });
+        assert_eq!(all.tasks.root.as_ref().map(UserPath::resolve), Some(PathBuf::from("/w")));
+        assert!(all.projects.roots[1].resolve().is_absolute() && all.projects.depth == Some(3));
         let dropped = ["AWS_KEY", "X", "XY", "PATH"].map(|name| all.spawn.drops(name));
         assert_eq!(dropped, [true, true, false, false]);
         let (none, problem) = read("");
@@ -189,6 +246,7 @@ mod tests {
             ("[attach]\nkeys = ''\n", "line 2", "keys"),
             ("terminals = 'mine'\n", "line 1", "mine"),
             ("history = 2000000\n", "line 1", "1000000"),
+            ("[tasks]\nroot = 'here'\n", "line 2", "begins with / or ~/"),
             ("[attach\n", "line 1", ""),
         ] {
             let (settings, problem) = read(text);

@@ -9,8 +9,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use engine::{AuditNote, Caller, Command, Principal};
 use proto::Dirs;
+use proto::request::Shutdown;
 use store::ensure_private_dir;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixListener;
@@ -18,9 +21,15 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::daemon_lock::Locks;
+use crate::directory_lock::{describe, holder_of};
 use crate::door::Server;
 use crate::inotify::{Inotify, WatchFlags};
 use crate::warnings::{Cause, Warnings};
+
+/// How soon a socket that could not be opened is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+/// The most connections that wait to be accepted; whoever comes then waits in the kernel.
+const WAITING: i32 = 128;
 
 /// The sockets of a daemon. The locks are held as long as one of these exists.
 #[derive(Clone)]
@@ -36,10 +45,12 @@ impl Kept {
     ) -> io::Result<Self> {
         let mut sockets = Sockets {
             places: Arc::clone(places),
+            has_database: places.database().exists(),
             daemon_lock,
             detour: Arc::new(Notify::new()),
             runtime: None,
             data: None,
+            rival: None,
             warnings: warnings.clone(),
             is_closed: false,
         };
@@ -55,32 +66,62 @@ impl Kept {
         loop {
             let mut watch = Watch::start(&places);
             // What vanished before the watch is recreated, and then there is something new to watch.
-            if self.mend(&doorway).await {
+            let mended = self.mend(&doorway).await;
+            if mended == Some(true) {
                 continue;
             }
+            let is_watched = watch.is_some();
             tokio::select! {
                 () = Watch::changed(&mut watch) => {}
                 () = detour.notified() => {}
+                // Nothing announces that what has failed would work now, nor what happens without a watch.
+                () = tokio::time::sleep(AGAIN), if mended.is_none() || !is_watched => {}
             }
         }
     }
 
-    /// Recreates what is missing; returns true if something was.
-    async fn mend(&self, doorway: &Server) -> bool {
-        let (me, doorway) = (self.clone(), doorway.clone());
+    /// Recreates what is missing; returns whether something was, or nothing when that failed.
+    async fn mend(&self, doorway: &Server) -> Option<bool> {
+        let (me, server) = (self.clone(), doorway.clone());
         let mended = crate::threads::run(move || {
             let mut sockets = me.0.lock().unwrap_or_else(PoisonError::into_inner);
-            sockets.open(&doorway)
+            sockets.open(&server)
         });
-        match mended.await {
-            Ok(Ok(has_made)) => has_made,
+        let mended = mended.await;
+        self.mend_database(doorway).await;
+        self.give_way(doorway).await;
+        match mended {
+            Ok(Ok(has_made)) => Some(has_made),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a socket could not be opened again");
-                false
+                None
             }
             // The panic hook has reported it.
-            Err(_) => false,
+            Err(_) => None,
         }
+    }
+
+    /// Ends this daemon if another one has the data directory that is at its path now: the processes stay, and the
+    /// other daemon adopts them. A process of a run is no daemon, and only warned about.
+    async fn give_way(&self, doorway: &Server) {
+        let rival = self.0.lock().unwrap_or_else(PoisonError::into_inner).rival;
+        let Some(rival) = rival.filter(|rival| !holder::run_mark::is_marked(*rival)) else { return };
+        tracing::warn!(pid = rival, "another daemon has the data directory: this one ends, processes stay");
+        let shutdown = Shutdown { kill: false, stop: proto::Stop::default() };
+        drop(doorway.engine.ask(Principal::unlimited(Caller::Human), Command::Shutdown(shutdown)).await);
+    }
+
+    /// Makes the store write the database again if it was removed: a note in the audit log is a change, and
+    /// the store looks for its file before each. If it cannot, its own warning says so until it can.
+    async fn mend_database(&self, doorway: &Server) {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).lost_database();
+        let Some(file) = file else { return };
+        let detail = format!("{} was removed while the daemon runs", file.display());
+        let (verb, decision) = ("save", "renewed".to_owned());
+        doorway
+            .records
+            .note(AuditNote { caller: None, via: None, verb, target: None, decision, detail })
+            .await;
     }
 
     /// Removes the socket files at the end of the daemon.
@@ -98,11 +139,15 @@ impl Kept {
 /// The sockets, and what maintaining them needs.
 struct Sockets {
     places: Arc<Dirs>,
+    /// False for a daemon whose database is in memory.
+    has_database: bool,
     daemon_lock: Locks,
     /// Fires when a client came through the data directory.
     detour: Arc<Notify>,
     runtime: Option<SocketFile>,
     data: Option<SocketFile>,
+    /// The process that holds the data directory by which ours was replaced.
+    rival: Option<i32>,
     warnings: Warnings,
     /// The daemon ends: what it removes itself is not recreated.
     is_closed: bool,
@@ -151,16 +196,17 @@ impl Sockets {
 
     /// Recreates what is missing: directories, locks, socket files.
     fn mend(&mut self) -> (io::Result<Option<Fresh>>, io::Result<Option<Fresh>>) {
+        let locked = self.daemon_lock.mend_data();
+        self.report_rival(locked.as_ref().err());
         let data = match self.places.data_socket() {
-            Some(path) => self.daemon_lock.mend_data().and_then(|()| renew(self.data.as_ref(), &path)),
-            None => self.daemon_lock.mend_data().map(|()| None),
+            Some(path) => locked.and_then(|()| renew(self.data.as_ref(), &path)),
+            None => locked.map(|()| None),
         };
         let private = ensure_private_dir(&self.places.runtime).map_err(io::Error::other);
         let runtime = private
             .and_then(|()| self.daemon_lock.mend_runtime(&self.places))
             .and_then(|()| renew(self.runtime.as_ref(), &self.places.socket()));
         self.report_runtime_dir(runtime.as_ref().err());
-        self.report_database();
         (data, runtime)
     }
 
@@ -181,6 +227,21 @@ impl Sockets {
         Ok(())
     }
 
+    /// Notes which process holds the directory that has replaced ours, and warns the user of it while it does.
+    fn report_rival(&mut self, error: Option<&io::Error>) {
+        let is_busy = error.is_some_and(|error| error.kind() == io::ErrorKind::ResourceBusy);
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let holder = is_busy.then(|| holder_of(&self.places.data)).flatten();
+        self.rival = holder.filter(|pid| *pid != own);
+        let text = self.rival.map(|pid| {
+            let (data, process) = (self.places.data.display(), describe(&pid.to_string()));
+            format!(
+                "{data} was replaced, and another process (pid {process}) holds the new one, so nothing is saved: end it"
+            )
+        });
+        self.warnings.set_all(Cause::DataDir, text.into_iter().collect());
+    }
+
     /// Warns the user that the runtime directory cannot be used, once, and removes the warning when it can.
     fn report_runtime_dir(&mut self, error: Option<&io::Error>) {
         let text = error.map(|error| {
@@ -193,17 +254,10 @@ impl Sockets {
         self.warnings.set_all(Cause::RuntimeDir, text.into_iter().collect());
     }
 
-    /// Warns when the database was removed: what is written to it is lost with this daemon.
-    fn report_database(&mut self) {
+    /// Returns the database's file if it was removed.
+    fn lost_database(&self) -> Option<PathBuf> {
         let file = self.places.database();
-        let text = (!file.exists()).then(|| {
-            format!(
-                "{} was removed: nothing is saved, and the next daemon will not know these processes; \
-                 end what matters, then run `qd shutdown --kill`",
-                file.display()
-            )
-        });
-        self.warnings.set_all(Cause::Database, text.into_iter().collect());
+        (self.has_database && !self.is_closed && !file.exists()).then_some(file)
     }
 }
 
@@ -218,6 +272,8 @@ fn renew(current: Option<&SocketFile>, path: &Path) -> io::Result<Option<Fresh>>
         _ => {}
     }
     let listener = std::os::unix::net::UnixListener::bind(path)?;
+    // A short queue: nobody waits behind thousands of connections that a program opens and leaves.
+    rustix::net::listen(&listener, WAITING)?;
     listener.set_nonblocking(true)?;
     let entrance = SocketFile { path: path.to_owned(), file: identity(path)?, serving: None };
     Ok(Some((entrance, listener)))
@@ -228,7 +284,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
-/// Notices when something is removed from the two directories, or one of them is.
+/// Notices when something is removed or replaced in the two directories, or one of them is.
 struct Watch(AsyncFd<Inotify>);
 
 impl Watch {
@@ -243,8 +299,12 @@ impl Watch {
 
     fn try_start(places: &Dirs) -> io::Result<Self> {
         let inotify = Inotify::new()?;
-        let lost =
-            WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVED_FROM | WatchFlags::MOVE_SELF;
+        // Moving a file to the place of ours removes ours without a word about that.
+        let lost = WatchFlags::DELETE
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVE_SELF;
         let watches = [&places.runtime, &places.data].map(|directory| inotify.watch(directory, lost).is_ok());
         if watches == [false, false] {
             return Err(io::ErrorKind::NotFound.into());

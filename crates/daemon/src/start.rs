@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use engine::{Caller, Command, Config, Engine, Saved};
+use engine::{Caller, Command, Config, Engine, Principal, Saved};
 use holder::Launcher;
 use proto::request::Shutdown;
-use proto::{Dirs, ProcessId, environment};
+use proto::{Dirs, ProcessId, inherited_variables};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{PrivateDirError, Store, ensure_own_dir, ensure_private_dir};
@@ -28,10 +28,8 @@ use crate::screens::{KeptRuns, Screens};
 use crate::settings::Settings;
 use crate::sockets::Kept;
 use crate::warnings::{Cause, Warnings};
-use crate::{DaemonError, DaemonOptions, log, threads};
+use crate::{DaemonError, DaemonOptions, database_origin, log, threads};
 
-/// The file that marks a data directory whose database a daemon inside a run has made.
-const INSIDE: &str = "inside-a-run";
 /// The smallest limit of file sizes with which a daemon starts.
 const FILE_SIZE: u64 = 64 << 20; // 64 MiB
 /// The number of descriptors wanted: four per run, one per viewer, and room.
@@ -54,6 +52,10 @@ pub fn run(options: DaemonOptions) -> Result<(), DaemonError> {
 /// shell, which children get back.
 fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     refuse_setuid()?;
+    holder::run_mark::remember_own_limit();
+    if !holder::run_mark::can_mark() {
+        return Err(DaemonError::LockLimit);
+    }
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
     let places = &options.places;
     let has_runtime = has_runtime(places)?;
@@ -63,22 +65,9 @@ fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     }
     ensure_own_dir(&places.config)?;
     if !options.ephemeral {
-        check_origin(places, holder::run_mark::is_inside_a_run())?;
+        database_origin::check_mark(places, holder::run_mark::is_inside_a_run())?;
     }
     Ok((Locks::take(places, has_runtime)?, umask))
-}
-
-/// Checks where the database was made. A daemon inside a run takes that run's program for a person, so what
-/// it trusts must never count for a daemon outside: each has its own databases.
-fn check_origin(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
-    let mark = places.data.join(INSIDE);
-    match (is_inside, mark.exists()) {
-        (true, false) if places.database().exists() => Err(DaemonError::Inside),
-        (true, false) => std::fs::write(&mark, "")
-            .map_err(DaemonError::system("the database cannot be marked as one of a process")),
-        (false, true) => Err(DaemonError::MadeInside(places.data.clone())),
-        (true, true) | (false, false) => Ok(()),
-    }
 }
 
 /// Returns true if the runtime directory can be used. One that cannot be created (its login is over, or it is
@@ -130,9 +119,7 @@ fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), D
 async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
     let places = Arc::new(options.places.clone());
     let warnings = Warnings::default();
-    let store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
-    warn_of_damage(&store, &warnings);
-    let Loaded { saved, closed: closed_entries } = records::load(&store, &warnings)?;
+    let (store, Loaded { saved, closed: closed_entries, .. }) = open_database(&options, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
     let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
@@ -209,6 +196,19 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     Ok(())
 }
 
+/// Opens the database and loads what an earlier daemon left in it, unless it was made on the other side of a run.
+fn open_database(options: &DaemonOptions, warnings: &Warnings) -> Result<(Store, Loaded), DaemonError> {
+    let places = &options.places;
+    let mut store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
+    warn_of_damage(&store, warnings);
+    let loaded = records::load(&store, warnings)?;
+    if !options.ephemeral {
+        let is_inside = holder::run_mark::is_inside_a_run();
+        database_origin::check(&mut store, loaded.origin.as_deref(), places, is_inside, warnings)?;
+    }
+    Ok((store, loaded))
+}
+
 /// Opens the logs of former runs and removes those of processes that are gone.
 fn kept_runs(places: &Dirs, saved: &Saved, limits: term::Limits) -> Arc<KeptRuns> {
     let kept = KeptRuns::new(places.kept_runs(), limits);
@@ -231,7 +231,7 @@ fn warn_of_damage(store: &Store, warnings: &Warnings) {
 
 fn config(places: &Dirs) -> Config {
     let base_env: BTreeMap<String, String> =
-        std::env::vars().filter(|(name, _)| environment::is_allowed(name)).collect();
+        std::env::vars().filter(|(name, _)| inherited_variables::is_allowed(name)).collect();
     let home =
         base_env.get("HOME").cloned().filter(|home| home.starts_with('/')).unwrap_or_else(|| "/".to_owned());
     let shell = base_env.get("SHELL").cloned().filter(|shell| !shell.is_empty());
@@ -291,7 +291,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
             }
         }
         let shutdown = Shutdown { kill: is_ephemeral, stop: proto::Stop::default() };
-        drop(asker.ask(Caller::Human, Command::Shutdown(shutdown)).await);
+        drop(asker.ask(Principal::unlimited(Caller::Human), Command::Shutdown(shutdown)).await);
     }));
     if is_ephemeral {
         let asker = engine.clone();
@@ -306,7 +306,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
             drop(
                 asker
                     .ask(
-                        Caller::Human,
+                        Principal::unlimited(Caller::Human),
                         Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
                     )
                     .await,
@@ -320,25 +320,4 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
 fn say_ready(line: &str) {
     let mut out = std::io::stdout();
     let _unread = writeln!(out, "{line}").and_then(|()| out.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn m4f_a_daemon_inside_a_run_and_one_outside_never_share_a_database() {
-        let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir(&places.data).unwrap();
-        std::fs::write(places.database(), "").unwrap();
-        check_origin(&places, false).unwrap();
-        assert!(matches!(check_origin(&places, true), Err(DaemonError::Inside)));
-        std::fs::remove_file(places.database()).unwrap();
-        check_origin(&places, true).unwrap();
-        std::fs::write(places.database(), "").unwrap();
-        check_origin(&places, true).unwrap();
-        let failure = check_origin(&places, false).unwrap_err().to_string();
-        assert!(failure.contains(places.data.to_str().unwrap()), "{failure}");
-    }
 }

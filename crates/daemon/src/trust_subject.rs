@@ -76,6 +76,12 @@ pub(crate) struct Program {
     pub(crate) real: PathBuf,
 }
 
+/// Returns true if the system would find a program: in the directories that are searched for one.
+#[must_use]
+pub fn finds_program(word: &str, path: &str, cwd: &Path) -> bool {
+    Program::find(word, Some(path), cwd).is_some()
+}
+
 impl Program {
     /// Finds a program as the system would: an empty part of the search path is the working directory.
     pub(crate) fn find(word: &str, path: Option<&str>, cwd: &Path) -> Option<Self> {
@@ -96,6 +102,32 @@ impl Program {
     /// Returns true if it, or the link to it, is in the project.
     pub(crate) fn is_inside(&self, project_dir: &ProjectDir) -> bool {
         self.found.starts_with(&project_dir.dir) || self.real.starts_with(&project_dir.dir)
+    }
+
+    /// Returns true if its name, or that of the link to it, is such a one.
+    pub(crate) fn is(&self, such: impl Fn(&str) -> bool) -> bool {
+        let name = |path: &Path| path.file_name().map(OsStr::to_string_lossy).is_some_and(|name| such(&name));
+        name(&self.found) || name(&self.real)
+    }
+
+    /// Returns true if this user, and so an agent, may change it.
+    fn is_ours(&self) -> bool {
+        let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
+        may_write(&self.real) || self.real.parent().is_some_and(may_write)
+    }
+
+    /// Adds its content, if an agent may change it or it is a script, and the content of the files that an
+    /// interpreter is given. What cannot be read is known by the error.
+    pub(crate) fn put_content(&self, fields: &mut Fields, argv: &[String], cwd: &Path) {
+        let read = |path: &Path, is_wanted| {
+            content(path, is_wanted).map_or_else(|error| error.to_string(), Option::unwrap_or_default)
+        };
+        fields.put("content", read(&self.real, self.is_ours()).as_bytes());
+        let words = argv.iter().skip(1).filter(|word| !word.is_empty() && self.is(is_interpreter));
+        for (word, file) in words.map(|word| (word, cwd.join(word))).filter(|(_, file)| file.is_file()) {
+            fields.put("file", word.as_bytes());
+            fields.put("content", read(&file, true).as_bytes());
+        }
     }
 }
 
@@ -312,11 +344,10 @@ fn put_program(
             .cause(Cause::Permission)
     };
     fields.put("program", shared(launch_spec, &program.real).as_encoded_bytes());
-    let content = content(&program.real, program.is_inside(launch_spec.project_dir))
-        .map_err(|error| unread(&program.real, &error))?;
+    let is_open = program.is_ours() || program.is_inside(launch_spec.project_dir);
+    let content = content(&program.real, is_open).map_err(|error| unread(&program.real, &error))?;
     fields.put("content", content.unwrap_or_default().as_bytes());
-    let name = |path: &Path| path.file_name().map(OsStr::to_string_lossy).is_some_and(|n| is_interpreter(&n));
-    if !name(&program.found) && !name(&program.real) {
+    if !program.is(is_interpreter) {
         return Ok(());
     }
     for word in argv.iter().skip(1) {
@@ -365,10 +396,10 @@ fn content(path: &Path, is_wanted: bool) -> io::Result<Option<String>> {
 }
 
 fn missing(word: &str) -> Failure {
-    let message = format!("program not found: {}; check the name and PATH", Printable(word));
+    let message = format!("program not found: {}", Printable(word));
     Failure::new(ErrorCode::SpawnFailed, message)
         .cause(Cause::NotFound)
-        .hint("give the program's full path, or declare PATH")
+        .hint("check its name, give its full path, or declare PATH")
 }
 
 /// Returns the whole command for a person, a line each for what else matters.

@@ -19,6 +19,8 @@ pub(crate) enum Cause {
     DamagedDatabase,
     /// The log of the database was damaged.
     DamagedLog,
+    /// A file claims that the database was made inside a process.
+    ForgedMark,
     /// A record of this name cannot be read.
     Record(String),
     /// A living process was not in the database.
@@ -35,10 +37,10 @@ pub(crate) enum Cause {
     Manifests(Option<PathBuf>),
     /// The user's settings.
     Settings,
-    /// The database was removed while the daemon runs.
-    Database,
     /// The runtime directory cannot be used.
     RuntimeDir,
+    /// The data directory was replaced by one that another process holds.
+    DataDir,
 }
 
 impl Cause {

@@ -34,10 +34,14 @@ impl PendingHolders {
         self.lock().contains_key(&run)
     }
 
-    /// Requests the end of a run whose holder is silent; returns false if it is not one of these.
+    /// Requests the end of a run whose holder is silent; returns false if it is not one of these. A lost run waits for
+    /// the earlier holders of its process, which end with it.
     pub(crate) fn end(&self, run: RunKey) -> bool {
-        let end = self.lock().get(&run).map(Arc::clone);
-        end.inspect(|end| end.notify_one()).is_some()
+        let runs = self.lock();
+        let is_pending = runs.contains_key(&run);
+        let of_process = runs.iter().filter(|(other, _)| is_pending && other.process == run.process);
+        of_process.for_each(|(_, end)| end.notify_one());
+        is_pending
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<Notify>>> {

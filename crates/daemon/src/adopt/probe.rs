@@ -97,7 +97,8 @@ impl HolderProbe {
                 Greeting::Found(new, input) => return self.conclude(ProbeResult::Found(new, input)).await,
                 Greeting::Released => return self.conclude(ProbeResult::Nobody).await,
                 Greeting::Unwanted(knock) => return self.end_run(Some(knock)).await,
-                Greeting::Failed(_) if self.is_gone().await => return self.end_run(None).await,
+                // Whatever else failed, something has answered: it is greeted again.
+                Greeting::Failed(LinkError::Gone) if self.is_gone().await => return self.end_run(None).await,
                 Greeting::Failed(error) => self.doubt(&error).await,
             }
             tokio::select! {
@@ -222,12 +223,12 @@ fn take_over(
     check_room()?;
     let mut record = record_of(&hello, known)?;
     // The record is as old as the run; the size may have changed.
-    record.size = Size { cols: hello.cols, rows: hello.rows };
+    record.size = Size { cols: hello.fields.cols, rows: hello.fields.rows };
     make_run(search, record, (link, path), hello)
 }
 
 fn record_of(hello: &HolderHello, known: Option<ProcessRecord>) -> Result<ProcessRecord, LinkError> {
-    let own: Result<ProcessRecord, _> = serde_json::from_slice(&hello.meta);
+    let own: Result<ProcessRecord, _> = serde_json::from_slice(&hello.fields.meta);
     let key = |record: &ProcessRecord| RunKey::new(record.id, record.run.number);
     match (own, known) {
         (Ok(own), None) => Ok(own),
@@ -246,8 +247,8 @@ fn make_run(
     hello: HolderHello,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let run = RunKey::new(record.id, record.run.number);
-    let pid = hello.child_pid;
-    let exit = hello.exited.map(|exit| match exit.status {
+    let pid = hello.fields.child_pid;
+    let exit = hello.fields.exited.map(|exit| match exit.status {
         ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });

@@ -84,7 +84,7 @@ struct Transcript {
 
 impl AgentFiles {
     pub(crate) fn new(agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool) -> Self {
-        let living = holder::tree::start_time(pid).map(|started| PidIdentity { pid, started });
+        let living = holder::proc_stat::start_time(pid).map(|started| PidIdentity { pid, started });
         Self {
             agent_run,
             living,

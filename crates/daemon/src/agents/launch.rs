@@ -188,7 +188,7 @@ fn not_installed(name: &str, program: &str) -> Failure {
     let message = format!("{} is not installed: there is no program {}", Printable(name), Printable(program));
     Failure::new(ErrorCode::SpawnFailed, message)
         .cause(Cause::NotFound)
-        .hint("qd agents shows what is installed; your search path is what counts: echo $PATH")
+        .hint("qd agents shows what is installed; programs are found by your PATH: echo $PATH")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agents::catalogue::BUILT_IN;
 use proto::agent::AgentOffer;
 
 use super::Agents;
@@ -36,6 +37,15 @@ impl Agents {
         for offer in asked {
             list.extend(offer.await.ok().flatten());
         }
+        list.extend(manifest_set.only_faulty().into_iter().map(|(name, file)| AgentOffer {
+            problems: manifest_set.problems_of(&name),
+            name,
+            program: None,
+            version: None,
+            origin: vec![file],
+            abilities: Vec::new(),
+            is_faulty: true,
+        }));
         list
     }
 
@@ -47,10 +57,12 @@ impl Agents {
     ) -> Option<AgentOffer> {
         let manifest = manifest_set.catalogue.get(name)?;
         let origin = manifest_set.catalogue.origin(name).to_vec();
-        let is_about = |problem: &&String| origin.iter().any(|file| problem.starts_with(file.as_str()));
-        let mut problems: Vec<String> = manifest_set.problems.iter().filter(is_about).cloned().collect();
+        let mut problems = manifest_set.problems_of(name);
         let program = manifest.argv.first().map(|program| find(program, env, Path::new("/")));
-        if let (Some(None), Some(program)) = (&program, manifest.argv.first()) {
+        let is_own = origin.iter().any(|file| file != BUILT_IN);
+        // That a program which we know is not installed is no problem; that the program of a person's own manifest
+        // is missing is one.
+        if let (Some(None), Some(program), true) = (&program, manifest.argv.first(), is_own) {
             problems.push(format!("{program} is not on the search path"));
         }
         let program = program.flatten();
@@ -67,6 +79,7 @@ impl Agents {
             origin,
             abilities: fitted.manifest.abilities().into_iter().map(str::to_owned).collect(),
             problems,
+            is_faulty: false,
         })
     }
 

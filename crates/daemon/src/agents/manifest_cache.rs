@@ -4,13 +4,15 @@
 //! may only describe how to read a screen, not choose a program, its words, its environment or what is
 //! injected: a project is not trusted until a person trusts it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use agents::catalogue::{BUILT_IN, Catalogue, Layer, Problem};
 use proto::Printable;
+
+use crate::presets::read_text;
 
 /// Largest manifest.
 const MAX_FILE: u64 = 256 * 1024;
@@ -32,8 +34,47 @@ pub(crate) struct ManifestSet {
     stamps: Vec<Stamp>,
     /// The manifests.
     pub(crate) catalogue: Catalogue,
-    /// What is wrong with which file, in words.
-    pub(crate) problems: Vec<String>,
+    /// What is wrong with which file.
+    pub(crate) problems: Vec<FileProblem>,
+}
+
+/// What is wrong with a manifest file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileProblem {
+    pub(crate) file: String,
+    /// The agent that the file would describe.
+    name: String,
+    /// The file, the line if one is known, and the reason.
+    pub(crate) text: String,
+}
+
+impl FileProblem {
+    /// A file that cannot be read, or that may not say what it says.
+    fn unusable(path: &Path, why: &str) -> Self {
+        let file = path.display().to_string();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Self { text: format!("{file}: {why}"), file, name }
+    }
+
+    fn of_manifest(problem: &Problem) -> Self {
+        let Problem { origin, name, line, reason } = problem;
+        let text = format!("{origin}:{line}: {}", Printable(reason));
+        Self { file: origin.clone(), name: name.clone(), text }
+    }
+}
+
+impl ManifestSet {
+    /// Returns the problems of files that would describe this agent, in words.
+    pub(crate) fn problems_of(&self, name: &str) -> Vec<String> {
+        let of_agent = self.problems.iter().filter(|problem| problem.name == name);
+        of_agent.map(|problem| problem.text.clone()).collect()
+    }
+
+    /// Returns the agents that only faulty files describe, each with its file.
+    pub(crate) fn only_faulty(&self) -> BTreeMap<String, String> {
+        let unknown = self.problems.iter().filter(|problem| self.catalogue.get(&problem.name).is_none());
+        unknown.map(|problem| (problem.name.clone(), problem.file.clone())).collect()
+    }
 }
 
 /// A manifest that is not built in, or that a file has changed: its command, and every text that it was
@@ -107,13 +148,13 @@ impl ManifestCache {
         for (place, (path, _, length)) in stamps.iter().enumerate() {
             match read_file(path, *length, place < of_project) {
                 Ok(layer) => files.push((path.clone(), layer)),
-                Err(why) => problems.push(format!("{}: {why}", path.display())),
+                Err(why) => problems.push(FileProblem::unusable(path, &why)),
             }
         }
         let layers: Vec<Layer> = files.iter().map(|(_, layer)| layer.clone()).collect();
         let (mut catalogue, faults) = Catalogue::merged(&layers);
         if !faults.is_empty() {
-            problems.extend(faults.iter().map(describe));
+            problems.extend(faults.iter().map(FileProblem::of_manifest));
             for (path, layer) in &mut files {
                 let is_broken = faults.iter().any(|fault| fault.origin == layer.origin);
                 match self.sound.get(path).filter(|_| is_broken) {
@@ -138,7 +179,8 @@ fn stamps(dir: &Path) -> Vec<Stamp> {
     let mut found: Vec<Stamp> = entries
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .filter_map(|path| {
-            let meta = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+            // What is no plain file is listed too, so that it is reported.
+            let meta = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path)).ok()?;
             Some((path, meta.modified().ok(), meta.len()))
         })
         .take(MAX_FILES)
@@ -151,7 +193,7 @@ fn read_file(path: &Path, length: u64, is_projects: bool) -> Result<Layer, Strin
     if length > MAX_FILE {
         return Err(format!("a manifest has at most {} KiB", MAX_FILE / 1024));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_text(path)?.ok_or("leads nowhere")?;
     if is_projects {
         reads_only(&text)?;
     }
@@ -171,10 +213,6 @@ fn reads_only(text: &str) -> Result<(), String> {
         )),
         None => Ok(()),
     }
-}
-
-fn describe(problem: &Problem) -> String {
-    format!("{}:{}: {}", problem.origin, problem.line, Printable(&problem.reason))
 }
 
 #[cfg(test)]
@@ -224,7 +262,7 @@ mod tests {
         let manifest_set = disk.manifest_set();
         assert_eq!(manifest_set.catalogue.get("mine").unwrap().argv, ["one"]);
         assert_eq!(manifest_set.problems.len(), 1);
-        assert!(manifest_set.problems[0].contains("mine.toml:2: "), "{:?}", manifest_set.problems);
+        assert!(manifest_set.problems[0].text.contains("mine.toml:2: "), "{:?}", manifest_set.problems);
     }
 
     #[test]
@@ -235,14 +273,17 @@ mod tests {
         let manifest_set = disk.manifest_set();
         assert!(manifest_set.catalogue.get("generic").unwrap().argv.is_empty());
         assert!(manifest_set.catalogue.get("mine").is_none());
+        let faulty = manifest_set.only_faulty();
+        assert!(faulty["mine"].ends_with("agents/mine.toml") && faulty.len() == 1, "{faulty:?}");
+        assert_eq!(manifest_set.problems_of("mine").len(), 1);
         assert_eq!(manifest_set.problems.len(), 2);
-        assert!(manifest_set.problems[0].contains("may not set argv"), "{:?}", manifest_set.problems);
+        assert!(manifest_set.problems[0].text.contains("may not set argv"), "{:?}", manifest_set.problems);
     }
 
     #[test]
     fn a_file_that_is_too_large_is_told() {
         let mut disk = Disk::new();
         disk.write("config/agents/mine.toml", &"#".repeat(300 * 1024));
-        assert!(disk.manifest_set().problems[0].contains("at most 256 KiB"));
+        assert!(disk.manifest_set().problems[0].text.contains("at most 256 KiB"));
     }
 }

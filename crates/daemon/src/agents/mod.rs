@@ -31,9 +31,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agents::hook::{EventMoment, Reading};
+use agents::hook::Reading;
 use agents::{Detector, Manifest};
 use engine::{Input, ProcessRecord, RunFact, RunKey, StartRun};
+use proto::observed::HookMoment;
 use proto::{Dirs, ErrorCode, Evidence, Failure, Kind, Printable, ProcessId};
 use term::Wraps;
 use tokio::runtime::Handle;
@@ -92,7 +93,7 @@ impl Agents {
     ) -> std::io::Result<Self> {
         let manifests = Mutex::new(ManifestCache::new(&places.config));
         let launcher = AgentLauncher { places, exe, tokens: Tokens::default() };
-        let env = std::env::vars().filter(|(name, _)| proto::environment::is_allowed(name)).collect();
+        let env = std::env::vars().filter(|(name, _)| proto::inherited_variables::is_allowed(name)).collect();
         let (agent_runs, versions) = (Mutex::default(), Versions::default());
         let (file_watcher, post) = FileWatcher::new()?;
         let shared = Shared {
@@ -119,7 +120,8 @@ impl Agents {
     pub(crate) fn manifest_set(&self, project: Option<&Path>) -> Arc<ManifestSet> {
         let manifest_set = lock(&self.shared.manifests).manifest_set(project);
         let cause = Cause::Manifests(project.map(Path::to_owned));
-        self.shared.warnings.set_all(cause, manifest_set.problems.clone());
+        let problems = manifest_set.problems.iter().map(|problem| problem.text.clone()).collect();
+        self.shared.warnings.set_all(cause, problems);
         manifest_set
     }
 
@@ -127,6 +129,12 @@ impl Agents {
     /// is built in, or if there is none.
     pub(crate) fn foreign_manifest(&self, name: &str, cwd: &Path) -> Option<ForeignManifest> {
         ForeignManifest::find(&self.manifest_set(Some(cwd)).catalogue, name)
+    }
+
+    /// Checks that there is an agent of this name for a project.
+    pub(crate) fn check_name(&self, name: &str, project: &Path) -> Result<(), Failure> {
+        let manifest_set = self.manifest_set(Some(project));
+        manifest_set.catalogue.get(name).map(drop).ok_or_else(|| unknown(name, &manifest_set))
     }
 
     /// Returns the tokens with which agents' runs identify themselves.
@@ -146,12 +154,12 @@ impl Agents {
         }
         let name = start.argv.first().map_or("", String::as_str);
         let manifest_set = self.manifest_set(Some(Path::new(&start.cwd)));
-        let manifest = manifest_set.catalogue.get(name).ok_or_else(|| unknown(name))?;
+        let manifest = manifest_set.catalogue.get(name).ok_or_else(|| unknown(name, &manifest_set))?;
         let search_path = start.env.iter().cloned().collect();
         let version = self.shared.versions.before_launch(manifest, &search_path);
         let directory = Directory::of(&self.shared.launcher.places, start.run);
         let fitted = Fitted::find(&manifest_set.catalogue, name, version, directory.path());
-        let fitted = fitted.ok_or_else(|| unknown(name))?;
+        let fitted = fitted.ok_or_else(|| unknown(name, &manifest_set))?;
         let agent_run = Arc::new(self.shared.launcher.prepare(start, directory, fitted)?);
         // Registered before the program runs: its first hook may come at once.
         self.agent_runs().insert(agent_run.run, Arc::clone(&agent_run));
@@ -222,7 +230,7 @@ impl Agents {
         if is_elsewhere || is_new_session {
             file_watcher.notify(agent_run.run, AgentNotice::Moved);
         }
-        if reading.moment == EventMoment::PromptSubmitted {
+        if matches!(reading.moment, HookMoment::PromptSubmitted { .. }) {
             file_watcher.notify(agent_run.run, AgentNotice::Prompt);
         }
         if let Some(text) = &reading.text {
@@ -344,7 +352,7 @@ impl Agents {
         drop(crate::threads::run(move || {
             let ways = agents.ways();
             if ways.terminal {
-                agents.shared.screens.alert(run, &title, &body);
+                agents.shared.screens.alert(&title, &body);
             }
             for failed in notify::send_notification(&ways, agents.env(), run, &title, &body) {
                 tracing::warn!(?run, "a notification failed: {failed}");
@@ -404,7 +412,11 @@ fn last_lines(text: &str) -> String {
     last.map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n")
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str, manifest_set: &ManifestSet) -> Failure {
+    if let Some(problem) = manifest_set.problems_of(name).first() {
+        let message = format!("the manifest of {} cannot be used: {}", Printable(name), Printable(problem));
+        return Failure::new(ErrorCode::NotFound, message).hint("qd agents check FILE names all its faults");
+    }
     let message = format!("there is no agent called {}", Printable(name));
     Failure::new(ErrorCode::NotFound, message).hint("qd agents shows which there are")
 }

@@ -101,7 +101,7 @@ pub(crate) async fn hand_over(
         },
     };
     let Some(requests) = server::prompt(spec, &session, text) else {
-        return ServerOutcome::NotAccepted("the agent's server takes no prompts".to_owned());
+        return ServerOutcome::NotAccepted("the agent's server accepts no prompts".to_owned());
     };
     for request in &requests {
         let outcome = judge(endpoint.call(request, CALL_LIMIT).await);

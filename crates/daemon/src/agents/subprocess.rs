@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use crate::trust_subject::Program;
+
 /// The most output that is kept; the rest is read and dropped, so that the program does not block on a full
 /// pipe.
 const MAX_OUTPUT: usize = 64 * 1024;
@@ -131,18 +133,12 @@ fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> i
     }
 }
 
-/// Finds a program as its own environment would.
+/// Finds a program as its own environment would. An empty part of the search path, which is the working directory, is
+/// left out: nothing that lies there is run for a list or a version.
 pub(crate) fn find(program: &str, env: &BTreeMap<String, String>, cwd: &Path) -> Option<PathBuf> {
-    let is_program =
-        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-    if program.is_empty() {
-        return None;
-    }
-    if program.contains('/') {
-        return Some(cwd.join(program)).filter(is_program);
-    }
-    let path = env.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str);
-    path.split(':').filter(|dir| !dir.is_empty()).map(|dir| cwd.join(dir).join(program)).find(is_program)
+    let named = |path: &String| path.split(':').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(":");
+    let path = env.get("PATH").map(named).filter(|path| !path.is_empty());
+    Program::find(program, path.as_deref(), cwd).map(|program| program.found)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 //! A lifecycle event is accepted only from a process inside an agent's own run: a stray one would make
 //! another agent look busy.
 
-use engine::input::{HookDecision, HookMoment, HookNotice};
+use engine::input::HookNotice;
 use engine::{Caller, Command, CommandAnswer, Input, RunFact, Verb};
+use proto::observed::HookMoment;
 use proto::reply::{HookAnswer, ManifestChecked, SampleTaken};
 use proto::request::{AskAgents, CheckManifest, Hook, Sample};
 use proto::{ErrorCode, Failure, Reply};
 
-use ::agents::hook::{self, Decision, EventMoment, Reading};
+use ::agents::hook;
 
 use super::connection::Client;
 use super::dispatch::{locate, unexpected};
@@ -26,9 +27,9 @@ static NO_AGENT: RateLimited = RateLimited::new();
 /// Passes a lifecycle event to the engine and answers with what the agent is to do. A permission request that
 /// waits for a person is answered when that person has answered.
 pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
-    let Caller::Process(run) = client.caller else {
+    let Caller::Process(run) = client.caller() else {
         if let Some(more) = OUTSIDE.is_due() {
-            tracing::warn!(caller = ?client.caller, more, "a hook from outside of every agent was refused");
+            tracing::warn!(caller = ?client.caller(), more, "a hook from outside of every agent was refused");
         }
         return Err(refused());
     };
@@ -42,7 +43,7 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
     let reading = hook::read(&manifest, request.event.as_deref(), &request.payload);
     // A subagent's permission request waits for the same person as the agent's own; its other events do not
     // concern the agent.
-    if reading.is_child && !matches!(reading.moment, EventMoment::PermissionAsked { .. }) {
+    if reading.is_child && !matches!(reading.moment, HookMoment::PermissionAsked { .. }) {
         return Ok(nothing());
     }
     let session = reading.session.as_deref().filter(|session| agent_run.pin_session(session));
@@ -52,8 +53,8 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
         drop(client.door.engine.facts.send(Input::Fact { run, fact }).await);
     }
     client.door.agents.hook_reported(&agent_run, &reading, session.is_some());
-    let notice = HookNotice { evidence: reading.evidence.clone(), moment: moment(&reading) };
-    let decision = match client.door.engine.ask(client.caller, Command::Hook(Box::new(notice))).await? {
+    let notice = HookNotice { evidence: reading.evidence.clone(), moment: reading.moment.clone() };
+    let decision = match client.ask(Command::Hook(Box::new(notice))).await? {
         CommandAnswer::Hook(decision) => decision,
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
@@ -63,29 +64,8 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
             return Err(unexpected("hook"));
         }
     };
-    let output = hook::answer(&manifest, &reading, &to_decision(decision));
+    let output = hook::answer(&manifest, &reading, &decision);
     Ok(Reply::HookAnswer(HookAnswer { output }))
-}
-
-fn moment(reading: &Reading) -> HookMoment {
-    match &reading.moment {
-        EventMoment::Other => HookMoment::Other,
-        EventMoment::PromptSubmitted => HookMoment::PromptSubmitted { prompt: reading.prompt.clone() },
-        EventMoment::TurnEnded => HookMoment::TurnEnded,
-        EventMoment::TurnFailed => HookMoment::TurnFailed,
-        EventMoment::PermissionAsked { title, body } => {
-            HookMoment::PermissionAsked { title: title.clone(), body: body.clone() }
-        }
-    }
-}
-
-fn to_decision(decision: HookDecision) -> Decision {
-    match decision {
-        HookDecision::Nothing => Decision::Nothing,
-        HookDecision::Continue(text) => Decision::Continue(text),
-        HookDecision::Allow => Decision::Allow,
-        HookDecision::Deny(why) => Decision::Deny(why),
-    }
 }
 
 fn nothing() -> Reply {
@@ -93,12 +73,12 @@ fn nothing() -> Reply {
 }
 
 fn refused() -> Failure {
-    Failure::new(ErrorCode::Denied, "denied: a hook is called by the program of an agent that runs here")
+    Failure::new(ErrorCode::Denied, "denied: only the program of a running agent may call a hook")
 }
 
 /// Lists the agents.
 pub(super) async fn agents(client: &Client, request: AskAgents) -> Result<Reply, Failure> {
-    let own = match client.caller {
+    let own = match client.caller() {
         Caller::Process(_) => own_standing(client, "agents").await?.path,
         Caller::Human | Caller::Via(_) | Caller::Nobody => None,
     };

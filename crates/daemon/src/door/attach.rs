@@ -24,7 +24,7 @@ pub(super) struct AttachTarget {
 
 /// Finds the run, if the caller may attach and it can be shown.
 pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTarget, Failure> {
-    match client.door.engine.ask(client.caller, Command::Attach(request.clone())).await? {
+    match client.ask(Command::Attach(request.clone())).await? {
         CommandAnswer::Located(located) => {
             let handle = hosted(client, &located)?;
             handle.ready().await;
@@ -46,7 +46,7 @@ pub(super) fn seat(
     place: CallPermit,
 ) -> Result<ViewerPermit, Failure> {
     let (viewer_limits, process) = (&client.door.viewer_limits, sight.located.run.process);
-    let seat = match client.caller {
+    let seat = match client.caller() {
         Caller::Process(run) | Caller::Via(run) => {
             viewer_limits.sit_within(run.process, process, request.take_over)
         }
@@ -56,7 +56,7 @@ pub(super) fn seat(
 }
 
 /// Gives the stream, with its unparsed input and its unsent output, to the worker that hosts the run.
-pub(super) fn hand_over(
+pub(super) fn move_to_worker(
     client: &Client,
     (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),
     id: u64,
@@ -75,6 +75,7 @@ pub(super) fn hand_over(
         stream,
         takes_terminal: options.takes_terminal(),
         takes_answers: true,
+        receipts: options.receipts,
     };
     let reply = ServerLine::Reply(Line { id, outcome: Outcome::Ok(Reply::Attached(attached)) });
     greeting.extend_from_slice(&encode(&reply));
@@ -89,7 +90,7 @@ pub(super) fn hand_over(
         size: request.size.or(located.size),
         read_only: request.read_only,
         take_over: request.take_over,
-        caller: client.caller,
+        principal: client.principal.clone(),
         options,
         seat,
     };

@@ -18,7 +18,7 @@ pub(super) async fn audit(client: &Client, request: Audit) -> Result<Reply, Fail
 
 /// Checks that the caller may do something without a target that the engine itself does not do.
 pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
-    match client.door.engine.ask(client.caller, Command::Permit(verb)).await? {
+    match client.ask(Command::Permit(verb)).await? {
         CommandAnswer::Reply(_) => Ok(()),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
@@ -30,9 +30,9 @@ pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
 
 /// Audits an unidentified caller and returns the error it gets.
 pub(super) async fn turn_away(client: &Client, verb: &'static str) -> Failure {
-    refused(client, verb, ErrorCode::Unauthorized, "the caller could not be identified").await;
-    Failure::new(ErrorCode::Unauthorized, "the caller could not be identified")
-        .hint("call from a shell of the user who runs Quarterdeck")
+    let failure = Failure::unidentified();
+    refused(client, verb, failure.code, &failure.message).await;
+    failure
 }
 
 /// Audits a refusal by the door itself.
@@ -54,13 +54,13 @@ fn refusal(
 ) -> AuditNote {
     let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
     let (target, decision) = (run.map(|run| run.process.to_string()), word.unwrap_or_default());
-    let (caller, via) = (Some(client.caller), client.via.clone());
+    let (caller, via) = (Some(client.caller()), client.whereabouts());
     AuditNote { caller, via, verb, target, decision, detail: why.to_owned() }
 }
 
 /// Audits a program that attaches, because it may type from then on. People's attachments are not audited.
 pub(super) async fn attached(client: &Client, located: &Located, is_read_only: bool) {
-    if client.caller.is_person() {
+    if client.caller().is_person() {
         return;
     }
     let detail = if is_read_only { "watching" } else { "typing" };
@@ -69,7 +69,7 @@ pub(super) async fn attached(client: &Client, located: &Located, is_read_only: b
 
 fn launch_spec(client: &Client, verb: &'static str, run: RunKey, detail: String) -> AuditNote {
     let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());
-    AuditNote { caller: Some(client.caller), via: client.via.clone(), verb, target, decision, detail }
+    AuditNote { caller: Some(client.caller()), via: client.whereabouts(), verb, target, decision, detail }
 }
 
 /// How much one call has typed. It is audited when the call ends, or when it is dropped because its client
@@ -89,7 +89,7 @@ impl<'a> Typed<'a> {
     }
 
     /// Records bytes that were queued.
-    pub(super) fn hand_over(&self, bytes: u64) {
+    pub(super) fn queued(&self, bytes: u64) {
         self.under_way.store(bytes, Ordering::Relaxed);
     }
 

@@ -189,8 +189,9 @@ impl Quotas {
         if who == Who::People {
             return Ok(None);
         }
-        let message =
-            format!("all processes together have {limit} {what}, the most that are not kept for people");
+        let message = format!(
+            "all processes together have {limit} {what}, which is the limit: the rest is reserved for people"
+        );
         take(room).map(Some).ok_or_else(|| Failure::new(ErrorCode::Limit, message).hint(HINT))
     }
 }
@@ -238,7 +239,7 @@ impl ConnectionPermit {
             let own = Arc::clone(&self.allowance.input).try_acquire_many_owned(count).map_err(|_| {
                 let limit = self.allowance.limits.input >> 20;
                 let message =
-                    format!("this caller has {limit} MiB of requests under way, the most it may have");
+                    format!("this caller has {limit} MiB of requests under way, which is the limit");
                 Failure::new(ErrorCode::Limit, message).hint(HINT)
             })?;
             *held = InputPermit { pieces, _own: Some(own) };
@@ -261,14 +262,14 @@ fn take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 /// Returns the error of a caller that finds every connection in use.
 pub(super) fn all_in_use() -> Failure {
     let message = format!(
-        "{} connections are open; the other {RESERVE} are for short calls of people",
+        "{} connections are open; the last {RESERVE} are reserved for short calls of people",
         CONNECTIONS - RESERVE
     );
     Failure::new(ErrorCode::Limit, message).hint("end some of the programs that hold connections")
 }
 
 fn full(limit: usize, what: &str) -> Failure {
-    Failure::new(ErrorCode::Limit, format!("this caller has {limit} {what}, the most it may have")).hint(HINT)
+    Failure::new(ErrorCode::Limit, format!("this caller has {limit} {what}, which is the limit")).hint(HINT)
 }
 
 #[cfg(test)]

@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use engine::{Caller, Command, CommandAnswer as EngineAnswer};
+use engine::{Caller, Command, CommandAnswer as EngineAnswer, Principal};
 use proto::frame::{DataKind, Decoder, Frame};
 use proto::reply::{Answer, Outcome, ServerLine};
-use proto::request::{Request, parse_call};
-use proto::{Call, ErrorCode, Failure, Reply};
+use proto::request::{Hello, Request, parse_call};
+use proto::{Call, ErrorCode, Failure, Limit, ProcessId, Reply};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::caller_limits::{ConnectionPermit, InputPermit, RESERVE_IDLE, all_in_use};
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
+use crate::engine_task::Answered;
 
 /// The most lines and frames that wait to be written; the calls that produce them wait.
 const OUTGOING: usize = 32;
@@ -29,12 +30,14 @@ const PIECES: usize = 4;
 const ANSWERED: Duration = Duration::from_millis(200);
 /// Bytes read at once.
 const READ: usize = 64 * 1024;
+/// How long the first call of a program may wait until its run is hosted.
+const EARLY: Duration = Duration::from_secs(5);
 
 /// What a call's task needs.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) door: Server,
-    pub(crate) caller: Caller,
+    pub(crate) principal: Principal,
     /// The name of the process in which the calling person sits.
     pub(crate) via: Option<String>,
     pub(crate) out: mpsc::Sender<Vec<u8>>,
@@ -42,8 +45,24 @@ pub(crate) struct Client {
 
 impl Client {
     /// Returns a client of the daemon's own, for a caller whose connection is gone. Its lines are not read.
-    pub(crate) fn internal(door: Server, caller: Caller) -> Self {
-        Self { door, caller, via: None, out: mpsc::channel(1).0 }
+    pub(crate) fn internal(door: Server, principal: Principal) -> Self {
+        Self { door, principal, via: None, out: mpsc::channel(1).0 }
+    }
+
+    /// Who asks.
+    pub(crate) fn caller(&self) -> Caller {
+        self.principal.caller
+    }
+
+    /// Asks the engine, within the limit of this connection.
+    pub(crate) async fn ask(&self, command: Command) -> Answered {
+        self.door.engine.ask(self.principal.clone(), command).await
+    }
+
+    /// Returns where a calling person is: the process they sit in, or their label.
+    pub(crate) fn whereabouts(&self) -> Option<String> {
+        let label = self.principal.label.as_ref().filter(|_| self.caller().is_person());
+        label.map(|label| format!("\"{label}\"")).or_else(|| self.via.clone())
     }
 
     /// Sends a line; returns false when the client is gone.
@@ -90,12 +109,13 @@ struct Connection {
     /// True once it is known whether a person sits in the calling process.
     is_placed: bool,
     closing: watch::Receiver<bool>,
+    severed: broadcast::Receiver<ProcessId>,
 }
 
 /// What happens to a connection after a frame.
 enum Next {
     GoOn,
-    HandedOver,
+    MovedToWorker,
     Left,
 }
 
@@ -104,7 +124,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
     let visitor = Peer::meet(&stream, &door.screens, &door.places.holders());
     let caller = visitor.caller();
-    let closing = door.closing();
+    let (closing, severed) = (door.closing(), door.severed.subscribe());
     let pass = match door.quotas.admit(caller) {
         Ok(pass) => pass,
         Err(failure) => {
@@ -119,7 +139,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
         input: InputPermit::default(),
         stream,
         decoder: Decoder::default(),
-        client: Client { door, caller, via: None, out },
+        client: Client { door, principal: Principal::unlimited(caller), via: None, out },
         outgoing,
         writing: (Vec::new(), 0),
         calls: JoinSet::new(),
@@ -127,6 +147,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
         is_welcome: false,
         is_placed: false,
         closing,
+        severed,
     };
     connection.run().await;
 }
@@ -149,7 +170,7 @@ impl Connection {
                 };
                 match next {
                     Next::GoOn => {}
-                    Next::HandedOver | Next::Left => return,
+                    Next::MovedToWorker | Next::Left => return,
                 }
             }
             let has_room = self.calls.len() < CALLS;
@@ -186,6 +207,7 @@ impl Connection {
                 self.write_on().is_ok()
             }
             _ = self.closing.changed(), if !is_closing => true,
+            severed = self.severed.recv() => !self.is_severed(severed.ok()),
             Some(_) = self.calls.join_next(), if !self.calls.is_empty() => true,
             ready = self.stream.ready(interest) => {
                 let Ok(ready) = ready else { return false };
@@ -195,6 +217,13 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Returns true if this is a connection of the process from which a right was taken, or of one that may be: there
+    /// were more than it could notice.
+    fn is_severed(&self, process: Option<ProcessId>) -> bool {
+        let Caller::Process(run) = self.client.caller() else { return false };
+        process.is_none_or(|process| process == run.process)
     }
 
     fn read_on(&mut self, buffer: &mut [u8]) -> bool {
@@ -233,17 +262,16 @@ impl Connection {
     }
 
     async fn on_call(&mut self, call: Call) -> Next {
-        self.look_again();
+        self.look_again().await;
         self.place().await;
         match call.request {
             Request::Hello(hello) => {
-                self.take_token(hello.token.as_deref()).await;
-                let result = dispatch::hello(&hello, self.client.caller);
+                let result = self.greet(hello).await;
                 self.is_welcome |= result.is_ok();
                 self.write_line(call.id, result).await;
             }
             Request::Status(_) => self.begin(call).await,
-            request if self.client.caller == Caller::Nobody => {
+            request if self.client.caller() == Caller::Nobody => {
                 let failure = audit::turn_away(&self.client, request.verb()).await;
                 self.refuse(call.id, failure).await;
             }
@@ -252,21 +280,30 @@ impl Connection {
                 let failure = Failure::new(ErrorCode::Protocol, "say hello first");
                 self.refuse(call.id, failure.hint("the first call of a connection is hello")).await;
             }
-            Request::Attach(attach) => return self.hand_over(call.id, attach).await,
+            Request::Attach(attach) => return self.move_to_worker(call.id, attach).await,
             request => self.begin(Call { id: call.id, request }).await,
         }
         Next::GoOn
     }
 
-    /// Identifies a caller again that could not be identified when it came.
-    fn look_again(&mut self) {
-        if self.client.caller == Caller::Nobody {
+    /// Identifies a caller again that could not be identified when it came. A program may call before its run is
+    /// hosted: its first call waits for that.
+    async fn look_again(&mut self) {
+        if self.client.caller() == Caller::Nobody {
             let door = &self.client.door;
-            self.visitor.look_again(&door.screens, &door.places.holders());
-            self.client.caller = self.visitor.caller();
+            let (mut arrivals, holders) = (door.screens.arrivals(), door.places.holders());
+            let latest = tokio::time::Instant::now() + EARLY;
+            self.visitor.look_again(&door.screens, &holders);
+            while !self.is_welcome
+                && self.visitor.is_early()
+                && tokio::time::timeout_at(latest, arrivals.changed()).await.is_ok_and(|seen| seen.is_ok())
+            {
+                self.visitor.look_again(&door.screens, &holders);
+            }
+            self.client.principal.caller = self.visitor.caller();
             // Over its limit it stays counted as it came.
-            if self.client.caller != Caller::Nobody
-                && let Ok(pass) = door.quotas.admit(self.client.caller)
+            if self.client.caller() != Caller::Nobody
+                && let Ok(pass) = door.quotas.admit(self.client.caller())
             {
                 self.pass = pass;
             }
@@ -276,17 +313,58 @@ impl Connection {
     /// Asks once whether a person sits in the calling process: from then on that person is the caller, until
     /// the engine says otherwise.
     async fn place(&mut self) {
-        let Caller::Process(run) = self.client.caller else { return };
+        let Caller::Process(run) = self.client.caller() else { return };
         if std::mem::replace(&mut self.is_placed, true) {
             return;
         }
-        let asked = self.client.door.engine.ask(self.client.caller, Command::Standing(engine::PLACING)).await;
+        let asked = self.client.ask(Command::Standing(engine::PLACING)).await;
         if let Ok(EngineAnswer::Standing(standing)) = asked
             && standing.identity.acts_for_person
         {
-            self.client.caller = Caller::Via(run);
+            self.client.principal.caller = Caller::Via(run);
             self.client.via = standing.identity.process.map(|process| process.name.to_string());
         }
+    }
+
+    /// Answers `hello`: the token, the label and the limit can only take rights away.
+    async fn greet(&mut self, hello: Hello) -> Result<Reply, Failure> {
+        self.take_token(hello.token.as_deref()).await;
+        dispatch::check_version(&hello)?;
+        if let Some(label) = hello.label {
+            self.take_label(label)?;
+        }
+        if let Some(limit) = hello.limit {
+            self.tighten(&limit).await?;
+        }
+        Ok(dispatch::welcome(&self.client))
+    }
+
+    /// Records the label of a remote person. The first one stays: the audit log names one device per connection.
+    fn take_label(&mut self, label: String) -> Result<(), Failure> {
+        proto::limit::check_label(&label)?;
+        match &self.client.principal.label {
+            Some(own) if *own != label => {
+                let message = "this connection has another label already";
+                Err(Failure::new(ErrorCode::Denied, message).hint("open a connection for each device"))
+            }
+            _ => {
+                self.client.principal.label = Some(label);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tightens the limit of this connection. A stream that began under the old limit would go on under it, so
+    /// there may be none.
+    async fn tighten(&mut self, limit: &Limit) -> Result<(), Failure> {
+        let tightened = self.client.principal.limit.tightened(limit)?;
+        if tightened != self.client.principal.limit && !self.is_all_answered().await {
+            let failure =
+                Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
+            return Err(failure.hint("send the limit with the first hello"));
+        }
+        self.client.principal.limit = tightened;
+        Ok(())
     }
 
     /// Processes a token, which can only reduce rights: a wrong one, or one of another run, makes its sender
@@ -294,7 +372,7 @@ impl Connection {
     async fn take_token(&mut self, token: Option<&str>) {
         let Some(token) = token else { return };
         let note = self.visitor.bring(token, self.client.door.agents.tokens());
-        self.client.caller = self.visitor.caller();
+        self.client.principal.caller = self.visitor.caller();
         if let Some(note) = note {
             self.client.door.records.note(note).await;
         }
@@ -349,7 +427,7 @@ impl Connection {
     }
 
     /// Turns the connection into a viewer; on failure it stays a connection.
-    async fn hand_over(&mut self, id: u64, request: proto::request::Attach) -> Next {
+    async fn move_to_worker(&mut self, id: u64, request: proto::request::Attach) -> Next {
         let sight = match attach::locate(&self.client, &request).await {
             Ok(sight) => sight,
             Err(failure) => {
@@ -360,7 +438,7 @@ impl Connection {
         if !self.is_all_answered().await {
             let failure =
                 Failure::new(ErrorCode::Conflict, "other calls of this connection are not answered yet");
-            self.refuse(id, failure.hint("attach on a connection of its own")).await;
+            self.refuse(id, failure.hint("open another connection for attach")).await;
             return Next::GoOn;
         }
         let seated = self.pass.viewer().and_then(|place| attach::seat(&self.client, &request, &sight, place));
@@ -376,11 +454,11 @@ impl Connection {
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
             Ok(stream) => {
-                attach::hand_over(&self.client, (stream, unread, unsent), id, &request, sight, seat)
+                attach::move_to_worker(&self.client, (stream, unread, unsent), id, &request, sight, seat)
             }
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }
-        Next::HandedOver
+        Next::MovedToWorker
     }
 
     /// Returns true if every call of this connection is answered. A call's task ends a moment after its

@@ -3,7 +3,7 @@
 use engine::{Caller, Command, CommandAnswer, Located, Verb};
 use proto::crew::Ready;
 use proto::reply::{DaemonStatus, Welcome};
-use proto::request::{Hello, Hook, Request, TypedInput, Until};
+use proto::request::{Empty, Explain, Hello, Hook, Request, Revoke, TypedInput, Until};
 use proto::version::{PROTOCOL, VERSION, is_compatible};
 use proto::{Call, ErrorCode, Failure, Reply, Target};
 use tokio::sync::mpsc;
@@ -13,21 +13,26 @@ use super::{agents, audit, follow, listing, pads, ports, read, spawn, tasks, tru
 use crate::screens::offset_of;
 use crate::{caller, pattern};
 
-/// Answers `hello`.
-pub(super) fn hello(hello: &Hello, who: Caller) -> Result<Reply, Failure> {
+/// Refuses a client of another protocol.
+pub(super) fn check_version(hello: &Hello) -> Result<(), Failure> {
     if !is_compatible(hello.protocol) {
         let message =
             format!("the daemon speaks protocol {PROTOCOL} (qd {VERSION}), the client {}", hello.protocol);
         return Err(Failure::new(ErrorCode::Version, message)
             .hint("qd shutdown ends the old daemon and leaves every process running"));
     }
-    let caller = caller::name(who);
-    Ok(Reply::Welcome(Welcome {
+    Ok(())
+}
+
+/// Answers `hello`.
+pub(super) fn welcome(client: &Client) -> Reply {
+    Reply::Welcome(Welcome {
         protocol: PROTOCOL,
         version: VERSION.to_owned(),
         pid: std::process::id(),
-        caller,
-    }))
+        caller: caller::name(client.caller()),
+        limit: Some(client.principal.limit.clone()),
+    })
 }
 
 /// Returns true if data frames follow a call.
@@ -87,6 +92,8 @@ pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Recei
         Request::Ports(request) => ports::ports(&client, request).await,
         Request::Audit(request) => audit::audit(&client, request).await,
         Request::Sample(request) => agents::sample(&client, request).await,
+        Request::Explain(request) => explain(&client, request).await,
+        Request::Revoke(request) => revoke(&client, request).await,
         request => command(&client, request).await,
     };
     client.answer(id, result).await;
@@ -108,7 +115,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         }
         request => Command::try_from(request).map_err(|_| unexpected(verb))?,
     };
-    match client.door.engine.ask(client.caller, command).await? {
+    match client.ask(command).await? {
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
@@ -118,9 +125,35 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     }
 }
 
+/// Takes a right back. What the process reads or waits for by it ends, because its connections close.
+async fn revoke(client: &Client, request: Revoke) -> Result<Reply, Failure> {
+    let is_person = client.caller().is_person();
+    let known = if is_person { command(client, Request::Grants(Empty {})).await.ok() } else { None };
+    let revoked = command(client, Request::Revoke(request)).await?;
+    if let Some(Reply::Grants(grants)) = known
+        && let Some(view) = grants.iter().find(|view| view.grant.grant == request.grant)
+    {
+        client.door.sever(view.grant.to);
+    }
+    Ok(revoked)
+}
+
+/// Returns the engine's explanation with what only the data plane knows.
+async fn explain(client: &Client, request: Explain) -> Result<Reply, Failure> {
+    let target = request.target.clone();
+    let mut reply = command(client, Request::Explain(request)).await?;
+    if let Reply::Explanation(explanation) = &mut reply
+        && let Ok(located) = locate(client, target, Verb::Read).await
+    {
+        let handle = client.door.screens.find(located.run);
+        explanation.unread_answers = handle.and_then(|handle| handle.answers.get());
+    }
+    Ok(reply)
+}
+
 /// Finds the run for a verb of the data plane.
 pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Result<Located, Failure> {
-    match client.door.engine.ask(client.caller, Command::Locate { target, verb }).await? {
+    match client.ask(Command::Locate { target, verb }).await? {
         CommandAnswer::Located(located) => Ok(located),
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
@@ -132,7 +165,7 @@ pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Resul
 
 /// Handles a lifecycle event. The door itself refuses and audits one from outside every agent's run.
 async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
-    let is_agents = matches!(client.caller, Caller::Process(run) if client.door.agents.find(run).is_some());
+    let is_agents = matches!(client.caller(), Caller::Process(run) if client.door.agents.find(run).is_some());
     if !is_agents {
         audit::permit(client, Verb::List).await?;
         audit::refused(client, "hook", ErrorCode::Denied, "not inside an agent's run").await;
@@ -143,16 +176,18 @@ async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
 /// Returns the daemon's status. Every caller learns that it runs; only callers that may see processes get
 /// their numbers.
 async fn status(client: &Client) -> Result<Reply, Failure> {
-    let listed = match client.caller {
+    let listed = match client.caller() {
         Caller::Nobody => None,
         Caller::Human | Caller::Via(_) | Caller::Process(_) => {
-            match listing::processes(client, client.caller, Command::List).await {
+            match listing::processes(client, Command::List).await {
                 Err(failure) if failure.code == ErrorCode::Unauthorized => None,
                 listed => Some(listed?.0),
             }
         }
     };
-    let warnings = || client.door.warnings.texts();
+    // Warnings are about processes of all workspaces.
+    let is_limited = client.principal.limit.workspace.is_some();
+    let warnings = || if is_limited { Vec::new() } else { client.door.warnings.texts() };
     let (processes, warnings) = listed.map_or_else(Default::default, |listed| (listed, warnings()));
     Ok(Reply::Status(DaemonStatus {
         running: true,

@@ -25,10 +25,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::ViewerId;
-use proto::{Dirs, ErrorCode, Failure};
+use proto::{Dirs, ErrorCode, Failure, ProcessId};
+use rustix::net::RecvFlags;
 use store::Pads;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, broadcast, watch};
 
 use self::caller_limits::{CONNECTIONS, Quotas};
 pub(crate) use self::tasks::resume_tasks;
@@ -46,6 +47,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// The pause before accepting again on a system without descriptors.
 const BREATHE: Duration = Duration::from_millis(100);
 
+/// The most processes whose connections are to close and have not noticed yet; one that missed some closes too.
+const SEVERED: usize = 16;
+
 /// What every connection needs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -62,6 +66,8 @@ pub(crate) struct Server {
     pub(crate) places: Arc<Dirs>,
     /// Becomes true when the engine task has ended: connections send their pending answers and close.
     closing: watch::Sender<bool>,
+    /// Names each process that a person has taken a right from: its connections close, and with them what it reads.
+    severed: broadcast::Sender<ProcessId>,
     room: Arc<Semaphore>,
     quotas: Quotas,
 }
@@ -90,6 +96,7 @@ impl Server {
             viewer_limits: ViewerLimits::default(),
             places,
             closing: watch::Sender::new(false),
+            severed: broadcast::Sender::new(SEVERED),
             room: Arc::new(Semaphore::new(CONNECTIONS)),
             quotas: Quotas::default(),
         }
@@ -107,6 +114,12 @@ impl Server {
     /// Becomes true when the daemon is about to end.
     pub(crate) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
+    }
+
+    /// Closes the connections of a process. It may connect again, with the rights that it has then.
+    fn sever(&self, process: ProcessId) {
+        // It has none, and nobody else any.
+        let _unheard = self.severed.send(process);
     }
 
     /// The next viewer's id.
@@ -152,6 +165,10 @@ impl Server {
             tracing::warn!(socket = %self.places.socket().display(), "a connection of another user was closed");
             return;
         }
+        // Before anything that costs: a program may connect and leave as fast as it can.
+        if has_left(&stream) {
+            return;
+        }
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             return self.turn_away(&stream);
         };
@@ -170,10 +187,16 @@ impl Server {
             let failure = Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down");
             let _unheard = stream.try_write(&connection::failure_line(0, failure));
         } else {
-            let why = format!("{CONNECTIONS} connections are open, the most there may be");
+            let why = format!("{CONNECTIONS} connections are open, which is the limit");
             refuse(stream, &why, "end some of the programs that hold them");
         }
     }
+}
+
+/// Returns true if a peer has left without a word.
+fn has_left(stream: &UnixStream) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(rustix::net::recv(stream, &mut [0_u8; 1][..], flags), Ok((0, _)))
 }
 
 fn is_out_of_descriptors(error: &io::Error) -> bool {

@@ -3,7 +3,7 @@
 
 use proto::crew::{PadEntry, PadOutcome};
 use proto::request::{Pad, PadAct};
-use proto::{ErrorCode, Failure, Reply};
+use proto::{ErrorCode, Failure, Reply, Role};
 use store::{PadError, PadName, Pads, Revision, StoreError};
 
 use super::connection::Client;
@@ -14,11 +14,45 @@ const TAKEN: [&str; 2] = ["human", "editor"];
 
 /// Reads or changes scratchpads.
 pub(super) async fn pad(client: &Client, request: Pad) -> Result<Reply, Failure> {
-    let standing = standing(client, "pad", request.project).await?;
-    let is_taken = !client.caller.is_person() && TAKEN.contains(&standing.name.as_str());
+    let role = if is_reading(&request.act) { Role::View } else { Role::Type };
+    let standing = standing(client, "pad", request.project, role).await?;
+    let is_taken = !client.caller().is_person() && TAKEN.contains(&standing.name.as_str());
     let author = if is_taken { format!("process-{}", standing.name) } else { standing.name };
-    let (pads, project) = (client.door.pads.clone(), standing.project_dir.project.key);
-    blocking(move || act(&pads, &project, &author, request.act).map(Reply::Pad)).await
+    let (pads, project_dir) = (client.door.pads.clone(), standing.project_dir);
+    blocking(move || {
+        let project = &project_dir.project.key;
+        for former in project_dir.former_keys() {
+            if let Err(error) = take_over(&pads, &former, project) {
+                tracing::warn!(%error, former, project, "scratchpads stay under the key that their project had");
+            }
+        }
+        act(&pads, project, &author, request.act).map(Reply::Pad)
+    })
+    .await
+}
+
+/// Moves the pads that were written under a former key of the same project. One whose name another pad has gets the
+/// beginning of that key behind its name.
+fn take_over(pads: &Pads, former: &str, project: &str) -> Result<(), PadError> {
+    for (name, revision) in pads.list(former)? {
+        let content = pads.read(former, &name)?.content;
+        let put = |name: &PadName| pads.write(project, name, &content, &revision.author, Some(0)).map(drop);
+        let other = format!("{name}-{}", former.get(..4).unwrap_or_default()).parse::<PadName>();
+        match (put(&name), other) {
+            (Err(PadError::Conflict { .. }), Ok(other)) => put(&other)?,
+            (moved, _) => moved?,
+        }
+        pads.delete(former, &name, &revision.author, None)?;
+    }
+    Ok(())
+}
+
+/// Returns true if it changes nothing.
+fn is_reading(act: &PadAct) -> bool {
+    match act {
+        PadAct::List(_) | PadAct::Read { .. } | PadAct::History { .. } => true,
+        PadAct::Write { .. } | PadAct::Append { .. } | PadAct::Delete { .. } | PadAct::Rename { .. } => false,
+    }
 }
 
 fn act(pads: &Pads, project: &str, author: &str, act: PadAct) -> Result<PadOutcome, Failure> {
@@ -79,9 +113,7 @@ fn parse(field: &str, name: &str) -> Result<PadName, Failure> {
 fn failure(field: &str, error: PadError) -> Failure {
     let message = error.to_string();
     match error {
-        PadError::NotFound(_) => {
-            Failure::new(ErrorCode::NotFound, message).hint("list the scratchpads first")
-        }
+        PadError::NotFound(_) => Failure::new(ErrorCode::NotFound, message).hint("`qd pads` lists them"),
         PadError::NoRevision(..) => {
             Failure::new(ErrorCode::NotFound, message).hint("its history lists the revisions that are kept")
         }
@@ -112,6 +144,27 @@ mod tests {
     fn f3_a_full_disk_is_told_by_its_own_code() {
         let full = PadError::Store(StoreError::NoSpace { path: "/x".into() });
         assert_eq!(failure("content", full).code, ErrorCode::NoSpace);
+    }
+
+    #[test]
+    fn k9_pads_of_a_former_key_move_and_overwrite_none() {
+        let root = tempfile::tempdir().unwrap();
+        let pads = Pads::new(&root.path().join("pads"));
+        let (former, project) = ("0123456789abcdef", "fedcba9876543210");
+        let (plan, notes) = (parse("name", "plan").unwrap(), parse("name", "notes").unwrap());
+        pads.write(former, &plan, "old plan", "human", None).unwrap();
+        pads.write(former, &notes, "old notes", "lead", None).unwrap();
+        pads.write(project, &plan, "new plan", "human", None).unwrap();
+        take_over(&pads, former, project).unwrap();
+        let text = |name: &str| pads.read(project, &parse("name", name).unwrap()).unwrap();
+        assert_eq!(
+            (text("plan").content.as_str(), text("plan-0123").content.as_str()),
+            ("new plan", "old plan")
+        );
+        assert_eq!((text("notes").content.as_str(), text("notes").author.as_str()), ("old notes", "lead"));
+        assert!(pads.list(former).unwrap().is_empty());
+        take_over(&pads, former, project).unwrap();
+        assert_eq!(pads.list(project).unwrap().len(), 3, "a second time nothing happens");
     }
 
     #[test]

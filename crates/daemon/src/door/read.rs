@@ -55,7 +55,7 @@ fn read_limit(request: &Read) -> Result<usize, Failure> {
     match request {
         Read { styles: false, .. } => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT),
         Read { mode: ReadMode::Stream, .. } => {
-            Err(Failure::invalid("styles", "a log has no looks; read the screen or the history"))
+            Err(Failure::invalid("styles", "a log has no styles: read the screen or the history"))
         }
         Read { join: true, .. } => Err(Failure::invalid("join", "rows with styles are not joined")),
         _ => bounded("limit", request.limit, MIN_LIMIT, DEFAULT_STYLED, MAX_STYLED),
@@ -108,20 +108,20 @@ pub(super) async fn wait_since(client: &Client, mut request: Wait) -> Result<Wai
     let Some(version) = request.since_version.take() else { return Ok(request) };
     let field = "since_version";
     let [target] = request.targets.as_slice() else {
-        return Err(Failure::invalid(field, "a version is one screen's: name one process"));
+        return Err(Failure::invalid(field, "a version belongs to one screen: name one process"));
     };
     if request.since.is_some() {
-        return Err(Failure::invalid(field, "since says it already: give one of them"));
+        return Err(Failure::invalid(field, "give this or `since`, not both"));
     }
     if !matches!(request.until, Until::Pattern(_)) {
-        return Err(Failure::invalid(field, "only a pattern is looked for in what came before"));
+        return Err(Failure::invalid(field, "only a wait for a pattern can look at earlier output"));
     }
     let located = locate(client, target.clone(), Verb::Read).await?;
     let (offset, end) = (offset_of(version), hosted(client, &located)?.ring.end());
     if offset > end {
         let message = format!("{field}: no read of {} has returned version {version}", located.name);
         return Err(Failure::new(ErrorCode::NotFound, message)
-            .hint("the offset of that read does the same: --since OFFSET"));
+            .hint("use the offset of that read instead: --since OFFSET"));
     }
     request.since = Some(offset);
     Ok(request)
@@ -171,8 +171,9 @@ fn not_kept(located: &Located, what: &str, kept: &[u32]) -> Failure {
     let message = format!("{what} of {} is not kept", located.name);
     let runs: Vec<String> = kept.iter().map(u32::to_string).collect();
     let hint = match runs.as_slice() {
-        [] => format!("only run {}, the present one, can be read", located.run.run),
-        runs => format!("runs {} can be read, and {}, the present one", runs.join(", "), located.run.run),
+        [] => format!("only the present run, {}, can be read", located.run.run),
+        [run] => format!("run {run} and the present run, {}, can be read", located.run.run),
+        runs => format!("runs {} and the present run, {}, can be read", runs.join(", "), located.run.run),
     };
     Failure::new(ErrorCode::NotFound, message).hint(hint)
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TaskCommand, TrustSubject, Verb};
 use proto::crew::Project;
-use proto::environment::from_hex;
+use proto::inherited_variables::from_hex;
 use proto::request::{OnTimeout, Spawn};
-use proto::{Failure, Kind, Reply};
+use proto::{ErrorCode, Failure, Kind, Reply};
 
+use super::audit;
 use super::connection::Client;
 use super::dispatch::unexpected;
 use super::trust::{blocking, own_home, own_path, own_standing, site_of};
@@ -27,17 +28,26 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
         spawn.cwd = task_directory(client, task.clone()).await?;
     }
     let config = client.door.places.config.clone();
-    let order = match client.caller {
+    let order = match client.caller() {
         // The engine refuses it.
         Caller::Nobody => SpawnOrder::from(spawn),
         Caller::Human | Caller::Via(_) => {
+            // Nothing is read for a connection that may start nothing, and what a limited one starts never
+            // acts for the person.
+            let is_limited = !client.principal.limit.is_none();
+            if is_limited {
+                audit::permit(client, Verb::Spawn).await?;
+            }
             let (places, agents) = (std::sync::Arc::clone(&client.door.places), client.door.agents.clone());
-            let own = move |spawn| without_dropped(own_rights(spawn, &places), &agents.settings().spawn);
+            let own = move |spawn| {
+                let spawn = if is_limited { spawn } else { own_rights(spawn, &places) };
+                without_dropped(spawn, &agents.settings().spawn)
+            };
             blocking(move || persons(own(spawn), &config)).await?
         }
         Caller::Process(_) => processes(client, spawn, config).await?,
     };
-    match client.door.engine.ask(client.caller, Command::Spawn(Box::new(order))).await? {
+    match client.ask(Command::Spawn(Box::new(order))).await? {
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
@@ -49,11 +59,20 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
 
 /// Returns the directory of a task, in which its processes start. The engine refuses a caller that nobody knows.
 async fn task_directory(client: &Client, name: String) -> Result<Option<String>, Failure> {
-    if client.caller == Caller::Nobody {
+    if client.caller() == Caller::Nobody {
         return Ok(None);
     }
     let command = TaskCommand::Find { name, verb: Verb::List };
-    Ok(Some(client.door.tasks.ask_one(client.caller, command).await?.task.directory))
+    match client.door.tasks.ask_one(&client.principal, command).await {
+        Ok(sight) => Ok(Some(sight.task.directory)),
+        // The engine refuses the spawn, and says whether the task is in another workspace.
+        Err(failure) if failure.code == ErrorCode::TaskNotFound && is_in_workspace(client) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn is_in_workspace(client: &Client) -> bool {
+    client.principal.limit.workspace.is_some()
 }
 
 /// Applies the person's settings to terminals that do not state their rights.
@@ -96,17 +115,17 @@ fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
 /// Fills missing fields of the spawn from a preset. The caller's directory only determines the project.
 fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) -> Result<(), Failure> {
     if spawn.argv.is_empty() {
-        spawn.argv.clone_from(&preset.argv);
+        spawn.argv.clone_from(&preset.command.argv);
     }
-    for (name, value) in &preset.env {
+    for (name, value) in &preset.command.env {
         spawn.env.entry(name.clone()).or_insert_with(|| value.clone());
     }
     spawn.cwd = Some(preset.directory(project_dir)?);
     let is_command = spawn.kind == Kind::Command;
-    spawn.auto_restart |= preset.auto_restart && is_command;
-    spawn.restore |= preset.restore && is_command;
-    spawn.ready = spawn.ready.take().or_else(|| preset.ready.clone());
-    spawn.stop = spawn.stop.or(preset.stop);
+    spawn.auto_restart |= preset.command.auto_restart && is_command;
+    spawn.restore |= preset.command.restore && is_command;
+    spawn.ready = spawn.ready.take().or_else(|| preset.command.ready.clone());
+    spawn.stop = spawn.stop.or(preset.command.stop);
     Ok(())
 }
 
@@ -252,7 +271,7 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
         ("agent", agent.prompt.is_some() || agent.session.is_some() || agent.permissions.is_some()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((field, _)) => Err(Failure::invalid(field, "a process starts a preset as it is")
+        Some((field, _)) => Err(Failure::invalid(field, "a process may start a preset only as it is")
             .hint("give a name and nothing else, or start a command of your own")),
         None => Ok(()),
     }

@@ -3,16 +3,20 @@
 //! An operation goes on when its caller leaves: it runs in a task of its own, and what comes of it is recorded.
 
 mod change;
+mod collect;
 mod conflicts;
 mod create;
+mod import;
 mod land;
+mod prepare;
+mod repeat;
 mod review;
 mod run;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, TaskCommand, TaskRecord, TaskSight, Verb};
+use engine::{Caller, TaskCommand, TaskEnd, TaskRecord, TaskSight, Verb};
 use proto::request::{DiffTask, Task, TaskAct, TaskTarget};
 use proto::task::{TaskDiff, TaskFileStat, TaskOutcome, TaskView};
 use proto::{ErrorCode, Failure, Reply};
@@ -26,57 +30,94 @@ use crate::tasks::{TaskRunner, blocking, failure};
 /// Most text of a diff in one answer.
 const DIFF_TEXT: usize = 1 << 20; // 1 MiB
 
-/// Goes on with what an earlier daemon began and did not end, and begins to watch for conflicts.
+/// Goes on with what an earlier daemon began and did not end, begins to watch for conflicts, and forgets what was saved too
+/// long ago.
 pub(crate) fn resume_tasks(door: &Server, unfinished: Vec<TaskRecord>) {
-    let (mut landings, mut others) = (Vec::new(), Vec::new());
+    let mut landings = Vec::new();
     for task in unfinished {
-        let plan = task.operation.as_ref().and_then(|operation| Plan::read(&operation.plan).ok());
-        match plan {
-            Some(plan) if plan.queued().is_some() => landings.push((task, plan)),
-            _ => others.push(task),
+        let Some(operation) = &task.operation else { continue };
+        match Plan::read(&operation.plan) {
+            Ok(plan) if plan.queued().is_some() => landings.push((task, plan)),
+            Ok(plan) => drop(tokio::spawn(resume(door.clone(), task, plan))),
+            Err(failure) => door.tasks.give_up(&task, &failure),
         }
     }
     drop(tokio::spawn(conflicts::watch(door.clone())));
-    door.tasks.resume_all(others);
+    drop(tokio::spawn(collect::forget_daily(door.clone())));
     land::resume_landings(door, landings);
+}
+
+/// Finishes an operation that is no landing, or undoes it.
+async fn resume(door: Server, task: TaskRecord, plan: Plan) {
+    let resumed = match plan {
+        Plan::Prepare(preparation) => prepare::resume(&door, &task, preparation).await,
+        plan => match door.tasks.resume(&task, plan).await {
+            Ok(TaskEnd::Made { then: Some(then) }) => prepare::resume_plan(&door, &task, &then).await,
+            ended => ended.map(drop),
+        },
+    };
+    if let Err(failure) = resumed {
+        door.tasks.give_up(&task, &failure);
+    }
 }
 
 /// Serves one request about tasks.
 pub(super) async fn task(client: &Client, request: Task) -> Result<Reply, Failure> {
-    if client.caller == Caller::Nobody {
+    if client.caller() == Caller::Nobody {
         return Err(audit::turn_away(client, request.act.word()).await);
     }
-    let outcome = match request.act {
+    let outcome = match request.act.is_operation() {
+        true => {
+            let own = client.clone();
+            on_its_own(async move { operate(&own, request).await }).await?
+        }
+        false => answer(client, request.act).await?,
+    };
+    Ok(Reply::Task(Box::new(outcome)))
+}
+
+/// Carries an operation out, unless the same request did so before: then the answer is what came of it.
+async fn operate(client: &Client, request: Task) -> Result<TaskOutcome, Failure> {
+    if let Some(key) = &request.key
+        && let Some(outcome) = repeat::answer(client, key).await?
+    {
+        return Ok(outcome);
+    }
+    let key = request.key;
+    match request.act {
+        TaskAct::Create(request) => create::create(client, *request, key).await,
+        TaskAct::Land(request) => land::land(client, *request, key).await,
+        TaskAct::Drop(request) => change::remove(client, request, key).await,
+        TaskAct::Restore(target) => change::restore(client, target, key).await,
+        other => answer(client, other).await,
+    }
+}
+
+/// Serves what is no operation on one task.
+async fn answer(client: &Client, act: TaskAct) -> Result<TaskOutcome, Failure> {
+    Ok(match act {
         TaskAct::List(_) => TaskOutcome::Listed(list(client).await?),
         TaskAct::Show(target) => {
             let sight = find(client, target, Verb::List).await?;
             TaskOutcome::Task(Box::new(view(client, sight).await?))
         }
-        TaskAct::Create(request) => {
-            let own = client.clone();
-            on_its_own(async move { create::create(&own, *request).await }).await?
-        }
         TaskAct::Diff(request) => TaskOutcome::Diff(diff(client, request).await?),
         TaskAct::Review(request) => review::review(client, request).await?,
         TaskAct::Forecast(_) => {
             let runner = &client.door.tasks;
-            let sights = runner.ask(client.caller, TaskCommand::List).await?;
+            let sights = runner.ask(&client.principal, TaskCommand::List).await?;
             TaskOutcome::Forecast(runner.forecast(sights).await?)
         }
-        TaskAct::Land(request) => {
+        TaskAct::Dropped(_) => TaskOutcome::Restorable(change::restorable(client).await?),
+        TaskAct::Collect(request) => {
             let own = client.clone();
-            on_its_own(async move { land::land(&own, *request).await }).await?
+            on_its_own(async move { collect::collect(&own, request).await }).await?
         }
-        TaskAct::Drop(request) => {
-            let own = client.clone();
-            on_its_own(async move { change::remove(&own, request).await }).await?
+        TaskAct::Import(request) => TaskOutcome::Imported(import::import(client, *request).await?),
+        TaskAct::Create(_) | TaskAct::Land(_) | TaskAct::Drop(_) | TaskAct::Restore(_) => {
+            return Err(Failure::new(ErrorCode::Internal, "an operation on a task was not carried out"));
         }
-        TaskAct::Restore(target) => {
-            let own = client.clone();
-            on_its_own(async move { change::restore(&own, target).await }).await?
-        }
-    };
-    Ok(Reply::Task(Box::new(outcome)))
+    })
 }
 
 /// Carries an operation out to its end, whether or not its caller stays.
@@ -90,7 +131,7 @@ async fn on_its_own(
 
 async fn list(client: &Client) -> Result<Vec<TaskView>, Failure> {
     let runner = &client.door.tasks;
-    runner.views(runner.ask(client.caller, TaskCommand::List).await?).await
+    runner.views(runner.ask(&client.principal, TaskCommand::List).await?).await
 }
 
 /// One task as a client sees it.
@@ -112,7 +153,7 @@ async fn find(client: &Client, target: TaskTarget, verb: Verb) -> Result<TaskSig
             TaskCommand::FindIn { directory, verb }
         }
     };
-    client.door.tasks.ask_one(client.caller, command).await
+    client.door.tasks.ask_one(&client.principal, command).await
 }
 
 /// The changes of a task since its branch began, with what is not committed.

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, CallerStanding, Command, CommandAnswer, TrustSubject};
+use engine::{Caller, CallerStanding, Command, CommandAnswer, Principal, TrustSubject};
 use proto::crew::{PresetList, TrustView};
 use proto::request::{Presets, Trust, TrustWhat};
-use proto::{ErrorCode, Failure, Kind, Printable, Reply};
+use proto::{ErrorCode, Failure, Kind, Printable, Reply, Role};
 
 use super::audit;
 use super::connection::Client;
@@ -35,12 +35,15 @@ pub(super) async fn standing(
     client: &Client,
     verb: &'static str,
     dir: Option<String>,
+    role: Role,
 ) -> Result<CallerProject, Failure> {
-    match client.caller {
+    match client.caller() {
         Caller::Nobody => Err(audit::turn_away(client, verb).await),
         Caller::Human | Caller::Via(_) => {
             let dir = dir.unwrap_or_else(own_home);
+            permit_project(client, None, role, verb).await?;
             let project_dir = blocking(move || site_of("project", &dir)).await?;
+            permit_project(client, Some(&project_dir), role, verb).await?;
             Ok(CallerProject { project_dir, name: "human".to_owned(), path: None, shell: None })
         }
         Caller::Process(_) => {
@@ -50,28 +53,42 @@ pub(super) async fn standing(
                     != own.project_dir.project.key
             {
                 audit::refused(client, verb, ErrorCode::NotRelated, "another project").await;
-                let message = format!("{verb}: a process has its own project only");
+                let message = format!("{verb}: a process may use only its own project");
                 return Err(Failure::new(ErrorCode::NotRelated, message)
-                    .hint("leave the project out: it is your own then"));
+                    .hint("leave the project out: then it is your own"));
             }
             Ok(own)
         }
     }
 }
 
+/// Checks that a limited connection has a role, and that it may reach a project. Before it is known which
+/// project that is, the role alone is checked, so that nothing is read for a connection that may not.
+async fn permit_project(
+    client: &Client,
+    project_dir: Option<&ProjectDir>,
+    role: Role,
+    word: &'static str,
+) -> Result<(), Failure> {
+    if client.principal.limit.is_none() {
+        return Ok(());
+    }
+    let project = project_dir.map(|project_dir| project_dir.project.key.clone());
+    client.ask(Command::Project { project, role, word }).await.map(drop)
+}
+
 /// Returns a process's name and project.
 pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
-    let CallerStanding { identity, path, shell } =
-        match client.door.engine.ask(client.caller, Command::Standing(verb)).await? {
-            CommandAnswer::Standing(standing) => *standing,
-            CommandAnswer::Reply(_)
-            | CommandAnswer::Located(_)
-            | CommandAnswer::Hook(_)
-            | CommandAnswer::Tasks(_)
-            | CommandAnswer::Listed { .. } => {
-                return Err(unexpected(verb));
-            }
-        };
+    let CallerStanding { identity, path, shell } = match client.ask(Command::Standing(verb)).await? {
+        CommandAnswer::Standing(standing) => *standing,
+        CommandAnswer::Reply(_)
+        | CommandAnswer::Located(_)
+        | CommandAnswer::Hook(_)
+        | CommandAnswer::Tasks(_)
+        | CommandAnswer::Listed { .. } => {
+            return Err(unexpected(verb));
+        }
+    };
     let view = identity.process.ok_or_else(|| unexpected(verb))?;
     let name = view.name.to_string();
     if identity.project.key.is_empty() {
@@ -110,7 +127,7 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// Returns everything that people trust.
 pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
-    match client.door.engine.ask(Caller::Human, Command::Trusted).await? {
+    match client.door.engine.ask(Principal::unlimited(Caller::Human), Command::Trusted).await? {
         CommandAnswer::Reply(Reply::Trusted(all)) => Ok(all),
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
@@ -123,7 +140,8 @@ pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
 
 /// Lists the presets.
 pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, Failure> {
-    let CallerProject { project_dir, path, .. } = standing(client, "presets", request.project).await?;
+    let CallerProject { project_dir, path, .. } =
+        standing(client, "presets", request.project, Role::View).await?;
     let path = path_of(client, path, request.path);
     let trusted = ledger(client).await?;
     let config = client.door.places.config.clone();
@@ -132,8 +150,9 @@ pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, 
 
 /// Returns the search path for a caller's programs: a person sends theirs, a process has its own.
 pub(super) fn path_of(client: &Client, own: Option<String>, requested: Option<String>) -> Option<String> {
-    let requested = requested.filter(|_| client.caller.is_person());
-    requested.or(own).or_else(own_path)
+    // A program of that path may be run to ask for its version, which is more than to look.
+    let may_run = client.caller().is_person() && client.principal.limit.role >= Role::Type;
+    requested.filter(|_| may_run).or(own).or_else(own_path)
 }
 
 fn list(project_dir: &ProjectDir, config: &Path, trusted: &[TrustView], path: Option<&str>) -> PresetList {
@@ -167,11 +186,11 @@ pub(super) fn draw(
     let launch_spec = LaunchSpec {
         project_dir,
         kind: Kind::Command,
-        argv: &preset.argv,
+        argv: &preset.command.argv,
         cwd: &cwd,
-        env: &preset.env,
+        env: &preset.command.env,
         preset: Some(preset),
-        auto_restart: preset.auto_restart,
+        auto_restart: preset.command.auto_restart,
         grants_leave: false,
         manifest: None,
         from: None,
@@ -182,15 +201,16 @@ pub(super) fn draw(
 
 /// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people may.
 pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Failure> {
-    let trust_subject = match client.caller {
+    let trust_subject = match client.caller() {
         Caller::Human | Caller::Via(_) => {
+            permit_project(client, None, Role::Admin, "trust").await?;
             let (config, agents) = (client.door.places.config.clone(), client.door.agents.clone());
             blocking(move || meant(request, config, &agents)).await?
         }
         // The engine refuses and audits it, so the subject is empty.
         Caller::Process(_) | Caller::Nobody => TrustSubject::default(),
     };
-    match client.door.engine.ask(client.caller, Command::Trust(Box::new(trust_subject))).await? {
+    match client.ask(Command::Trust(Box::new(trust_subject))).await? {
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
@@ -210,7 +230,7 @@ fn manifest_subject(
     let Some(manifest) = agents.foreign_manifest(&name, &project_dir.dir) else {
         let is_known = agents.manifest_set(Some(&project_dir.dir)).catalogue.get(&name).is_some();
         return Err(if is_known {
-            Failure::invalid("agent", "its manifest is built in: processes start it without being trusted")
+            Failure::invalid("agent", "its manifest is built in: processes may start it without your trust")
         } else {
             Failure::new(ErrorCode::NotFound, format!("there is no agent {}", Printable(&name)))
                 .hint("qd agents lists them")
@@ -243,7 +263,7 @@ fn meant(request: Trust, config: PathBuf, agents: &Agents) -> Result<TrustSubjec
                 let failure =
                     Failure::new(ErrorCode::NotFound, "the project lists no commands to be trusted");
                 return Err(match preset_set.faults.first() {
-                    Some(fault) => failure.hint(format!("something does not read: {fault}")),
+                    Some(fault) => failure.hint(format!("a file has a fault: {fault}")),
                     None => failure.hint("[policy] free = \"allow\", allow = [[\"cargo\", \"test\"]]"),
                 });
             }

@@ -1,4 +1,5 @@
-//! `write`: text, pastes and keys, with a receipt of what reached the terminal.
+//! `write`: text, pastes and keys, the waits before Enter and after a person's last key, and the receipt of what
+//! reached the terminal.
 //!
 //! Text is encoded for the child's current modes. Enter is a separate key, pressed after the text was written
 //! and the screen is stable, and its effect is checked. The receipt claims only what was seen.
@@ -22,7 +23,8 @@ use crate::caller;
 use crate::screens::{JobKey, MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// A command reads its input as late as it likes: `qd exec` waits a day for it.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// How long a program may take a burst for a paste: Enter must come after it.
 const SETTLE: Duration = Duration::from_millis(150);
 /// The longest wait for a stable screen.
@@ -80,7 +82,7 @@ fn own_key(client: &Client, key: WriteKey) -> Result<WriteKey, Failure> {
     if key.id.is_empty() || key.id.len() > MAX_WRITE_KEY {
         return Err(Failure::invalid("key", format!("between 1 and {MAX_WRITE_KEY} bytes")));
     }
-    Ok(WriteKey { id: format!("{}/{}", caller::name(client.caller), key.id), ..key })
+    Ok(WriteKey { id: format!("{}/{}", caller::name(client.caller()), key.id), ..key })
 }
 
 fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
@@ -148,7 +150,7 @@ impl Writer<'_> {
             None => self.send_pieces(pieces, submits).await?,
         };
         if outcome.written < outcome.of {
-            return Err(self.partial(outcome));
+            return Err(self.incomplete(outcome).await);
         }
         self.finish(outcome, submits).await
     }
@@ -174,7 +176,8 @@ impl Writer<'_> {
             "wrote {} bytes of the paste to {}, and the rest did not reach it: the daemon ended meanwhile",
             outcome.written, self.name
         );
-        Err(Failure::new(ErrorCode::Partial, message).hint("what was typed is closed and was not submitted"))
+        Err(Failure::new(ErrorCode::Partial, message)
+            .hint("the part that was typed was ended as a paste and not submitted"))
     }
 
     /// Returns true if an earlier daemon may have begun this write.
@@ -201,7 +204,7 @@ impl Writer<'_> {
         place: WritePosition,
         part: WritePart,
     ) -> Result<WriteOutcome, Failure> {
-        let is_person = self.client.caller.is_person();
+        let is_person = self.client.caller().is_person();
         // People may type anywhere; a program may not type over them, into a dialog or into a password
         // prompt.
         let guard = (!is_person).then(|| Guard {
@@ -214,7 +217,7 @@ impl Writer<'_> {
             human_quiet_ms: HUMAN_LEASE_MS,
         });
         let most = text.most();
-        self.typed.hand_over(most as u64);
+        self.typed.queued(most as u64);
         let outcome = self.order(text, is_prompt, guard, part).ok_or_else(|| self.gone())?;
         let latest = self.deadline.max(Instant::now()) + SILENCE;
         let reply = tokio::time::timeout_at(latest.into(), outcome).await;
@@ -259,7 +262,7 @@ impl Writer<'_> {
         part: WritePart,
     ) -> Option<oneshot::Receiver<WriteOutcome>> {
         let (reply, outcome) = oneshot::channel();
-        let by = if self.client.caller.is_person() { Owner::User } else { Owner::Orchestrator };
+        let by = if self.client.caller().is_person() { Owner::User } else { Owner::Orchestrator };
         let key = self.part_key(part);
         let job = WriteJob { text, is_prompt, deadline: self.deadline, by, guard, key, reply };
         let order = Order::Write(self.handle.run, job);
@@ -352,10 +355,32 @@ impl Writer<'_> {
     fn silent(&self, most: usize) -> Failure {
         let name = self.name;
         let message = format!(
-            "the holder of {name} does not answer: of the last {most} bytes some, all or none were typed"
+            "the holder of {name} does not answer: how many of the last {most} bytes were typed is not known"
         );
         Failure::new(ErrorCode::Timeout, message)
-            .hint("look before you type again: what it has it may yet write, when it goes on")
+            .hint("look at the screen before you type again: the holder may still type what it has")
+    }
+
+    /// Returns the failure for a text of which the terminal has only a part: the run is over, or it does not read.
+    async fn incomplete(&self, outcome: WriteOutcome) -> Failure {
+        // Before the deadline a holder stops only because the child has closed its terminal: most children do that by
+        // ending, and their end is announced a moment later.
+        let may_have_ended = !outcome.was_held && Instant::now() < self.deadline;
+        if may_have_ended && self.ends_soon().await {
+            let message = format!(
+                "wrote {} of {} bytes to {}, which has ended",
+                outcome.written, outcome.of, self.name
+            );
+            return Failure::new(ErrorCode::NotRunning, message).hint("qd restart starts it again");
+        }
+        self.partial(outcome)
+    }
+
+    /// Returns true if the run is over, now or within a moment.
+    async fn ends_soon(&self) -> bool {
+        let mut progress = self.handle.progress.subscribe();
+        let ended = progress.wait_for(|progress| progress.exited_at.is_some() || progress.is_over);
+        tokio::time::timeout(SILENCE, ended).await.is_ok()
     }
 
     fn partial(&self, outcome: WriteOutcome) -> Failure {

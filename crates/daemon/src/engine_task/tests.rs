@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use engine::RunKey;
+use engine::{Caller, RunKey};
 use proto::request::{Quantifier, Shutdown, Target, Until, Wait};
 
 use super::*;
@@ -26,7 +26,7 @@ fn poll<T>(future: &mut std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T
 
 /// Sends a command and goes before there is an answer.
 fn ask_and_go(handle: &EngineHandle) {
-    let mut asking = pin!(handle.ask(Caller::Human, wait()));
+    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
     assert!(poll(&mut asking).is_none());
 }
 
@@ -56,7 +56,7 @@ fn whoever_goes_before_the_desk_has_heard_them_is_seen_off_behind_their_question
 fn whoever_goes_while_the_desk_works_for_them_is_seen_off() {
     let Channels { handle, mut inbox } = Channels::new();
     {
-        let mut asking = pin!(handle.ask(Caller::Human, wait()));
+        let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
         assert!(poll(&mut asking).is_none());
         assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
     }
@@ -81,7 +81,7 @@ fn nobody_is_forgotten_because_the_queue_is_full() {
 #[test]
 fn whoever_was_answered_is_not_seen_off() {
     let Channels { handle, mut inbox } = Channels::new();
-    let mut asking = pin!(handle.ask(Caller::Human, wait()));
+    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
     assert!(poll(&mut asking).is_none());
     assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
     let failure = Failure::new(proto::ErrorCode::Timeout, "the wait timed out");
@@ -94,7 +94,7 @@ fn whoever_was_answered_is_not_seen_off() {
 fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_served() {
     let asked = |caller, command| {
         let Channels { handle, inbox } = Channels::new();
-        let mut asking = pin!(handle.ask(caller, command));
+        let mut asking = pin!(handle.ask(Principal::unlimited(caller), command));
         assert!(poll(&mut asking).is_none());
         // The command waits, and the engine task that would take it is gone.
         drop(inbox);

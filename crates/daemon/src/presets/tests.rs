@@ -46,9 +46,12 @@ fn a_preset_says_what_runs_where_and_how() {
     let cwd = dev.directory(&fixture.project_dir).unwrap();
     assert_eq!(cwd, fixture.project_dir.dir.join("web").display().to_string());
     let view = dev.view(cwd, false);
-    assert_eq!((view.argv.len(), view.env["MODE"].as_str(), view.ready), (3, "x", Some(Ready::Port(3000))));
-    assert!(view.auto_restart && view.restore && view.origin.ends_with(".quarterdeck.toml"));
-    assert_eq!(preset_set.find("log").unwrap().argv, ["/bin/sh", "-c", "tail -f log | grep x"]);
+    assert_eq!(
+        (view.command.argv.len(), view.command.env["MODE"].as_str(), view.command.ready),
+        (3, "x", Some(Ready::Port(3000)))
+    );
+    assert!(view.command.auto_restart && view.command.restore && view.origin.ends_with(".quarterdeck.toml"));
+    assert_eq!(preset_set.find("log").unwrap().command.argv, ["/bin/sh", "-c", "tail -f log | grep x"]);
     assert_eq!(preset_set.find("none").unwrap_err().code, ErrorCode::NotFound);
 }
 
@@ -112,7 +115,7 @@ fn the_projects_preset_comes_before_the_users_and_a_user_has_no_policy() {
     assert_eq!(preset_set.policy.free, policy::CommandRule::Ask);
     assert_eq!(preset_set.faults.len(), 2, "{:?}", preset_set.faults);
     assert!(
-        preset_set.faults.iter().any(|fault| fault.contains("presets.toml, line 5: unknown field `policy`"))
+        preset_set.faults.iter().any(|fault| fault.contains("presets.toml, line 5: unknown key `policy`"))
     );
 }
 

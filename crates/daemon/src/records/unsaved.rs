@@ -42,15 +42,17 @@ impl Unsaved {
     /// The error for an end that has come although it is not saved.
     pub(crate) fn ended(&self) -> Failure {
         let message = format!("it has ended, but this is not saved: {}", self.why);
-        let hint =
-            format!("{}: it is saved then; if the daemon dies before, it may be listed again", self.step);
+        let hint = format!(
+            "{}; then it is saved. If the daemon dies before that, it may be listed again",
+            self.step
+        );
         Failure::new(self.code, message).hint(hint)
     }
 
     /// The error for a restart that has happened although it is not saved.
     pub(crate) fn restarted(&self) -> Failure {
         let message = format!("it was started again, but this is not saved: {}", self.why);
-        let hint = format!("{}: it is saved then; qd ps shows it", self.step);
+        let hint = format!("{}; then it is saved. qd ps shows it", self.step);
         Failure::new(self.code, message).hint(hint)
     }
 

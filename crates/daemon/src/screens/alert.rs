@@ -1,10 +1,10 @@
-//! Alerts people who are attached to another process: a bell and a notification on their own terminal. It
-//! never waits and never breaks into a sequence: it comes before a repaint of the whole screen, and a viewer
+//! Alerts people who are attached to a process: a bell and a notification on their own terminal. The engine
+//! alerts nobody about what the viewers of a run see on its screen. It never waits and never breaks into a sequence: it comes before a repaint of the whole screen, and a viewer
 //! with pending output is skipped.
 
 use std::time::Instant;
 
-use engine::{RunKey, ViewerId};
+use engine::ViewerId;
 use proto::{Owner, Printable};
 
 use super::worker::Worker;
@@ -20,11 +20,11 @@ pub(crate) fn sound(title: &str, body: &str) -> Vec<u8> {
 }
 
 impl Worker {
-    /// Alerts every person who looks at another run than this.
-    pub(super) fn alert(&mut self, about: RunKey, sound: &[u8], now: Instant) {
+    /// Alerts every attached person.
+    pub(super) fn alert(&mut self, sound: &[u8], now: Instant) {
         let is_meant = |viewer: &&super::viewer::Viewer| {
             let takes_sounds = viewer.by == Owner::User && !viewer.needs_every_byte();
-            viewer.run != about && takes_sounds && viewer.is_clear() && !viewer.is_closing()
+            takes_sounds && viewer.is_clear() && !viewer.is_closing()
         };
         let meant: Vec<ViewerId> = self.viewers.values().filter(is_meant).map(|viewer| viewer.id).collect();
         for id in meant {

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_hands_over_one_step_late_and_quiet_completes() {
+    fn a_flood_sends_checkpoints_one_step_late_and_quiet_completes() {
         let now = Instant::now();
         let mut checkpoints = Checkpoints::new(0, now);
         assert_eq!(checkpoints.fed(STEP, STEP as usize, now), CheckpointStep::Step);

@@ -48,7 +48,7 @@ fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
 
 impl Run {
     /// Sends the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
-    pub(super) fn hand_over(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
+    pub(super) fn send_taken_checkpoint(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
         if let Some((offset, blob)) = checkpoint {
             failpoint::pass(Failpoint::CheckpointTaken);
             let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());

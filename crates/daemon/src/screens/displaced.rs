@@ -104,7 +104,7 @@ impl Displacement {
 impl Run {
     /// Returns true if the holder's process lives.
     pub(super) fn is_holder_alive(&self) -> bool {
-        let stat = holder::tree::stat(self.handle.holder_pid);
+        let stat = holder::proc_stat::stat(self.handle.holder_pid);
         stat.is_some_and(|stat| Some(stat.start_time) == self.holder_start_time && stat.state != b'Z')
     }
 
@@ -259,7 +259,7 @@ impl Worker {
             return self.unlink(number, now);
         }
         slot.wake = hello.wake;
-        slot.run.go_on_linked(hello.exited, hello.last_input_id);
+        slot.run.go_on_linked(hello.fields.exited, hello.fields.last_input_id);
         let key = slot.run.key();
         let times = slot.run.displacement.times;
         if times > 0 {

@@ -12,6 +12,7 @@ use term::{Limits, Screen};
 use tokio::sync::{Semaphore, watch};
 
 use super::log_times::LogTimes;
+use super::unread_answers::AnswerGauge;
 use super::versions::Versions;
 
 /// How far a run has come: a value to wait on.
@@ -52,6 +53,8 @@ pub(crate) struct ScreenHandle {
     pub(crate) turn: Arc<Semaphore>,
     /// The limits of its screen.
     pub(crate) limits: Limits,
+    /// The terminal's answers that the child has not read.
+    pub(crate) answers: AnswerGauge,
     /// The terminal, for its modes.
     master: OwnedFd,
     /// The versions that readers have got; a std mutex, held for one access.
@@ -70,10 +73,11 @@ impl ScreenHandle {
             ring: hello.ring,
             progress: watch::Sender::new(progress),
             holder_pid: hello.holder_pid,
-            holder_start_time: holder::tree::start_time(hello.holder_pid),
+            holder_start_time: holder::proc_stat::start_time(hello.holder_pid),
             child_pid: hello.child_pid,
             turn: Arc::new(Semaphore::new(1)),
             limits: hello.limits,
+            answers: AnswerGauge::default(),
             master: hello.master,
             versions: Mutex::default(),
             times: Mutex::default(),

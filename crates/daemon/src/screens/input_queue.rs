@@ -5,9 +5,9 @@
 //! everything else, and whatever the terminal did not accept, goes through the holder's queue with ids, so
 //! that a daemon that dies cannot type a prompt twice.
 
+mod continued_jobs;
 mod job;
 mod queue;
-mod repeating;
 mod replies;
 #[cfg(test)]
 mod tests;
@@ -51,7 +51,7 @@ impl Outlet for PtyOutlet<'_> {
     }
 
     // A broken link shows itself as end of file; the run is lost then and the input queue is cleared.
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
+    fn send_to_holder(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
         let message = match key.filter(|_| self.has_keys) {
             Some((key, note)) => ToHolder::KeyedInput { id, key, note, bytes },
             None => ToHolder::Input { id, bytes },
@@ -105,6 +105,11 @@ impl InputQueue {
     /// Returns how many answers were dropped since the last call, because the child does not read them.
     pub(crate) fn take_dropped_answers(&mut self) -> u64 {
         self.queue.take_dropped_answers()
+    }
+
+    /// Returns how many answers wait, because the child does not read.
+    pub(crate) fn waiting_answers(&self) -> u64 {
+        self.queue.waiting_answers()
     }
 
     /// Adds a job with a waiting caller.

@@ -25,7 +25,6 @@ mod log_times;
 mod observe;
 mod order;
 mod out_of_band;
-mod outbox;
 mod pace;
 mod readable;
 mod run;
@@ -34,6 +33,7 @@ mod terminal;
 mod tree_end;
 mod typing;
 mod unread_answers;
+mod unsent_bytes;
 mod versions;
 mod view_options;
 mod viewer;
@@ -94,6 +94,8 @@ struct Index {
     kept: Arc<KeptRuns>,
     /// How many runs are being stored and released.
     retiring: value::Sender<usize>,
+    /// How many runs were hosted so far.
+    arrivals: value::Sender<u64>,
     /// Which runs are hosted where. A short lock: look-ups and inserts only.
     runs: RwLock<HashMap<RunKey, Hosted>>,
 }
@@ -119,8 +121,8 @@ impl Screens {
         let workers = (0..count)
             .map(|n| Worker::start(n, facts.clone(), warnings.clone(), Arc::clone(&matcher), colors.clone()))
             .collect::<io::Result<Vec<_>>>()?;
-        let (next, retiring) = (AtomicUsize::new(0), value::Sender::new(0));
-        let index = Index { workers, next, limits, kept, retiring, runs: RwLock::default() };
+        let (next, retiring, arrivals) = (AtomicUsize::new(0), value::Sender::new(0), value::Sender::new(0));
+        let index = Index { workers, next, limits, kept, retiring, arrivals, runs: RwLock::default() };
         Ok(Self { shared: Arc::new(index) })
     }
 
@@ -171,7 +173,13 @@ impl Screens {
         let worker = run.place.map_or_else(next, |place| place.worker);
         let hosted = Hosted { handle: Arc::clone(&run.handle), worker };
         self.write().insert(run.handle.run, hosted);
+        self.shared.arrivals.send_modify(|count| *count += 1);
         self.shared.workers[worker].send(Order::Host(Box::new(run)));
+    }
+
+    /// Returns a receiver that changes with every run that is hosted.
+    pub(crate) fn arrivals(&self) -> value::Receiver<u64> {
+        self.shared.arrivals.subscribe()
     }
 
     /// Removes a run that was released or lost; its worker drops the rest.
@@ -193,11 +201,11 @@ impl Screens {
         worker.is_some()
     }
 
-    /// Alerts people who look at another run than this.
-    pub(crate) fn alert(&self, about: RunKey, title: &str, body: &str) {
+    /// Alerts every attached person.
+    pub(crate) fn alert(&self, title: &str, body: &str) {
         let sound: Arc<[u8]> = alert::sound(title, body).into();
         for worker in &self.shared.workers {
-            worker.send(Order::Alert { about, sound: Arc::clone(&sound) });
+            worker.send(Order::Alert { sound: Arc::clone(&sound) });
         }
     }
 

@@ -95,7 +95,7 @@ impl Observer {
         self.due = None;
         let looked = self.attempt(|detector| {
             let mut look = detector.look(screen)?;
-            detector.note_quota(&mut look, clock::local());
+            detector.note_quota(&mut look.seen, clock::local());
             Some(look)
         });
         if looked.is_none() {
@@ -106,13 +106,7 @@ impl Observer {
         if let Some(look) = looked.flatten() {
             self.looked_at = Some(now);
             self.written = look.written;
-            self.shown = ScreenSeen {
-                screen: look.screen,
-                dialog: look.dialog,
-                title: look.title,
-                composer: look.composer,
-                background: look.background,
-            };
+            self.shown = look.seen;
             self.revised = self.detector.revised().map(fact).or(self.revised.take());
         }
         &self.shown

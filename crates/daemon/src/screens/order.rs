@@ -9,7 +9,7 @@ use std::time::Instant;
 use agents::Detector;
 use engine::effect::Guard;
 use engine::input::TypingOutcome;
-use engine::{Caller, RunFact, RunKey, ViewerId, WaitId};
+use engine::{Principal, RunFact, RunKey, ViewerId, WaitId};
 use holder::{HolderHello, Link};
 use proto::{Exit, Owner, Size};
 use term::{Limits, PastePiece, Screen};
@@ -55,8 +55,8 @@ pub(crate) enum Order {
     Observe(RunKey, Box<Detector>),
     /// Type this for a program, if the screen allows it.
     Type(RunKey, Box<TypeJob>),
-    /// Alert people who look at another run than this.
-    Alert { about: RunKey, sound: Arc<[u8]> },
+    /// Alert every attached person.
+    Alert { sound: Arc<[u8]> },
     /// The daemon ends: reply when every released holder has exited.
     Finish(oneshot::Sender<()>),
 }
@@ -159,13 +159,13 @@ impl NewRun {
         limits: Limits,
         is_new: bool,
     ) -> Self {
-        let size = term::GridSize::clamped(hello.cols.into(), hello.rows.into());
+        let size = term::GridSize::clamped(hello.fields.cols.into(), hello.fields.rows.into());
         let screen = Screen::new(size, limits);
         let ring = Arc::new(hello.ring);
         let parts = HelloParts {
             ring,
-            holder_pid: hello.holder_pid,
-            child_pid: hello.child_pid,
+            holder_pid: hello.fields.holder_pid,
+            child_pid: hello.fields.child_pid,
             master: hello.master,
             limits,
         };
@@ -174,15 +174,15 @@ impl NewRun {
             link,
             wake: hello.wake,
             is_new,
-            exited: hello.exited,
-            last_input_id: hello.last_input_id,
-            checkpoint: hello.checkpoint,
-            child_start_time: hello.child_start_time,
+            exited: hello.fields.exited,
+            last_input_id: hello.fields.last_input_id,
+            checkpoint: hello.fields.checkpoint.map(|(offset, _)| (offset, hello.checkpoint)),
+            child_start_time: hello.fields.child_start_time,
             token,
             agent: None,
             adopted: None,
             place: None,
-            wire_version: hello.wire_version,
+            wire_version: hello.fields.wire_version,
             socket,
         }
     }
@@ -203,8 +203,8 @@ pub(crate) struct NewViewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) take_over: bool,
-    /// Its caller.
-    pub(crate) caller: Caller,
+    /// On whose behalf it watches.
+    pub(crate) principal: Principal,
     pub(crate) options: ViewOptions,
     pub(crate) seat: ViewerPermit,
 }

@@ -28,9 +28,9 @@ use super::order::{Ended, NewRun};
 use super::pace::{Flood, Pace};
 use super::tree_end::{TreeEnd, survivors};
 use super::typing::{GuardedTyping, SETTLE};
-use super::unread_answers::UnreadAnswers;
+use super::unread_answers::AnswerCount;
 use super::viewer::Viewer;
-use super::viewer_colors::LastColors;
+use super::viewer_colors::{LastColors, RunColors};
 use super::watch::{Matcher, Watches};
 use super::writing::go_on_writing;
 
@@ -92,8 +92,8 @@ pub(crate) struct Run {
     output_due: Option<Instant>,
     sync_due: Option<Instant>,
     title: String,
-    pub(super) last_colors: LastColors,
-    pub(super) unread_answers: UnreadAnswers,
+    pub(super) colors: RunColors,
+    pub(super) unread_answers: AnswerCount,
     /// An end that the holder cannot time itself.
     pub(super) asking: TreeEnd,
 }
@@ -125,7 +125,7 @@ impl Run {
         now: Instant,
     ) -> (Self, OwnedFd) {
         let seen = restore(&new.handle, new.checkpoint);
-        last_colors.exchange(&mut new.handle.screen());
+        let colors = RunColors::new(last_colors, &mut new.handle.screen());
         let ready_at = new.handle.ring.end();
         let size = new.handle.screen().size();
         let version = new.handle.screen().version();
@@ -135,6 +135,7 @@ impl Run {
         });
         let holder_start_time = new.handle.holder_start_time;
         let settle = new.agent.as_ref().map_or(SETTLE, |agent| agent.settle);
+        let new_line = new.agent.as_ref().and_then(|agent| agent.launched.new_line.as_ref()?.parse().ok());
         let run = Self {
             size: Size { cols: size.cols, rows: size.rows },
             seen,
@@ -148,7 +149,7 @@ impl Run {
             faults: Faults::default(),
             typist: None,
             echo: EchoWatch::default(),
-            typing: GuardedTyping::new(settle),
+            typing: GuardedTyping::new(settle, new_line),
             observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
             child_start_time: new.child_start_time,
             holder_start_time,
@@ -171,8 +172,8 @@ impl Run {
             output_due: None,
             sync_due: None,
             title: String::new(),
-            last_colors: last_colors.clone(),
-            unread_answers: UnreadAnswers::default(),
+            colors,
+            unread_answers: AnswerCount::default(),
         };
         (run, new.wake)
     }
@@ -256,6 +257,7 @@ impl Run {
         }
         let handle = Arc::clone(&self.handle);
         let mut screen = handle.screen();
+        self.colors.update(&mut screen);
         let before = screen.work();
         failpoint::before_output(bytes, &mut screen);
         let taken = screen.feed_within(bytes, work);
@@ -307,7 +309,7 @@ impl Run {
         }
         if let Some(blob) = step {
             let ready = self.checkpoints.stepped(self.seen, blob);
-            self.hand_over(ready);
+            self.send_taken_checkpoint(ready);
         }
         self.say_output(now, facts);
         self.publish(version);

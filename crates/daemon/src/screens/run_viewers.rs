@@ -1,5 +1,5 @@
-//! What viewers of a run are shown and what they send: repaint then live, skipping ahead, composing for other
-//! sizes, and input from attached terminals. Sizes are reported to the engine, which decides.
+//! What viewers of a run are shown and what they send: repaint then live, composing for other sizes, and input from
+//! attached terminals. `viewer` decides who is too far behind; the engine decides about sizes.
 
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,7 @@ impl Run {
     /// Accepts a viewer: a repaint, or the bytes from the offset that it asked for; then live.
     pub(crate) fn welcome(&mut self, mut viewer: Viewer, now: Instant, facts: &mut FactQueue) -> Viewer {
         self.show_size(&mut viewer);
-        let Viewer { id, size, read_only, caller, .. } = viewer;
-        let (mirrors, pid) = (viewer.options.mirror, viewer.pid());
-        facts.push_fact(
-            self.key(),
-            RunFact::ViewerJoined { viewer: id, size, read_only, mirrors, by: caller, pid },
-        );
+        facts.push_fact(self.key(), joined(&viewer));
         match viewer.options.from.filter(|from| viewer.mode == Mode::Live && *from <= self.seen) {
             Some(from) => viewer.continue_from(from, self.seen, now),
             None => self.repaint(&mut viewer, now),
@@ -254,15 +249,18 @@ impl Run {
     /// Processes what a viewer sent: keys for the child, or requests about its own view.
     pub(crate) fn hear(&mut self, viewer: &mut Viewer, now: Instant, facts: &mut FactQueue) {
         loop {
-            if viewer.pending.is_some() && self.hold_back(viewer) {
+            if viewer.keys.pending.is_some() && self.hold_back(viewer) {
                 return;
             }
-            if let Some(keys) = viewer.pending.take() {
+            if let Some(keys) = viewer.keys.pending.take() {
                 self.hear_keys(viewer, &keys, now, facts);
+                viewer.keys.typed += keys.len() as u64;
             }
             let Some(frame) = viewer.next_frame() else { return };
             match frame {
-                Ok(Frame::Data(data)) if data.kind == DataKind::Input => viewer.pending = Some(data.bytes),
+                Ok(Frame::Data(data)) if data.kind == DataKind::Input => {
+                    viewer.keys.pending = Some(data.bytes)
+                }
                 Ok(Frame::Line(line)) => self.hear_line(viewer, &line, now, facts),
                 Ok(Frame::Data(_)) => {
                     viewer.send_failure(
@@ -280,8 +278,9 @@ impl Run {
     /// lost. From one that has gone only what is on its way can still come.
     pub(crate) fn hold_back(&self, viewer: &mut Viewer) -> bool {
         let has_a_reader = !viewer.read_only && self.ended.is_none() && !viewer.is_leaving;
-        viewer.is_held_back = has_a_reader && self.input_queue.is_full_for(viewer.id, viewer.is_held_back);
-        viewer.is_held_back
+        viewer.keys.is_held_back =
+            has_a_reader && self.input_queue.is_full_for(viewer.id, viewer.keys.is_held_back);
+        viewer.keys.is_held_back
     }
 
     /// Processes what was typed on a viewer's terminal.
@@ -414,4 +413,18 @@ fn restart_words(exit: Exit, delay_ms: u64) -> String {
         (None, None) => "lost".to_owned(),
     };
     format!("[{how}; starts again in {} s]", delay_ms.div_ceil(1_000))
+}
+
+/// Returns the fact that a viewer has joined. Only people have labels.
+fn joined(viewer: &Viewer) -> RunFact {
+    let by = viewer.principal.caller;
+    RunFact::ViewerJoined {
+        viewer: viewer.id,
+        size: viewer.size,
+        read_only: viewer.read_only,
+        mirrors: viewer.options.mirror,
+        by,
+        label: viewer.principal.label.clone().filter(|_| by.is_person()),
+        pid: viewer.pid(),
+    }
 }

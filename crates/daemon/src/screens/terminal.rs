@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::pty::ptsname;
 use rustix::termios::{LocalModes, isatty, tcgetattr};
 
-use super::outbox::Outbox;
+use super::unsent_bytes::UnsentBytes;
 
 /// Why a descriptor is not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub(crate) struct Terminal {
     /// When a key whose rest has not arrived is passed on as it is.
     held_until: Option<Instant>,
     /// What it has not accepted.
-    undrawn: Outbox,
+    undrawn: UnsentBytes,
     /// True if live output was drawn last, which may end inside a sequence.
     is_live: bool,
     /// Its client does not hold it raw: left alone until the client sends something.
@@ -101,7 +101,7 @@ impl Terminal {
             filter: Filter::new(clipboard),
             keys,
             held_until: None,
-            undrawn: Outbox::default(),
+            undrawn: UnsentBytes::default(),
             is_live: false,
             is_aside: false,
             shown: TerminalState::default(),

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use engine::input::Survivor;
-use holder::{SignalTarget, ToHolder, WIRE_WITH_END, tree};
+use holder::{SignalTarget, ToHolder, WIRE_WITH_END, descendants, proc_stat};
 use rustix::process::Signal;
 
 /// The end of one run's tree, as far as the daemon has to time it.
@@ -75,8 +75,8 @@ impl TreeEnd {
 
 /// Returns the processes that live below a holder.
 pub(super) fn survivors(holder: i32) -> Vec<Survivor> {
-    let living = |pid: &i32| tree::stat(*pid).is_some_and(|stat| stat.state != b'Z');
-    tree::descendants(holder).into_iter().filter(living).map(survivor).collect()
+    let living = |pid: &i32| proc_stat::stat(*pid).is_some_and(|stat| stat.state != b'Z');
+    descendants::descendants(holder).into_iter().filter(living).map(survivor).collect()
 }
 
 fn survivor(pid: i32) -> Survivor {

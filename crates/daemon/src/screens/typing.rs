@@ -12,7 +12,7 @@ use engine::input::{JobId, ScreenSeen, TypingOutcome};
 use engine::{RunFact, RunKey};
 use proto::Owner;
 use proto::agent::Composer;
-use term::{Key, PastePiece};
+use term::{Key, Modes, PastePiece};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -76,11 +76,14 @@ pub(crate) struct GuardedTyping {
     /// A person has typed since the composer was last seen empty.
     is_human_draft: bool,
     settle: Duration,
+    /// The key that makes a new line in the composer.
+    new_line: Option<Key>,
 }
 
 impl GuardedTyping {
-    pub(crate) fn new(settle: Duration) -> Self {
-        Self { waiting: VecDeque::new(), under_way: None, human_at: None, is_human_draft: false, settle }
+    pub(crate) fn new(settle: Duration, new_line: Option<Key>) -> Self {
+        let (waiting, under_way) = (VecDeque::new(), None);
+        Self { waiting, under_way, human_at: None, is_human_draft: false, settle, new_line }
     }
 
     /// Returns true if nothing is to be typed.
@@ -99,6 +102,14 @@ impl GuardedTyping {
         let is_shown = self.human_at.is_none_or(|at| now.duration_since(at) > ECHO);
         if look.composer == Composer::Empty && is_shown {
             self.is_human_draft = false;
+        }
+    }
+
+    /// Gives a paste the line ends that the child expects where it accepts no brackets.
+    pub(super) fn with_line_ends(&self, text: Text, modes: &Modes) -> Text {
+        match (text, &self.new_line) {
+            (Text::Paste(piece), Some(key)) => Text::Paste(piece.with_line_end(key.encode(modes))),
+            (text, _) => text,
         }
     }
 
@@ -409,7 +420,7 @@ mod tests {
     #[test]
     fn a_draft_is_a_persons_until_the_composer_was_seen_empty_after_their_last_key() {
         let start = Instant::now();
-        let mut typing = GuardedTyping::new(SETTLE);
+        let mut typing = GuardedTyping::new(SETTLE, None);
         let empty = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
         typing.human_typed(start);
         typing.looked(&empty, start + Duration::from_millis(10));

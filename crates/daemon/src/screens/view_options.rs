@@ -19,6 +19,8 @@ pub(crate) struct ViewOptions {
     pub(crate) mirror: bool,
     /// It gets only repaints, at most one in this time.
     pub(crate) pace: Option<Duration>,
+    /// It gets a receipt for its input.
+    pub(crate) receipts: bool,
 }
 
 impl ViewOptions {
@@ -29,6 +31,7 @@ impl ViewOptions {
             exact: attach.exact,
             mirror: attach.mirror,
             pace: attach.pace_ms.map(pace),
+            receipts: attach.receipts,
         }
     }
 

@@ -1,6 +1,6 @@
-//! One attached viewer: its socket, its terminal if it passed one, what it has been sent and what is pending.
-//! It is never waited for: a socket or a terminal that accepts nothing more is tried again when it can, and a
-//! viewer that fell far behind is skipped ahead.
+//! One attached viewer: what it has been sent, and when it is so far behind that it gets a fresh repaint instead of
+//! every byte. Also its socket, and its terminal if it passed one. Nobody waits for a viewer: a socket or a terminal that
+//! accepts nothing more is tried again when it can.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use engine::{Caller, RunKey, ViewerId};
+use engine::{Principal, RunKey, ViewerId};
 use proto::event::Notice;
 use proto::frame::{DataKind, Decoder, Frame, FrameError, HEADER, MAX_DATA, data_header, encode_data};
 use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
@@ -20,8 +20,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::order::Ended;
 use super::out_of_band::OutOfBand;
-use super::outbox::Outbox;
 use super::terminal::{Terminal, TerminalState};
+use super::unsent_bytes::UnsentBytes;
 use super::view_options::ViewOptions;
 use crate::door::ViewerPermit;
 
@@ -67,6 +67,19 @@ pub(crate) enum Presence {
     Gone,
 }
 
+/// What a viewer has typed.
+#[derive(Default)]
+pub(super) struct ViewerKeys {
+    /// They are not read, because the child does not read those before them.
+    pub(super) is_held_back: bool,
+    /// Keys from the socket that are held back; nothing after them is read.
+    pub(super) pending: Option<Vec<u8>>,
+    /// Bytes of input from the socket that were typed.
+    pub(super) typed: u64,
+    /// As many of them as the viewer knows of.
+    receipted: u64,
+}
+
 /// One viewer.
 pub(crate) struct Viewer {
     pub(crate) id: ViewerId,
@@ -75,8 +88,8 @@ pub(crate) struct Viewer {
     pub(crate) size: Size,
     pub(crate) read_only: bool,
     pub(crate) by: Owner,
-    /// Its caller.
-    pub(crate) caller: Caller,
+    /// On whose behalf it watches.
+    pub(crate) principal: Principal,
     pub(crate) options: ViewOptions,
     pub(crate) mode: Mode,
     /// It asked to continue at an offset: output up to here is sent as bytes, however much it is.
@@ -99,10 +112,7 @@ pub(crate) struct Viewer {
     pub(crate) typed_at: Option<Instant>,
     /// The events its socket is watched for.
     pub(super) watched: EventFlags,
-    /// Its keys are not read, because the child does not read those before them.
-    pub(super) is_held_back: bool,
-    /// Keys from the socket that are held back; nothing after them is read.
-    pub(super) pending: Option<Vec<u8>>,
+    pub(super) keys: ViewerKeys,
     /// The other side of the socket has gone: only what it sent before can still come.
     pub(super) is_leaving: bool,
     /// Its terminal. Closed before the socket: when the client sees the socket end, the terminal is its own.
@@ -112,7 +122,7 @@ pub(crate) struct Viewer {
     /// The descriptor that came last and that no call has used.
     passed: Option<OwnedFd>,
     /// Bytes that the socket did not accept: the rest of one frame, one repaint or a few lines.
-    out: Outbox,
+    out: UnsentBytes,
     is_closing: bool,
     owed: Owed,
     /// Freed when this viewer is gone.
@@ -129,8 +139,8 @@ impl Viewer {
             stream: new.stream,
             size: new.size,
             read_only: new.read_only,
-            by: if new.caller.is_person() { Owner::User } else { Owner::Orchestrator },
-            caller: new.caller,
+            by: if new.principal.caller.is_person() { Owner::User } else { Owner::Orchestrator },
+            principal: new.principal,
             options: new.options,
             mode,
             replay_to: 0,
@@ -143,14 +153,13 @@ impl Viewer {
             painted_at: None,
             typed_at: None,
             watched: EventFlags::IN,
-            is_held_back: false,
-            pending: None,
+            keys: ViewerKeys::default(),
             is_leaving: false,
             terminal: None,
             socket: new.socket,
             decoder,
             passed: None,
-            out: Outbox::of(new.greeting),
+            out: UnsentBytes::of(new.greeting),
             is_closing: false,
             owed: Owed::Nothing,
             _seat: new.seat,
@@ -208,7 +217,7 @@ impl Viewer {
     /// Returns the events to watch the socket for. Its end is always reported.
     pub(crate) fn wants(&self) -> EventFlags {
         let mut wants = EventFlags::empty();
-        wants.set(EventFlags::IN, self.pending.is_none());
+        wants.set(EventFlags::IN, self.keys.pending.is_none());
         wants.set(EventFlags::OUT, !self.out.is_clear());
         wants
     }
@@ -304,6 +313,14 @@ impl Viewer {
             None => {
                 self.send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
             }
+        }
+    }
+
+    /// Tells the viewer how much of its input was typed, if it wants to know and that has grown.
+    pub(super) fn send_receipt(&mut self) {
+        if self.options.receipts && self.keys.typed > self.keys.receipted {
+            self.keys.receipted = self.keys.typed;
+            self.send_notice(Notice::Typed { stream: self.stream, bytes: self.keys.typed });
         }
     }
 

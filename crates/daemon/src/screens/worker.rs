@@ -309,7 +309,7 @@ impl Worker {
                 self.with_run(run, |run, facts| run.write(job, now, facts));
             }
             Order::Observe(run, detector) => self.with_run(run, |run, _| run.observe_with(*detector, now)),
-            Order::Alert { about, sound } => self.alert(about, &sound, now),
+            Order::Alert { sound } => self.alert(&sound, now),
             Order::Type(run, job) => self.type_into(run, *job, now),
             Order::Finish(told) => self.finishing = Some(told),
         }
@@ -349,7 +349,7 @@ impl Worker {
             self.timed.remove(&number);
         }
         self.tell_faults(number);
-        self.warn_of_unread_answers(number);
+        self.report_unread_answers(number);
     }
 
     /// Gives runs with output their turns. Runs that have kept up come first: a keystroke's echo never waits

@@ -94,7 +94,8 @@ impl Worker {
     /// The child has read keys: viewers of a slot that were held back continue, if there is room for theirs.
     pub(super) fn go_on_hearing(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get(&number) else { return };
-        let is_held_back = |id: &ViewerId| self.viewers.get(id).is_some_and(|viewer| viewer.is_held_back);
+        let is_held_back =
+            |id: &ViewerId| self.viewers.get(id).is_some_and(|viewer| viewer.keys.is_held_back);
         for id in slot.viewers.iter().copied().filter(is_held_back).collect::<Vec<_>>() {
             self.contained(FaultScope::Viewer(id), now, |worker| {
                 worker.hear(number, id, now);
@@ -118,6 +119,7 @@ impl Worker {
     pub(super) fn hear(&mut self, number: u64, id: ViewerId, now: Instant) {
         if let (Some(slot), Some(viewer)) = (self.slots.get_mut(&number), self.viewers.get_mut(&id)) {
             slot.run.hear(viewer, now, &mut self.facts);
+            viewer.send_receipt();
             self.watch_echo(number);
             self.sync_interest(number);
         }
@@ -218,7 +220,7 @@ impl Worker {
 /// Watches a viewer's terminal for what it needs. One that cannot be watched is returned to its client.
 fn watch_terminal(epoll: &OwnedFd, viewer: &mut Viewer) {
     let Some(terminal) = &mut viewer.terminal else { return };
-    let wants = terminal.wants(viewer.is_held_back);
+    let wants = terminal.wants(viewer.keys.is_held_back);
     let data = epoll::EventData::new_u64(Source::Terminal(viewer.id.0).token());
     let watched = match terminal.watched.replace(wants) {
         None => epoll::add(epoll, &*terminal, data, wants),

@@ -33,6 +33,8 @@ impl Run {
             self.human_typed(now);
         }
         facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
+        let modes = self.handle.screen().modes();
+        let job = WriteJob { text: self.typing.with_line_ends(job.text, &modes), ..job };
         self.input_queue.write(job, now, &self.handle, &mut self.link);
         if self.is_over() && !is_repeated {
             self.input_queue.clear();

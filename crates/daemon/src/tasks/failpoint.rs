@@ -15,12 +15,20 @@ pub enum TaskFailpoint {
     GatePassed,
     /// Everything is done, and its end is not recorded.
     Done,
+    /// A worktree is there, and nothing of its preparation has begun.
+    Made,
+    /// A command that prepares a worktree runs.
+    Preparing,
 }
 
 impl TaskFailpoint {
-    /// Every step.
-    pub const ALL: [Self; 6] =
+    /// Every step of a landing.
+    pub const LANDING: [Self; 6] =
         [Self::Queued, Self::Planned, Self::Prepared, Self::GateStarted, Self::GatePassed, Self::Done];
+    /// Every step of a creation.
+    pub const CREATION: [Self; 4] = [Self::Planned, Self::Done, Self::Made, Self::Preparing];
+    /// Every step of a drop or a restoration.
+    pub const CHANGE: [Self; 2] = [Self::Planned, Self::Done];
 
     /// What the step is called.
     #[must_use]
@@ -32,6 +40,8 @@ impl TaskFailpoint {
             Self::GateStarted => "task-gate-started",
             Self::GatePassed => "task-gate-passed",
             Self::Done => "task-done",
+            Self::Made => "task-made",
+            Self::Preparing => "task-preparing",
         }
     }
 }

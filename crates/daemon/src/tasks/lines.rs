@@ -78,9 +78,15 @@ fn pick(
     }
     let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
     let count = usize::try_from(last - first).unwrap_or(usize::MAX).saturating_add(1);
-    let found: Vec<String> = lines.skip(before).take(count).collect();
+    let mut seen = 0;
+    let found: Vec<String> = lines.inspect(|_| seen += 1).skip(before).take(count).collect();
     if found.len() < count {
-        return Err(Failure::new(ErrorCode::NotFound, format!("{shown} has no line {last}")));
+        let message = format!("{shown} has no line {last}");
+        let hint = match seen {
+            1 => "it has 1 line".to_owned(),
+            seen => format!("it has {seen} lines"),
+        };
+        return Err(Failure::new(ErrorCode::NotFound, message).hint(hint));
     }
     Ok(found)
 }

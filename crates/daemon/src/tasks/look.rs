@@ -8,9 +8,10 @@ use engine::tasks::status::{StatusInput, derive, sort};
 use engine::{TaskRecord, TaskSight};
 use proto::task::{TaskConflict, TaskForecast, TaskGit, TaskProcess, TaskView, TaskWorktree};
 use proto::{Failure, ProcessView};
-use worktree::{Git, Merged, Oid, Repository, StatusQuery, WorktreeStatus};
+use worktree::{Merged, Oid, StatusQuery, WorktreeStatus};
 
-use super::{Caches, TaskRunner, blocking, failure};
+use super::forecast::{TaskBranch, conflicts};
+use super::{TaskRunner, blocking, failure};
 
 /// What was found out about one task.
 #[derive(Default)]
@@ -54,6 +55,13 @@ impl TaskRunner {
         blocking(view).await
     }
 
+    /// A task as a client sees it, without what git says: of a worktree that was made a moment ago that is nothing new, and
+    /// asking takes as long as a good part of making it.
+    pub(crate) async fn unread_view(&self, sight: TaskSight) -> Result<TaskView, Failure> {
+        let now = crate::clock::now().wall_ms;
+        blocking(move || Ok(view(sight, Found::default(), now))).await
+    }
+
     /// Which live tasks would conflict, with one another or with their bases.
     pub(crate) async fn forecast(&self, sights: Vec<TaskSight>) -> Result<Vec<TaskForecast>, Failure> {
         let views = self.views(sights).await?;
@@ -71,22 +79,34 @@ impl TaskRunner {
         let git = self.git()?;
         let state = self.repository(common_dir);
         let mut caches = state.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = caches.status.look(&git, common_dir).map_err(|error| failure(&error))?;
         let mut found: Vec<(u64, Found)> = Vec::new();
         for task in tasks {
-            let status = caches.status.status(&git, &query(common_dir, task));
+            let status = caches.status.status_in(&git, &look, &query(common_dir, task));
             let status = status.map_err(|error| failure(&error));
             let git = status.map(|status| seen(&status, task.start.as_deref())).inspect_err(|failure| {
                 tracing::debug!(task = task.name, %failure, "git says nothing about a task");
             });
             found.push((task.id, Found { git: git.ok(), conflicts: Vec::new() }));
         }
-        let conflicts = conflicts(&git, common_dir, tasks, &found, &mut caches)?;
+        let conflicts = conflicts(&look, &branches(tasks, &found), &mut caches.forecast)?;
         for (id, conflict) in conflicts {
             let known = found.iter_mut().find(|(known, _)| *known == id);
             known.into_iter().for_each(|(_, found)| found.conflicts.push(conflict.clone()));
         }
         Ok(found)
     }
+}
+
+/// The branches that have work of their own.
+fn branches<'a>(tasks: &'a [TaskRecord], found: &[(u64, Found)]) -> Vec<TaskBranch<'a>> {
+    let branch = |task: &'a TaskRecord| {
+        let (_, found) = found.iter().find(|(id, _)| *id == task.id)?;
+        let git = found.git.as_ref().filter(|git| task.is_owned && git.ahead > 0 && !git.merged)?;
+        let commit = Oid::parse(git.commit.as_deref()?).ok()?;
+        Some(TaskBranch { id: task.id, name: &task.name, base: task.base.as_deref(), commit })
+    };
+    tasks.iter().filter_map(branch).collect()
 }
 
 fn query(common_dir: &Path, task: &TaskRecord) -> StatusQuery {
@@ -127,55 +147,6 @@ fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
     }
 }
 
-/// The conflicts between the branches that have work of their own, and between each and its base.
-fn conflicts(
-    git: &Git,
-    common_dir: &Path,
-    tasks: &[TaskRecord],
-    found: &[(u64, Found)],
-    caches: &mut Caches,
-) -> Result<Vec<(u64, TaskConflict)>, Failure> {
-    let has_work = |task: &&TaskRecord| {
-        let git = found.iter().find(|(id, _)| *id == task.id).and_then(|(_, found)| found.git.as_ref());
-        git.is_some_and(|git| task.is_owned && git.ahead > 0 && !git.merged && git.commit.is_some())
-    };
-    let commit = |task: &TaskRecord| {
-        let git = found.iter().find(|(id, _)| *id == task.id).and_then(|(_, found)| found.git.as_ref());
-        git.and_then(|git| git.commit.as_deref()).and_then(|commit| Oid::parse(commit).ok())
-    };
-    let live: Vec<&TaskRecord> = tasks.iter().filter(has_work).collect();
-    let mut commits: Vec<(String, Oid)> =
-        live.iter().filter_map(|task| Some((format!("task {}", task.name), commit(task)?))).collect();
-    if commits.is_empty() {
-        return Ok(Vec::new());
-    }
-    let repository = Repository::open(git, common_dir).map_err(|error| failure(&error))?;
-    let mut bases: Vec<&str> = live.iter().filter_map(|task| task.base.as_deref()).collect();
-    bases.sort_unstable();
-    bases.dedup();
-    for base in bases {
-        if let Ok(commit) = repository.commit(base) {
-            commits.push((format!("base {base}"), commit));
-        }
-    }
-    let pairs = repository.forecast(&commits, &mut caches.forecast).map_err(|error| failure(&error))?;
-    let mut conflicts = Vec::new();
-    for pair in pairs {
-        for (own, other) in [(&pair.one, &pair.other), (&pair.other, &pair.one)] {
-            let Some(task) = live.iter().find(|task| own.strip_prefix("task ") == Some(&task.name)) else {
-                continue;
-            };
-            let is_base = other.starts_with("base ");
-            if is_base && other.strip_prefix("base ") != task.base.as_deref() {
-                continue;
-            }
-            let with = other.split_once(' ').map_or("", |(_, name)| name).to_owned();
-            conflicts.push((task.id, TaskConflict { with, is_base, files: pair.files.clone() }));
-        }
-    }
-    Ok(conflicts)
-}
-
 fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
     let TaskSight { task, processes, .. } = sight;
     let newest = processes.iter().map(|process| process.active_at).max().unwrap_or(0);
@@ -191,7 +162,8 @@ fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
         now,
     });
     let worktree = worktree(&task);
-    let failure = task.landing_failure().map(str::to_owned);
+    let commit = found.git.as_ref().and_then(|git| git.commit.as_deref());
+    let failure = task.failure(commit).map(str::to_owned);
     TaskView {
         status: status.status,
         since: status.since,
@@ -228,6 +200,7 @@ fn shown(process: &ProcessView) -> TaskProcess {
         name: process.name.clone(),
         kind: process.kind,
         status: process.status,
+        agent: process.agent.as_ref().map(|agent| agent.manifest.clone()),
         state: process.state,
         context: context.and_then(proto::agent::Context::percent),
     }

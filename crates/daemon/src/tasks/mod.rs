@@ -1,17 +1,21 @@
 //! The daemon's part in tasks: git runs here, on threads that may wait, and never on the async workers' time.
 //!
 //! The engine records what is to be done before a file is touched, and what came of it afterwards. In between this module
-//! carries out a plan of `worktree`. A daemon that starts resumes every plan that has no end yet (`resume`).
+//! carries out a plan of `worktree`. A daemon that starts resumes every plan that has no end yet (`door::tasks`).
 //!
 //! | file | idea |
 //! |---|---|
 //! | `plan` | a plan as it is recorded, and how it is finished after a kill |
 //! | `look` | what git says about tasks, and the list that follows from it |
+//! | `forecast` | which branches would conflict |
 //! | `lines` | lines of files that comments are about |
 //! | `ports` | ports that nothing uses |
+//! | `fetch` | fetching from a remote, in the process of the person who asks for it |
 //! | `failpoint` | the steps at which a test kills the daemon |
 
 pub(crate) mod failpoint;
+pub(crate) mod fetch;
+mod forecast;
 pub(crate) mod lines;
 pub(crate) mod look;
 pub(crate) mod plan;
@@ -21,12 +25,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use engine::{Caller, Command, CommandAnswer, TaskCommand, TaskEnd, TaskRecord, TaskSight};
+use engine::{Caller, Command, CommandAnswer, Principal, TaskCommand, TaskEnd, TaskRecord, TaskSight};
 use proto::{Dirs, ErrorCode, Failure};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use worktree::{ForecastCache, Git, GitError, StatusCache};
 
 use crate::engine_task::EngineHandle;
+use crate::settings::Settings;
 use crate::tasks::plan::Plan;
 
 /// Everything that operations on tasks share. Cheap to clone.
@@ -37,10 +42,13 @@ pub(crate) struct TaskRunner {
 }
 
 struct Shared {
-    /// Where worktrees are made.
-    root: PathBuf,
+    places: Dirs,
     git: OnceLock<Git>,
     repositories: Mutex<HashMap<PathBuf, Arc<RepositoryState>>>,
+    /// Changes whenever an operation has ended or cannot be finished.
+    ends: watch::Sender<()>,
+    /// Operations of earlier daemons that this one could not finish, with the reason.
+    unfinishable: Mutex<HashMap<u64, String>>,
 }
 
 /// What the daemon keeps of one repository.
@@ -68,13 +76,20 @@ struct Caches {
 
 impl TaskRunner {
     pub(crate) fn new(engine: EngineHandle, places: &Dirs) -> Self {
-        let shared = Shared { root: worktrees(places), git: OnceLock::new(), repositories: Mutex::default() };
+        let shared = Shared {
+            places: places.clone(),
+            git: OnceLock::new(),
+            repositories: Mutex::default(),
+            ends: watch::Sender::default(),
+            unfinishable: Mutex::default(),
+        };
         Self { engine, shared: Arc::new(shared) }
     }
 
-    /// The directory that worktrees are made in.
-    pub(crate) fn root(&self) -> &Path {
-        &self.shared.root
+    /// The directory that worktrees are made in: the one of the settings, else one beside the data directory. Blocks.
+    pub(crate) fn root(&self) -> PathBuf {
+        let (settings, _) = Settings::read(&self.shared.places);
+        settings.tasks.root.map_or_else(|| worktrees(&self.shared.places), |root| root.resolve())
     }
 
     /// git, found when it is first needed. Blocks.
@@ -82,7 +97,8 @@ impl TaskRunner {
         if let Some(git) = self.shared.git.get() {
             return Ok(git.clone());
         }
-        let git = Git::find().map_err(|error| failure(&error))?;
+        // A repository's filters and drivers run below git: whoever wrote them must not count as a person.
+        let git = Git::find_prepared(holder::run_mark::put_on_program).map_err(|error| failure(&error))?;
         Ok(self.shared.git.get_or_init(|| git).clone())
     }
 
@@ -102,47 +118,63 @@ impl TaskRunner {
     }
 
     /// Asks the engine about tasks.
-    pub(crate) async fn ask(&self, caller: Caller, command: TaskCommand) -> Result<Vec<TaskSight>, Failure> {
-        match self.engine.ask(caller, Command::Task(command)).await? {
+    pub(crate) async fn ask(
+        &self,
+        principal: &Principal,
+        command: TaskCommand,
+    ) -> Result<Vec<TaskSight>, Failure> {
+        match self.engine.ask(principal.clone(), Command::Task(command)).await? {
             CommandAnswer::Tasks(sights) => Ok(sights),
             _ => Ok(Vec::new()),
         }
     }
 
     /// The one task that a question is about.
-    pub(crate) async fn ask_one(&self, caller: Caller, command: TaskCommand) -> Result<TaskSight, Failure> {
-        let found = self.ask(caller, command).await?.into_iter().next();
+    pub(crate) async fn ask_one(
+        &self,
+        principal: &Principal,
+        command: TaskCommand,
+    ) -> Result<TaskSight, Failure> {
+        let found = self.ask(principal, command).await?.into_iter().next();
         found.ok_or_else(|| Failure::new(ErrorCode::Internal, "the engine answered about no task"))
     }
 
     /// Records that an operation is over.
     pub(crate) async fn end(&self, id: u64, end: TaskEnd) -> Result<(), Failure> {
-        self.ask(Caller::Human, TaskCommand::End { id, end }).await.map(drop)
+        let ended = self.ask(&Principal::unlimited(Caller::Human), TaskCommand::End { id, end }).await;
+        self.shared.ends.send_replace(());
+        ended.map(drop)
     }
 
-    /// Finishes what an earlier daemon began. What cannot be finished stays, and the next daemon tries again.
-    pub(crate) fn resume_all(&self, unfinished: Vec<TaskRecord>) {
-        for task in unfinished {
-            let runner = self.clone();
-            drop(tokio::spawn(async move {
-                let (id, name) = (task.id, task.name.clone());
-                if let Err(failure) = runner.resume(task).await {
-                    tracing::warn!(id, name, %failure, "an operation on a task could not be finished");
-                }
-            }));
-        }
+    /// Changes whenever an operation has ended or cannot be finished.
+    pub(crate) fn ends(&self) -> watch::Receiver<()> {
+        self.shared.ends.subscribe()
     }
 
-    async fn resume(&self, task: TaskRecord) -> Result<(), Failure> {
-        let Some(operation) = &task.operation else { return Ok(()) };
-        let plan = Plan::read(&operation.plan)?;
+    /// Keeps why an operation of an earlier daemon cannot be finished. The next daemon tries again.
+    pub(crate) fn give_up(&self, task: &TaskRecord, failure: &Failure) {
+        tracing::warn!(id = task.id, name = task.name, %failure, "an operation on a task could not be finished");
+        let mut all = self.shared.unfinishable.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(task.id, failure.message.clone());
+        drop(all);
+        self.shared.ends.send_replace(());
+    }
+
+    /// Why the operation on this task cannot be finished, if it cannot.
+    pub(crate) fn unfinishable(&self, id: u64) -> Option<String> {
+        self.shared.unfinishable.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// Finishes what an earlier daemon began, or undoes it, and records what came of it.
+    pub(crate) async fn resume(&self, task: &TaskRecord, plan: Plan) -> Result<TaskEnd, Failure> {
         let _changing = match &task.common_dir {
             Some(common_dir) => Some(self.lock(Path::new(common_dir)).await?),
             None => None,
         };
         let runner = self.clone();
         let end = blocking(move || plan.resume(&runner.git()?)).await?;
-        self.end(task.id, end).await
+        self.end(task.id, end.clone()).await?;
+        Ok(end)
     }
 }
 
@@ -173,6 +205,7 @@ pub(crate) fn failure(error: &GitError) -> Failure {
         GitError::NotARepository { .. } | GitError::BadName { .. } | GitError::InitFile(_) => {
             ErrorCode::InvalidArgs
         }
+        GitError::DirectoryGone { .. } => ErrorCode::WorkdirGone,
         GitError::UnknownRevision { .. } | GitError::Missing { .. } => ErrorCode::NotFound,
         GitError::NoCommits { .. }
         | GitError::Exists { .. }
@@ -180,6 +213,8 @@ pub(crate) fn failure(error: &GitError) -> Failure {
         | GitError::Blocked { .. }
         | GitError::Changed { .. }
         | GitError::Conflict { .. }
+        | GitError::WouldOverwrite { .. }
+        | GitError::Unfinished { .. }
         | GitError::Moved { .. } => ErrorCode::Conflict,
         GitError::Locked { .. } | GitError::Busy { .. } => ErrorCode::Busy,
         GitError::TimedOut { .. } => ErrorCode::Timeout,
@@ -192,10 +227,23 @@ pub(crate) fn failure(error: &GitError) -> Failure {
         | GitError::Io { .. }
         | GitError::Failed { .. } => ErrorCode::Internal,
     };
-    let failure = Failure::new(code, proto::Printable(&error.to_string()).to_string());
+    // What git prints may have several lines, and an error is one.
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let failure = Failure::new(code, proto::Printable(&lines.join("; ")).to_string());
     match error {
+        GitError::DirectoryGone { .. } => failure
+            .hint("the branch is still there: `git worktree add` brings it back, qd drop removes the task"),
         GitError::Dirty { .. } => failure.hint("commit or push it, or use --force: it is saved first"),
-        GitError::Conflict { .. } => failure.hint("resolve it in the task's directory and commit"),
+        GitError::UnknownRevision { .. } => {
+            failure.hint("name a commit, a branch or a remote's branch; qd new --fetch gets what is new")
+        }
+        GitError::Conflict { .. } => {
+            failure.hint("nothing was landed; rebase or merge it in the task's directory, then land again")
+        }
+        GitError::WouldOverwrite { .. } => {
+            failure.hint("nothing was landed; commit, stash or move them there, then land again")
+        }
         _ => failure,
     }
 }

@@ -1,13 +1,17 @@
 //! A plan as it is recorded, and how it is finished after a kill.
 
+use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use engine::{Caller, RunKey, TaskEnd};
+use engine::{Caller, Principal, RunKey, TaskEnd};
 use proto::request::LandTask;
-use proto::{ErrorCode, Failure, ProcessId, RunNumber};
+use proto::task::TaskCheckout;
+use proto::{ErrorCode, Failure, Limit, ProcessId, RunNumber};
 use serde::{Deserialize, Serialize};
 use worktree::{
-    Copied, Creation, Git, Landing, Prepared, Removal, Repository, Restoration, Resumed, copy_included,
+    Copied, Creation, Git, InitCommand, Landing, Prepared, Removal, Repository, Restoration, Resumed,
+    TargetCheckout, copy_included,
 };
 
 use super::failure;
@@ -22,7 +26,12 @@ pub(crate) enum Plan {
         creation: Creation,
         /// Patterns of the files that it gets from the main checkout.
         include: Vec<String>,
+        /// What runs in it then.
+        #[serde(default)]
+        preparation: Preparation,
     },
+    /// A new worktree is prepared.
+    Prepare(Preparation),
     /// A worktree is saved and removed.
     Remove(Removal),
     /// The directory is not ours and stays as it is; only the task ends.
@@ -46,29 +55,87 @@ pub(crate) enum Plan {
     },
 }
 
+/// The commands of an init file that are still to be run in a new worktree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Preparation {
+    /// Those that have not ended, in their order.
+    pub(crate) commands: VecDeque<InitCommand>,
+    /// How many have ended.
+    pub(crate) step: usize,
+    /// Why none of them is run: the files were not copied.
+    pub(crate) failure: Option<String>,
+    /// On whose behalf they run.
+    asked_by: AskedBy,
+}
+
+impl Preparation {
+    pub(crate) fn new(commands: Vec<InitCommand>, principal: &Principal) -> Self {
+        let asked_by = AskedBy::new(principal);
+        Self { commands: commands.into(), step: 0, failure: None, asked_by }
+    }
+
+    /// On whose behalf it goes on.
+    pub(crate) fn principal(&self) -> Principal {
+        self.asked_by.principal()
+    }
+
+    /// The end of a creation whose files have been copied, or not: what follows is recorded together with it.
+    pub(crate) fn end(mut self, copied: &worktree::Result<Copied>) -> Result<TaskEnd, Failure> {
+        self.failure = copied.as_ref().err().map(|error| failure(error).message);
+        let is_due = self.failure.is_some() || !self.commands.is_empty();
+        let then = is_due.then(|| Plan::Prepare(self).text()).transpose()?;
+        Ok(TaskEnd::Made { then })
+    }
+}
+
+/// On whose behalf an operation goes on when the connection that asked for it is gone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AskedBy {
+    /// The run that asked; none: a person.
+    by: Option<(ProcessId, RunNumber)>,
+    /// The device or the token of a remote person.
+    #[serde(default)]
+    label: Option<String>,
+    /// What the connection that asked may do at most: the operation goes on within it.
+    #[serde(default)]
+    limit: Limit,
+}
+
+impl AskedBy {
+    fn new(principal: &Principal) -> Self {
+        let by = match principal.caller {
+            Caller::Process(run) => Some((run.process, run.run)),
+            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        };
+        Self { by, label: principal.label.clone(), limit: principal.limit.clone() }
+    }
+
+    fn principal(&self) -> Principal {
+        let caller = self.by.map_or(Caller::Human, |(process, run)| Caller::Process(RunKey { process, run }));
+        Principal { caller, label: self.label.clone(), limit: self.limit.clone() }
+    }
+}
+
 /// A landing that was asked for, as the next daemon needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QueuedLanding {
     /// What was asked for, without the person's environment: secrets are not stored.
     pub(crate) request: LandTask,
-    /// The run that asked; none: a person.
-    by: Option<(ProcessId, RunNumber)>,
+    #[serde(flatten)]
+    asked_by: AskedBy,
     /// When, wall time.
     pub(crate) at: u64,
 }
 
 impl QueuedLanding {
-    pub(crate) fn new(request: &LandTask, caller: Caller, at: u64) -> Self {
-        let by = match caller {
-            Caller::Process(run) => Some((run.process, run.run)),
-            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
-        };
-        Self { request: LandTask { base_env: None, ..request.clone() }, by, at }
+    pub(crate) fn new(request: &LandTask, principal: &Principal, at: u64) -> Self {
+        let request = LandTask { base_env: None, ..request.clone() };
+        Self { request, asked_by: AskedBy::new(principal), at }
     }
 
     /// On whose behalf it goes on.
-    pub(crate) fn caller(&self) -> Caller {
-        self.by.map_or(Caller::Human, |(process, run)| Caller::Process(RunKey { process, run }))
+    pub(crate) fn principal(&self) -> Principal {
+        self.asked_by.principal()
     }
 }
 
@@ -83,7 +150,7 @@ impl Plan {
 
     pub(crate) fn read(text: &str) -> Result<Self, Failure> {
         serde_json::from_str(text).map_err(|error| {
-            Failure::new(ErrorCode::Internal, format!("the plan of an operation does not read: {error}"))
+            Failure::new(ErrorCode::Internal, format!("the plan of an operation cannot be read: {error}"))
         })
     }
 
@@ -96,15 +163,12 @@ impl Plan {
     /// Finishes what a killed daemon began, or undoes it, and returns what came of it. Blocks.
     pub(crate) fn resume(&self, git: &Git) -> Result<TaskEnd, Failure> {
         match self {
-            Self::Create { creation, include } => match creation.resume(git) {
-                Ok(()) => {
-                    if let Err(error) = copy_files(git, creation, include) {
-                        tracing::warn!(%error, "files were not copied to a new worktree");
-                    }
-                    Ok(TaskEnd::Made)
-                }
+            Self::Create { creation, include, preparation } => match creation.resume(git) {
+                Ok(()) => preparation.clone().end(&copy_files(git, creation, include)),
                 Err(error) => creation.undo(git).map(|()| TaskEnd::Undone).map_err(|_| failure(&error)),
             },
+            // Its commands are run by those who have the engine.
+            Self::Prepare(_) => Ok(TaskEnd::Undone),
             Self::Remove(removal) => removal.end(removal.resume(git)),
             Self::Forget => Ok(TaskEnd::Dropped { trash: None }),
             Self::Restore(restoration) => {
@@ -116,14 +180,28 @@ impl Plan {
                 let resumed = landing.resume(git, prepared.as_ref(), SystemTime::now());
                 let resumed = resumed.map_err(|error| failure(&error))?;
                 Ok(match (resumed, prepared) {
-                    (Resumed::Landed(_), Some(prepared)) => TaskEnd::Landed {
+                    (Resumed::Landed(at), Some(prepared)) => TaskEnd::Landed {
                         into: landing.target.0.to_string(),
                         commit: prepared.result.to_string(),
+                        checkout: checkout(at),
                     },
-                    _ => TaskEnd::NotLanded { why: "the daemon ended in the middle of it".to_owned() },
+                    _ => TaskEnd::NotLanded {
+                        why: "the daemon ended before it was done".to_owned(),
+                        commit: Some(landing.branch.1.to_string()),
+                    },
                 })
             }
         }
+    }
+}
+
+/// What became of a target's checkout, in the words of the protocol.
+pub(crate) fn checkout(checkout: TargetCheckout) -> TaskCheckout {
+    let path = |path: PathBuf| path.to_string_lossy().into_owned();
+    match checkout {
+        TargetCheckout::Absent => TaskCheckout::Absent,
+        TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at) },
+        TargetCheckout::Left(at) => TaskCheckout::Left { path: path(at) },
     }
 }
 

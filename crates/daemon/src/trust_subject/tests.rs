@@ -97,7 +97,7 @@ type Change = fn(&Bench);
 
 #[test]
 fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
-    let cases: [(&str, &[&str], Change); 9] = [
+    let cases: [(&str, &[&str], Change); 10] = [
         ("edited", &["./job.sh"], |bench| bench.put("web/job.sh", "#!/bin/sh\necho evil\n")),
         ("given to a program that runs it", &["sh", "job.sh"], |bench| bench.put("web/job.sh", "evil")),
         ("a word that is a file by now", &["sh", "late"], |bench| bench.put("web/late", "evil")),
@@ -110,6 +110,9 @@ fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
             bench.put("../bin/other", "\x7fELF other");
             std::fs::remove_file(bench.bin.join("tool")).unwrap();
             symlink("other", bench.bin.join("tool")).unwrap();
+        }),
+        ("another content of a program of this user", &["tool"], |bench| {
+            bench.put("../bin/tool", "\x7fELF evil")
         }),
         ("a script instead of a program", &["tool"], |bench| bench.put("../bin/tool", "#!/bin/sh\n")),
         ("another directory, plain program", &["tool"], move_away),

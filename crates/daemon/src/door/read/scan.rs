@@ -78,7 +78,7 @@ fn too_costly(looked: usize, of: usize) -> Failure {
     let seconds = BUDGET.as_secs();
     let message = format!("looking for this pattern takes too long: {looked} of {of} lines in {seconds} s");
     Failure::new(ErrorCode::Limit, message)
-        .hint("a simpler pattern is found faster: repeat less, name fewer choices")
+        .hint("use a simpler pattern: fewer repetitions, fewer alternatives")
 }
 
 #[cfg(test)]

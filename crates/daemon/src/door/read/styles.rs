@@ -139,7 +139,7 @@ fn styled_row(line: u64, row: &CellRow) -> StyledRow {
         }
         before = Some(cell);
     }
-    StyledRow { line, wrapped: row.is_wrapped, runs }
+    StyledRow { line, wrapped: row.is_wrapped, prompt: row.is_prompt, runs }
 }
 
 fn is_alike(one: &Cell, other: &Cell) -> bool {

@@ -1,12 +1,16 @@
 //! Removing a task and bringing it back.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use engine::{Command, KEPT_MS, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskSight, Verb};
+use engine::{
+    Caller, Command, KEPT_MS, Principal, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskSight, Verb,
+};
 use proto::request::{Close, DropTask, TaskTarget};
-use proto::task::{TaskDropped, TaskOperationKind, TaskOutcome};
-use proto::{ErrorCode, Failure, Status, Stop, Target};
+use proto::task::{TaskDropped, TaskOperationKind, TaskOutcome, TaskRestorable};
+use proto::{ErrorCode, Failure, Stop, Target};
 use worktree::{BranchName, RemoveRequest, Repository};
 
 use super::super::audit;
@@ -18,30 +22,34 @@ use crate::tasks::plan::Plan;
 use crate::tasks::{TaskRunner, blocking, failure};
 
 /// Removes a task. A worktree of ours is saved and removed; a directory that is not ours stays as it is.
-pub(super) async fn remove(client: &Client, request: DropTask) -> Result<TaskOutcome, Failure> {
-    if request.force && !client.caller.is_person() {
+pub(super) async fn remove(
+    client: &Client,
+    request: DropTask,
+    key: Option<String>,
+) -> Result<TaskOutcome, Failure> {
+    if request.force && !client.caller().is_person() {
         audit::refused(client, "task_drop", ErrorCode::Denied, "force").await;
         return Err(Failure::new(ErrorCode::Denied, "denied: only people drop work by force")
             .hint("leave force out, or ask a person"));
     }
-    let sight = find(client, request.target, Verb::Drive).await?;
-    if request.force {
-        close_all(client, &sight).await?;
-    }
-    let (runner, task) = (client.door.tasks.clone(), sight.task);
+    let runner = client.door.tasks.clone();
+    let sight = match request.force {
+        true => end_work(client, &request.target).await?,
+        false => find(client, request.target, Verb::Drive).await?,
+    };
+    let task = sight.task;
     let _changing = match &task.common_dir {
         Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
         None => None,
     };
     let (planner, planned) = (runner.clone(), task.clone());
-    let is_live = |status| matches!(status, Status::Starting | Status::Running | Status::Stopping);
-    let is_used = sight.processes.iter().any(|process| is_live(process.status)) && !request.force;
+    let is_used = sight.processes.iter().any(|process| process.status.is_live()) && !request.force;
     // A task in use is refused by the engine, which names what uses it.
     let plan = match is_used {
         true => Plan::Forget,
         false => blocking(move || plan_removal(&planner, &planned, request.branch, request.force)).await?,
     };
-    begin(client, task.id, TaskOperationKind::Drop, &plan).await?;
+    begin(client, task.id, TaskOperationKind::Drop, &plan, key).await?;
     pass(TaskFailpoint::Planned);
     let worker = runner.clone();
     let ended = blocking(move || plan.resume(&worker.git()?)).await;
@@ -60,17 +68,26 @@ pub(super) async fn remove(client: &Client, request: DropTask) -> Result<TaskOut
     }
 }
 
-/// Ends everything that works on a task, each with its own grace.
-async fn close_all(client: &Client, sight: &TaskSight) -> Result<(), Failure> {
-    for process in &sight.processes {
-        let target = Target(process.id.to_string());
-        let close = Close { target, keep_background: false, stop: Stop::default() };
-        client.door.engine.ask(client.caller, Command::Close(close)).await?;
+/// Ends everything that works on a task, each with its own grace, the preparation of its worktree included.
+async fn end_work(client: &Client, target: &TaskTarget) -> Result<TaskSight, Failure> {
+    let mut ends = client.door.tasks.ends();
+    loop {
+        ends.mark_unchanged();
+        let sight = find(client, target.clone(), Verb::Drive).await?;
+        for process in &sight.processes {
+            let target = Target(process.id.to_string());
+            let close = Close { target, keep_background: false, stop: Stop::default() };
+            client.ask(Command::Close(close)).await?;
+        }
+        let operation = sight.task.operation.as_ref().map(|operation| operation.kind);
+        let is_stuck = client.door.tasks.unfinishable(sight.task.id).is_some();
+        if operation != Some(TaskOperationKind::Prepare) || is_stuck || ends.changed().await.is_err() {
+            return Ok(sight);
+        }
     }
-    Ok(())
 }
 
-fn plan_removal(
+pub(super) fn plan_removal(
     runner: &TaskRunner,
     task: &TaskRecord,
     with_branch: bool,
@@ -86,11 +103,7 @@ fn plan_removal(
     };
     let path = PathBuf::from(&task.directory);
     let request = RemoveRequest { path, task: name(&task.name)?, branch, base: task.base.clone(), force };
-    let now = SystemTime::now();
-    if let Err(error) = repository.forget_trash(Duration::from_millis(KEPT_MS), now) {
-        tracing::warn!(%error, "old saved worktrees could not be forgotten");
-    }
-    match repository.plan_removal(&request, now) {
+    match repository.plan_removal(&request, SystemTime::now()) {
         Ok(removal) => Ok(Plan::Remove(removal)),
         // git does not know the worktree any more, and there is nothing to save.
         Err(worktree::GitError::Missing { .. }) if !request.path.exists() => Ok(Plan::Forget),
@@ -98,13 +111,46 @@ fn plan_removal(
     }
 }
 
+/// Dropped tasks that can be brought back, the newest drop first; of several with one name only the newest can be.
+pub(super) async fn restorable(client: &Client) -> Result<Vec<TaskRestorable>, Failure> {
+    let runner = &client.door.tasks;
+    let mut dropped = runner.ask(&client.principal, TaskCommand::Dropped { forgets: false }).await?;
+    // Names are unique in all workspaces, so a task that the caller does not see can have one, too.
+    let live = runner.ask(&Principal::unlimited(Caller::Human), TaskCommand::List).await?;
+    let now = crate::clock::now().wall_ms;
+    dropped.sort_by_key(|sight| Reverse(sight.task.id));
+    let mut names = BTreeSet::new();
+    dropped.retain(|sight| names.insert(sight.task.name.clone()));
+    let view = |sight: TaskSight| {
+        let task = sight.task;
+        let dropped_at = task.dropped?.at;
+        let view = TaskRestorable {
+            is_name_taken: live.iter().any(|sight| sight.task.name == task.name),
+            name: task.name,
+            workspace: task.workspace,
+            directory: task.directory,
+            branch: task.branch.filter(|_| task.is_owned),
+            dropped_at,
+            kept_until: dropped_at.saturating_add(KEPT_MS),
+        };
+        Some(view).filter(|view| view.kept_until > now)
+    };
+    let mut views: Vec<TaskRestorable> = dropped.into_iter().filter_map(view).collect();
+    views.sort_by_key(|view| Reverse(view.dropped_at));
+    Ok(views)
+}
+
 /// Brings a dropped task back with every byte that was saved.
-pub(super) async fn restore(client: &Client, target: TaskTarget) -> Result<TaskOutcome, Failure> {
+pub(super) async fn restore(
+    client: &Client,
+    target: TaskTarget,
+    key: Option<String>,
+) -> Result<TaskOutcome, Failure> {
     let TaskTarget::Name(name) = target else {
         return Err(Failure::invalid("name", "name the dropped task: its directory is gone"));
     };
     let runner = client.door.tasks.clone();
-    let sight = runner.ask_one(client.caller, TaskCommand::FindDropped { name }).await?;
+    let sight = runner.ask_one(&client.principal, TaskCommand::FindDropped { name }).await?;
     let task = sight.task;
     let _changing = match &task.common_dir {
         Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
@@ -112,7 +158,7 @@ pub(super) async fn restore(client: &Client, target: TaskTarget) -> Result<TaskO
     };
     let (planner, planned) = (runner.clone(), task.clone());
     let plan = blocking(move || plan_restoration(&planner, &planned)).await?;
-    begin(client, task.id, TaskOperationKind::Restore, &plan).await?;
+    begin(client, task.id, TaskOperationKind::Restore, &plan, key).await?;
     pass(TaskFailpoint::Planned);
     let worker = runner.clone();
     let ended = blocking(move || plan.resume(&worker.git()?)).await;
@@ -144,7 +190,8 @@ pub(super) async fn begin(
     id: u64,
     kind: TaskOperationKind,
     plan: &Plan,
+    key: Option<String>,
 ) -> Result<(), Failure> {
-    let operation = TaskOperation { kind, plan: plan.text()? };
-    client.door.tasks.ask(client.caller, TaskCommand::Begin { id, operation }).await.map(drop)
+    let operation = TaskOperation { kind, plan: plan.text()?, key };
+    client.door.tasks.ask(&client.principal, TaskCommand::Begin { id, operation }).await.map(drop)
 }

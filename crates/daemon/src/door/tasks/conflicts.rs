@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Caller, TaskCommand, TaskSight};
+use engine::{AddressedEvent, Caller, TaskCommand, TaskSight};
 use proto::Failure;
-use proto::event::{Announcement, Event};
+use proto::event::Event;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -35,11 +35,11 @@ pub(super) async fn watch(door: Server) {
 }
 
 /// Waits until a turn or a run has ended; returns false when there will be no further event.
-async fn work_ended(events: &mut Receiver<Arc<Announcement>>) -> bool {
+async fn work_ended(events: &mut Receiver<Arc<AddressedEvent>>) -> bool {
     loop {
         match events.recv().await {
-            Ok(announcement) => {
-                if matches!(announcement.what, Event::TurnEnded { .. } | Event::Exited { .. }) {
+            Ok(event) => {
+                if matches!(event.announcement.what, Event::TurnEnded { .. } | Event::Exited { .. }) {
                     return true;
                 }
             }
@@ -52,7 +52,7 @@ async fn work_ended(events: &mut Receiver<Arc<Announcement>>) -> bool {
 
 /// Looks at the repositories in which an agent works on a task, and reports what would conflict.
 async fn look(door: &Server) -> Result<(), Failure> {
-    let sights = door.tasks.ask(Caller::Human, TaskCommand::List).await?;
+    let sights = door.tasks.ask(&engine::Principal::unlimited(Caller::Human), TaskCommand::List).await?;
     let has_agent = |sight: &&TaskSight| sight.processes.iter().any(|process| process.agent.is_some());
     let busy: Vec<Option<String>> =
         sights.iter().filter(has_agent).map(|sight| sight.task.common_dir.clone()).collect();
@@ -64,10 +64,13 @@ async fn look(door: &Server) -> Result<(), Failure> {
     }
     let ids: Vec<(String, u64)> =
         concerned.iter().map(|sight| (sight.task.name.clone(), sight.task.id)).collect();
-    for view in door.tasks.views(concerned).await? {
+    let views = door.tasks.views(concerned).await?;
+    // Where git could not say everything, that nothing conflicts is not known.
+    let is_incomplete = views.iter().any(|view| view.git.is_none());
+    for view in views.into_iter().filter(|view| !is_incomplete || !view.conflicts.is_empty()) {
         if let Some((_, id)) = ids.iter().find(|(name, _)| *name == view.name) {
             let report = TaskCommand::Conflicts { id: *id, conflicts: view.conflicts };
-            door.tasks.ask(Caller::Human, report).await?;
+            door.tasks.ask(&engine::Principal::unlimited(Caller::Human), report).await?;
         }
     }
     Ok(())

@@ -3,25 +3,27 @@
 //! The init file is that of the main checkout and not that of the new branch, which may be a stranger's. Its commands are
 //! processes of the task: people see them, and those of an agent need trust like any command.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, LOCAL_WORKSPACE, NewTask, TaskCommand, TaskEnd, TaskRecord, TaskSight, Verb};
-use proto::request::{CreateTask, Spawn, TaskTarget};
+use engine::{
+    Caller, LOCAL_WORKSPACE, NewTask, Principal, TaskCommand, TaskEnd, TaskRecord, TaskSight, Verb,
+    task_exists,
+};
+use proto::request::{CreateTask, TaskTarget};
 use proto::task::{TaskCreated, TaskOutcome};
-use proto::{ErrorCode, Failure, Kind, Printable};
+use proto::{ErrorCode, Failure};
 use worktree::{
-    BranchName, Copied, CreateRequest, Creation, InitCommand, InitFile, Layout, Repository, StartPoint,
+    BranchName, Copied, CreateRequest, Creation, InitFile, Layout, References, Repository, StartPoint,
 };
 
 use super::super::audit;
 use super::super::connection::Client;
 use super::super::trust::standing;
-use super::run::run_command;
+use super::prepare::prepare;
 use super::{find, view};
 use crate::project::{self, ProjectDir};
 use crate::tasks::failpoint::{TaskFailpoint, pass};
-use crate::tasks::plan::{Plan, copy_files};
+use crate::tasks::plan::{Plan, Preparation, copy_files};
 use crate::tasks::{TaskRunner, blocking, failure, ports};
 
 /// How often ports are looked for when another task was given them in between.
@@ -31,25 +33,26 @@ const PORT_ATTEMPTS: usize = 5;
 #[derive(Clone)]
 struct Making {
     creation: Creation,
-    init: InitFile,
-}
-
-/// What became of the preparation of a worktree.
-#[derive(Default)]
-struct PreparedWorktree {
-    copied: Copied,
-    failure: Option<String>,
+    include: Vec<String>,
+    preparation: Preparation,
 }
 
 /// Creates a task, with a worktree if that is asked for.
-pub(super) async fn create(client: &Client, request: CreateTask) -> Result<TaskOutcome, Failure> {
+pub(super) async fn create(
+    client: &Client,
+    mut request: CreateTask,
+    key: Option<String>,
+) -> Result<TaskOutcome, Failure> {
     audit::permit(client, Verb::Spawn).await?;
+    request.workspace = request.workspace.or_else(|| client.principal.limit.workspace.clone());
     // A process makes tasks of its own project only: it has rights over what it creates.
-    standing(client, "task_create", Some(request.directory.clone())).await?;
+    standing(client, "task_create", Some(request.directory.clone()), proto::Role::Type).await?;
     let runner = client.door.tasks.clone();
-    let directory = request.directory.clone();
+    let (directory, agent, agents) =
+        (request.directory.clone(), request.agent.clone(), client.door.agents.clone());
     let layout = blocking(move || {
         let real = project::real("directory", Path::new(&directory))?;
+        agent.map_or(Ok(()), |agent| agents.check_name(&agent, Path::new(&real)))?;
         Ok(Layout::find(Path::new(&real)))
     })
     .await?;
@@ -57,22 +60,28 @@ pub(super) async fn create(client: &Client, request: CreateTask) -> Result<TaskO
         Some(layout) => Some(runner.lock(&layout.common_dir).await?),
         None => None,
     };
-    let (sight, making) = record(client, &request, layout).await?;
-    let mut prepared = match &making {
-        Some(making) => make(&runner, &sight.task, making.clone()).await?,
-        None => PreparedWorktree::default(),
+    let (sight, making) = record(client, &request, layout, key).await?;
+    let is_made = making.is_some();
+    let (copied, preparation) = match making {
+        Some(making) => make(&runner, &sight.task, making).await?,
+        None => (Copied::default(), None),
     };
     drop(changing);
-    if let (Some(making), None) = (making, &prepared.failure) {
-        prepared.failure = run_init(client, &sight.task, making, request.base_env).await;
-    }
+    let failure = match preparation {
+        Some(preparation) => prepare(client, &sight.task, preparation, request.base_env).await?,
+        None => None,
+    };
     let sight = find(client, TaskTarget::Name(sight.task.name), Verb::List).await?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
+    let task = match is_made {
+        true => runner.unread_view(sight).await?,
+        false => view(client, sight).await?,
+    };
     Ok(TaskOutcome::Created(Box::new(TaskCreated {
-        task: view(client, sight).await?,
-        copied: prepared.copied.files.iter().map(|path| text(path)).collect(),
-        skipped: prepared.copied.skipped.iter().map(|(path, why)| format!("{}: {why}", text(path))).collect(),
-        failure: prepared.failure,
+        task,
+        copied: copied.files.iter().map(|path| text(path)).collect(),
+        skipped: copied.skipped.iter().map(|(path, why)| format!("{}: {why}", text(path))).collect(),
+        failure,
     })))
 }
 
@@ -81,17 +90,23 @@ async fn record(
     client: &Client,
     request: &CreateTask,
     layout: Option<Layout>,
+    key: Option<String>,
 ) -> Result<(TaskSight, Option<Making>), Failure> {
     let runner = client.door.tasks.clone();
     let mut refused = None;
     for _ in 0..PORT_ATTEMPTS {
-        let tasks = runner.ask(Caller::Human, TaskCommand::List).await?;
+        let tasks = runner.ask(&Principal::unlimited(Caller::Human), TaskCommand::List).await?;
+        if tasks.iter().any(|sight| sight.task.name == request.name) {
+            return Err(task_exists(&request.name));
+        }
         let leased: Vec<u16> = tasks.into_iter().flat_map(|sight| sight.task.ports).collect();
         let (planner, request, layout) = (runner.clone(), request.clone(), layout.clone());
         let wanted = request.ports;
-        let (mut new, making) = blocking(move || plan(&planner, request, layout)).await?;
+        let principal = client.principal.clone();
+        let (mut new, making) = blocking(move || plan(&planner, request, layout, &principal)).await?;
+        new.key.clone_from(&key);
         new.ports = blocking(move || ports::find(wanted, |port| leased.contains(&port))).await?;
-        match runner.ask_one(client.caller, TaskCommand::Create(Box::new(new))).await {
+        match runner.ask_one(&client.principal, TaskCommand::Create(Box::new(new))).await {
             Err(failure) if failure.code == ErrorCode::Busy => refused = Some(failure),
             recorded => return Ok((recorded?, making)),
         }
@@ -99,8 +114,13 @@ async fn record(
     Err(refused.unwrap_or_else(|| Failure::new(ErrorCode::Internal, "the task was not recorded")))
 }
 
-/// Carries a creation out. One that fails is undone, and no task is left; files that cannot be copied are reported.
-async fn make(runner: &TaskRunner, task: &TaskRecord, making: Making) -> Result<PreparedWorktree, Failure> {
+/// Carries a creation out and returns what was copied and what prepares it then. One that fails is undone, and no task is
+/// left.
+async fn make(
+    runner: &TaskRunner,
+    task: &TaskRecord,
+    making: Making,
+) -> Result<(Copied, Option<Preparation>), Failure> {
     pass(TaskFailpoint::Planned);
     let worker = runner.clone();
     let made = blocking(move || {
@@ -111,49 +131,25 @@ async fn make(runner: &TaskRunner, task: &TaskRecord, making: Making) -> Result<
             }
             failure(&error)
         })?;
-        Ok(match copy_files(&git, &creation, &making.init.include) {
-            Ok(copied) => PreparedWorktree { copied, failure: None },
-            Err(error) => {
-                PreparedWorktree { failure: Some(failure(&error).message), ..PreparedWorktree::default() }
-            }
-        })
+        let copied = copy_files(&git, &creation, &making.include);
+        let end = making.preparation.end(&copied)?;
+        Ok((copied.unwrap_or_default(), end))
     })
     .await;
     pass(TaskFailpoint::Done);
-    let end = if made.is_ok() { TaskEnd::Made } else { TaskEnd::Undone };
-    runner.end(task.id, end).await?;
-    made
-}
-
-/// Runs the commands that prepare a worktree, one after the other, up to the first that fails; returns why it did. What
-/// has failed stays in the list of processes.
-async fn run_init(
-    client: &Client,
-    task: &TaskRecord,
-    making: Making,
-    base_env: Option<BTreeMap<String, String>>,
-) -> Option<String> {
-    for command in making.init.commands {
-        let (argv, shown) = match command {
-            InitCommand::Line(line) => (vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()], line),
-            InitCommand::Words(words) => (words.clone(), words.join(" ")),
-        };
-        let order = Spawn {
-            kind: Kind::Command,
-            argv,
-            cwd: Some(task.directory.clone()),
-            task: Some(task.name.clone()),
-            base_env: base_env.clone(),
-            ..Spawn::default()
-        };
-        let shown = Printable(&shown).to_string();
-        match run_command(client, order).await {
-            Ok(ended) if ended.code == 0 => {}
-            Ok(ended) => return Some(format!("`{shown}` failed with {}\n{}", ended.code, ended.tail)),
-            Err(failure) => return Some(format!("`{shown}` was not run: {}", failure.message)),
+    let (copied, end) = match made {
+        Ok(made) => made,
+        Err(failure) => {
+            runner.end(task.id, TaskEnd::Undone).await?;
+            return Err(failure);
         }
+    };
+    runner.end(task.id, end.clone()).await?;
+    let TaskEnd::Made { then: Some(then) } = end else { return Ok((copied, None)) };
+    match Plan::read(&then)? {
+        Plan::Prepare(preparation) => Ok((copied, Some(preparation))),
+        _ => Ok((copied, None)),
     }
-    None
 }
 
 /// Decides every detail of a new task, without changing anything. Blocks.
@@ -161,6 +157,7 @@ fn plan(
     runner: &TaskRunner,
     request: CreateTask,
     layout: Option<Layout>,
+    principal: &Principal,
 ) -> Result<(NewTask, Option<Making>), Failure> {
     let workspace = request.workspace.clone().unwrap_or_else(|| LOCAL_WORKSPACE.to_owned());
     let real = PathBuf::from(project::real("directory", Path::new(&request.directory))?);
@@ -177,43 +174,50 @@ fn plan(
     };
     if !request.worktree {
         if request.start.is_some() {
-            return Err(Failure::invalid("start", "only a new worktree begins from something"));
+            return Err(Failure::invalid("start", "only a new worktree has a start"));
         }
         return Ok((new, None));
     }
     let git = runner.git()?;
     let repository = Repository::open(&git, &real).map_err(|error| failure(&error))?;
     let name = BranchName::parse(&request.name).map_err(|error| failure(&error))?;
-    let (start, base) = start_point(&repository, &name, request.start.as_deref())?;
+    let references = References::read(&repository).map_err(|error| failure(&error))?;
+    let (start, base) = start_point(&repository, &references, &name, request.start.as_deref())?;
     let init = match repository.main_checkout() {
         Some(main) => InitFile::read(&main).map_err(|error| failure(&error))?,
         None => InitFile::default(),
     };
-    let planned = CreateRequest { name, start, root: runner.root().to_owned() };
-    let creation = repository.plan_worktree(&planned).map_err(|error| failure(&error))?;
+    let planned = CreateRequest { name, start, root: runner.root() };
+    let creation = repository.plan_worktree_from(&references, &planned).map_err(|error| failure(&error))?;
     new.directory = text(&creation.path);
     new.project.path.clone_from(&new.directory);
     new.branch = Some(creation.branch.to_string());
     new.start = Some(creation.start.to_string());
     new.base = Some(base);
-    let plan = Plan::Create { creation: creation.clone(), include: init.include.clone() };
+    let InitFile { include, commands } = init;
+    let preparation = Preparation::new(commands, principal);
+    let (kept, patterns) = (preparation.clone(), include.clone());
+    let plan = Plan::Create { creation: creation.clone(), include: patterns, preparation: kept };
     new.plan = Some(plan.text()?);
-    Ok((new, Some(Making { creation, init })))
+    Ok((new, Some(Making { creation, include, preparation })))
 }
 
 /// What a branch begins from, and the branch that it lands on: the one that was named, or the default branch.
 fn start_point(
     repository: &Repository,
+    references: &References,
     name: &BranchName,
     start: Option<&str>,
 ) -> Result<(StartPoint, String), Failure> {
-    let default = || repository.default_branch().map_err(|error| failure(&error));
+    let default = || match &references.default {
+        Some((name, _)) => Ok(name.clone()),
+        None => repository.default_branch().map_err(|error| failure(&error)),
+    };
     let Some(start) = start else { return Ok((StartPoint::DefaultBranch, default()?)) };
     if start == name.as_str() {
         return Ok((StartPoint::ExistingBranch, default()?));
     }
-    let local = BranchName::parse(start).ok().and_then(|branch| repository.branch(&branch).ok().flatten());
-    if local.is_some() {
+    if references.branch(start).is_some() {
         return Ok((StartPoint::Revision(start.to_owned()), start.to_owned()));
     }
     repository.commit(start).map_err(|error| failure(&error))?;

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 
 use engine::{Command, TaskCommand, TaskEnd, TaskRecord, Verb};
 use proto::request::{LandTask, Spawn, Tell};
-use proto::task::{TaskCheckout, TaskLanded, TaskOperationKind, TaskOutcome};
-use proto::{ErrorCode, Failure, Kind, ProcessId, Target};
-use worktree::{
-    BranchName, LandMethod, LandRequest, Landing, Prepared, Repository, TargetCheckout, checkout_status,
-};
+use proto::task::{TaskLanded, TaskOperationKind, TaskOutcome, process_name};
+use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Target};
+use worktree::{BranchName, LandMethod, LandRequest, Landing, Merged, Prepared, Repository, checkout_status};
 
 use super::super::Server;
 use super::super::connection::Client;
@@ -19,19 +17,25 @@ use super::change::begin;
 use super::find;
 use super::run::{CommandEnd, close, finish_command, start_command};
 use crate::tasks::failpoint::{TaskFailpoint, pass};
-use crate::tasks::plan::{Plan, QueuedLanding};
+use crate::tasks::plan::{Plan, QueuedLanding, checkout};
 use crate::tasks::{TaskRunner, blocking, failure};
 
 /// Lands a task's branch, or leaves everything as it was. Landings in one repository wait for one another in the order in
 /// which they came; the queue is recorded, and the next daemon goes on with it.
-pub(super) async fn land(client: &Client, request: LandTask) -> Result<TaskOutcome, Failure> {
+pub(super) async fn land(
+    client: &Client,
+    request: LandTask,
+    key: Option<String>,
+) -> Result<TaskOutcome, Failure> {
     let sight = find(client, request.target.clone(), Verb::Drive).await?;
     let task = sight.task;
     if task.common_dir.is_none() {
-        return Err(Failure::invalid("name", "the task is in no repository"));
+        let message =
+            format!("task \"{}\" is in no repository: it has nothing to land", Printable(&task.name));
+        return Err(Failure::new(ErrorCode::InvalidArgs, message).hint("qd tasks lists where the tasks are"));
     }
-    let queued = QueuedLanding::new(&request, client.caller, crate::clock::now().wall_ms);
-    begin(client, task.id, TaskOperationKind::Land, &Plan::Queued(queued.clone())).await?;
+    let queued = QueuedLanding::new(&request, &client.principal, crate::clock::now().wall_ms);
+    begin(client, task.id, TaskOperationKind::Land, &Plan::Queued(queued.clone()), key).await?;
     pass(TaskFailpoint::Queued);
     carry_out(client, &task, request, queued).await.map(TaskOutcome::Landed)
 }
@@ -47,9 +51,8 @@ pub(crate) fn resume_landings(door: &Server, unfinished: Vec<(TaskRecord, Plan)>
         let door = door.clone();
         drop(tokio::spawn(async move {
             for (task, plan) in landings {
-                let name = task.name.clone();
-                if let Err(failure) = resume(&door, task, plan).await {
-                    tracing::warn!(name, %failure, "a landing that was cut short did not succeed");
+                if let Err(failure) = resume(&door, &task, plan).await {
+                    tracing::warn!(name = task.name, %failure, "a landing that was cut short did not succeed");
                 }
             }
         }));
@@ -57,9 +60,9 @@ pub(crate) fn resume_landings(door: &Server, unfinished: Vec<(TaskRecord, Plan)>
 }
 
 /// Finishes a landing whose target has moved; begins any other one anew.
-async fn resume(door: &Server, task: TaskRecord, plan: Plan) -> Result<(), Failure> {
+async fn resume(door: &Server, task: &TaskRecord, plan: Plan) -> Result<(), Failure> {
     let Some(queued) = plan.queued().cloned() else { return Ok(()) };
-    let client = Client::internal(door.clone(), queued.caller());
+    let client = Client::internal(door.clone(), queued.principal());
     if let Plan::Land { gate: Some(gate), .. } = &plan {
         close(&client, *gate).await;
     }
@@ -71,7 +74,7 @@ async fn resume(door: &Server, task: TaskRecord, plan: Plan) -> Result<(), Failu
             return door.tasks.end(task.id, end).await;
         }
     }
-    carry_out(&client, &task, queued.request.clone(), queued).await.map(drop)
+    carry_out(&client, task, queued.request.clone(), queued).await.map(drop)
 }
 
 /// Lands a task whose turn in the queue is recorded.
@@ -88,8 +91,9 @@ async fn carry_out(
     let (planner, planned, asked) = (runner.clone(), task.clone(), request.clone());
     let landing = match blocking(move || plan(&planner, &planned, &asked)).await {
         Ok(landing) => landing,
+        // Nothing was tried, so nothing is kept: who asks again reads the same.
         Err(failure) => {
-            runner.end(task.id, TaskEnd::NotLanded { why: failure.message.clone() }).await?;
+            runner.end(task.id, TaskEnd::Undone).await?;
             return Err(failure);
         }
     };
@@ -116,20 +120,38 @@ fn plan(runner: &TaskRunner, task: &TaskRecord, request: &LandTask) -> Result<La
         Failure::new(ErrorCode::Conflict, "no branch is checked out in the task's directory")
     })?;
     if status.is_dirty() || status.untracked > 0 {
-        let message = format!("task \"{}\" has work that is not committed", proto::Printable(&task.name));
+        let message = format!("task \"{}\" has work that is not committed", Printable(&task.name));
         return Err(Failure::new(ErrorCode::Conflict, message).hint("commit it first, or ask its agent to"));
     }
     let target = match request.into.clone().or_else(|| task.base.clone()) {
         Some(target) => target,
         None => repository.default_branch().map_err(git_failure)?,
     };
+    check_work(&repository, &task.name, &branch, &target)?;
     let planned = LandRequest {
         branch: BranchName::parse(&branch).map_err(git_failure)?,
         target: BranchName::parse(&target).map_err(git_failure)?,
         method: if request.merge { LandMethod::Merge } else { LandMethod::Rebase },
-        root: runner.root().to_owned(),
+        root: runner.root(),
     };
     repository.plan_landing(&planned).map_err(git_failure)
+}
+
+/// A branch whose work the target has already does not land again.
+fn check_work(repository: &Repository, name: &str, branch: &str, target: &str) -> Result<(), Failure> {
+    let commit = |name: &str| repository.commit(&format!("refs/heads/{name}"));
+    // A branch that is not there is reported by the plan, in its own words.
+    let (Ok(head), Ok(base)) = (commit(branch), commit(target)) else { return Ok(()) };
+    let comparison = repository.compare(&base, &head).map_err(|error| failure(&error))?;
+    let (name, target) = (Printable(name), Printable(target));
+    let message = match comparison.merged {
+        Merged::No => return Ok(()),
+        Merged::Nothing => format!("nothing to land: {name} has no commit that {target} has not"),
+        Merged::Ancestor | Merged::Rebased | Merged::Squashed => {
+            format!("nothing to land: the work of {name} is in {target} already")
+        }
+    };
+    Err(Failure::new(ErrorCode::Conflict, message).hint("qd diff shows what is not committed"))
 }
 
 /// A landing on its way.
@@ -147,7 +169,12 @@ impl LandingStep<'_> {
         let (landing, queued) = (self.landing.clone(), self.queued.clone());
         let plan = Plan::Land { landing, prepared: prepared.cloned(), queued, gate }.text()?;
         let advance = TaskCommand::Advance { id: self.task.id, plan };
-        self.client.door.tasks.ask(engine::Caller::Human, advance).await.map(drop)
+        self.client
+            .door
+            .tasks
+            .ask(&engine::Principal::unlimited(engine::Caller::Human), advance)
+            .await
+            .map(drop)
     }
 
     /// Combines branch and target in a scratch worktree and records the result.
@@ -172,16 +199,12 @@ impl LandingStep<'_> {
         let _changing = runner.lock(&self.landing.common_dir).await?;
         let (worker, planned, result) = (runner.clone(), self.landing.clone(), prepared.clone());
         let finish = move || planned.finish(&worker.git()?, &result).map_err(|error| failure(&error));
-        let checkout = blocking(finish).await?;
+        let moved = blocking(finish).await?;
         pass(TaskFailpoint::Done);
         let (into, commit) = (self.landing.target.0.to_string(), prepared.result.to_string());
-        runner.end(self.task.id, TaskEnd::Landed { into: into.clone(), commit: commit.clone() }).await?;
-        let path = |path: PathBuf| path.to_string_lossy().into_owned();
-        let checkout = match checkout {
-            TargetCheckout::Absent => TaskCheckout::Absent,
-            TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at) },
-            TargetCheckout::Left(at) => TaskCheckout::Left { path: path(at) },
-        };
+        let checkout = checkout(moved);
+        let end = TaskEnd::Landed { into: into.clone(), commit: commit.clone(), checkout: checkout.clone() };
+        runner.end(self.task.id, end).await?;
         Ok(TaskLanded { name: self.task.name.clone(), into, commit, checkout })
     }
 
@@ -189,6 +212,7 @@ impl LandingStep<'_> {
     async fn run_gate(&self, gate: &str, prepared: &Prepared) -> Result<(), Failure> {
         let order = Spawn {
             kind: Kind::Command,
+            name: process_name(&format!("gate-{}", self.task.name)).map(|name| name.to_string()),
             argv: ["/bin/sh", "-c", gate].map(str::to_owned).to_vec(),
             cwd: Some(self.landing.scratch.to_string_lossy().into_owned()),
             workspace: Some(self.task.workspace.clone()),
@@ -200,12 +224,12 @@ impl LandingStep<'_> {
         self.record(Some(prepared), Some(process)).await?;
         pass(TaskFailpoint::GateStarted);
         let CommandEnd { code, tail } = finish_command(self.client, process).await?;
+        close(self.client, process).await;
         if code == 0 {
             return Ok(());
         }
-        close(self.client, process).await;
         let message = format!("the gate failed with {code}; nothing was landed\n{tail}");
-        Err(Failure::new(ErrorCode::Conflict, message).hint("mend it in the task's directory and commit"))
+        Err(Failure::new(ErrorCode::Conflict, message).hint("correct it in the task's directory and commit"))
     }
 }
 
@@ -223,28 +247,30 @@ async fn abort(
         Err(failure) => return failure,
     };
     let worker = runner.clone();
+    let end = TaskEnd::NotLanded { why: why.message.clone(), commit: Some(landing.branch.1.to_string()) };
     let aborted = blocking(move || landing.abort(&worker.git()?).map_err(|error| failure(&error))).await;
-    let end = TaskEnd::NotLanded { why: why.message.clone() };
     if let Err(failure) = aborted.and(runner.end(task.id, end).await) {
         return failure;
     }
-    if request.tell && request.gate.is_some() {
-        send_to_agent(client, task, &why.message).await;
+    if !request.tell || request.gate.is_none() {
+        return why;
     }
-    why
+    match send_to_agent(client, task, &why.message).await {
+        Ok(()) => why,
+        Err(unsent) => {
+            why.hint(format!("the task's agent was not told: {}; correct it and commit", unsent.message))
+        }
+    }
 }
 
 /// Gives the task's agent the end of a failing gate's output.
-async fn send_to_agent(client: &Client, task: &TaskRecord, message: &str) {
+async fn send_to_agent(client: &Client, task: &TaskRecord, message: &str) -> Result<(), Failure> {
     let found = TaskCommand::Find { name: task.name.clone(), verb: Verb::List };
-    let Ok(sight) = client.door.tasks.ask_one(client.caller, found).await else { return };
-    let agent = sight.processes.iter().find(|process| process.agent.is_some());
-    if let Some(agent) = agent {
-        let text = format!("Landing {} failed: {message}", task.name);
-        let target = Target(agent.id.to_string());
-        let tell = Tell { target, text, key: None, wait_ms: Some(0), expires_ms: None };
-        if let Err(failure) = client.door.engine.ask(client.caller, Command::Tell(tell)).await {
-            tracing::debug!(%failure, "the message about a failed gate was not sent");
-        }
-    }
+    let sight = client.door.tasks.ask_one(&client.principal, found).await?;
+    let agent = sight.processes.iter().find(|process| process.agent.is_some() && process.status.is_live());
+    let agent = agent.ok_or_else(|| Failure::new(ErrorCode::NotRunning, "no agent works on it"))?;
+    let text = format!("Landing {} failed: {message}", task.name);
+    let target = Target(agent.id.to_string());
+    let tell = Tell { target, text, key: None, wait_ms: Some(0), expires_ms: None };
+    client.ask(Command::Tell(tell)).await.map(drop)
 }

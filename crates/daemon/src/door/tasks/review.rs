@@ -45,7 +45,7 @@ pub(super) async fn review(client: &Client, request: ReviewTask) -> Result<TaskO
         None => sight,
         Some(change) => {
             let command = TaskCommand::Review { id: sight.task.id, change };
-            client.door.tasks.ask_one(client.caller, command).await?
+            client.door.tasks.ask_one(&client.principal, command).await?
         }
     };
     let (directory, mut comments) = (PathBuf::from(&sight.task.directory), sight.task.comments);
@@ -58,7 +58,7 @@ pub(super) async fn review(client: &Client, request: ReviewTask) -> Result<TaskO
 
 /// Who writes a comment.
 async fn author(client: &Client) -> Result<String, Failure> {
-    if client.caller.is_person() {
+    if client.caller().is_person() {
         return Ok("human".to_owned());
     }
     own_standing(client, "task_review").await.map(|own| own.name)

@@ -19,15 +19,14 @@ pub(super) struct CommandEnd {
     pub(super) tail: String,
 }
 
-/// Runs a command to its end. One that succeeds is closed; one that fails stays in the list of processes.
-pub(super) async fn run_command(client: &Client, order: Spawn) -> Result<CommandEnd, Failure> {
-    let process = start_command(client, order).await?;
-    finish_command(client, process).await
-}
-
-/// Starts a command.
+/// Starts a command; without its name if another process has that.
 pub(super) async fn start_command(client: &Client, order: Spawn) -> Result<ProcessId, Failure> {
-    match spawn::spawn(client, order).await? {
+    let nameless = Spawn { name: None, ..order.clone() };
+    let spawned = match spawn::spawn(client, order).await {
+        Err(failure) if failure.code == ErrorCode::Conflict => spawn::spawn(client, nameless).await,
+        spawned => spawned,
+    };
+    match spawned? {
         Reply::Spawned(spawned) => Ok(spawned.id),
         _ => Err(Failure::new(ErrorCode::Internal, "the command was not started")),
     }
@@ -36,15 +35,12 @@ pub(super) async fn start_command(client: &Client, order: Spawn) -> Result<Proce
 /// Waits for the end of a command that was started.
 pub(super) async fn finish_command(client: &Client, process: ProcessId) -> Result<CommandEnd, Failure> {
     let wait = Wait::until(vec![Target(process.to_string())], Until::Exit(Empty {}));
-    let CommandAnswer::Reply(Reply::Waited(waited)) =
-        client.door.engine.ask(client.caller, Command::Wait(wait)).await?
-    else {
+    let CommandAnswer::Reply(Reply::Waited(waited)) = client.ask(Command::Wait(wait)).await? else {
         return Err(Failure::new(ErrorCode::Internal, "the command's end was not seen"));
     };
     let exit = waited.satisfied.first().and_then(|satisfied| satisfied.exit);
     let code = exit.map_or(1, |exit| exit.shell_code());
     if code == 0 {
-        close(client, process).await;
         return Ok(CommandEnd { code, tail: String::new() });
     }
     Ok(CommandEnd { code, tail: tail(client, process).await })
@@ -53,7 +49,7 @@ pub(super) async fn finish_command(client: &Client, process: ProcessId) -> Resul
 /// Removes a process of an operation from the list.
 pub(super) async fn close(client: &Client, process: ProcessId) {
     let close = Close { target: Target(process.to_string()), keep_background: false, stop: Stop::default() };
-    if let Err(failure) = client.door.engine.ask(client.caller, Command::Close(close)).await {
+    if let Err(failure) = client.ask(Command::Close(close)).await {
         tracing::debug!(%failure, "a command of an operation was not closed");
     }
 }

@@ -9,6 +9,7 @@ use engine::input::TypingOutcome;
 use term::PastePiece;
 use tokio::sync::oneshot;
 
+use super::replies;
 use crate::screens::order::{Begun, JobKey, Text, WriteJob, WriteOutcome};
 use crate::screens::typing::MAX_CANONICAL;
 
@@ -102,6 +103,18 @@ impl Job {
     /// Returns a viewer's keystrokes; without a viewer: the rest of an answer that has begun.
     pub(super) fn keys(serial: u64, typist: Option<ViewerId>, bytes: Vec<u8>) -> Self {
         Self { typist, ..Self::unwatched(serial, Text::Bytes(bytes)) }
+    }
+
+    /// Returns how many answers to the child's queries it has: the rest of one that has begun, and those after
+    /// it.
+    pub(super) fn answers(&self) -> u64 {
+        let is_answer = self.typist.is_none() && self.reply.is_none() && !self.is_ending;
+        match &self.text {
+            _ if !is_answer || self.piece.is_some() => 0,
+            Some(Text::Bytes(waiting)) => 1 + replies::count(waiting),
+            Some(_) => 0,
+            None => 1 + replies::count(&self.bytes),
+        }
     }
 
     /// Appends the next keystrokes of the same viewer while none of it is on its way and it stays within
@@ -198,6 +211,14 @@ fn is_line_end(byte: &u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn m10h_the_rest_of_an_answer_counts_with_those_after_it_and_keys_do_not() {
+        let rest = b"1R\x1b[2;2R\x1b[3;3R".to_vec();
+        assert_eq!(Job::keys(1, None, rest.clone()).answers(), 3);
+        assert_eq!(Job::keys(1, Some(ViewerId(1)), rest).answers(), 0);
+        assert_eq!(Job::ending(1).answers(), 0);
+    }
 
     fn needs_raw(bytes: &[u8], is_prompt: bool) -> bool {
         Before::default().needs_raw(bytes, is_prompt)

@@ -16,8 +16,8 @@ use engine::effect::Guard;
 use engine::input::TypingOutcome;
 use holder::INPUT_WINDOW;
 
+use super::continued_jobs;
 use super::job::{Before, Hold, Job};
-use super::repeating;
 use super::replies::Replies;
 use crate::screens::order::WriteJob;
 
@@ -50,7 +50,7 @@ pub(super) trait Outlet {
     /// Writes what the terminal accepts now; returns the number of bytes.
     fn write_now(&mut self, bytes: &[u8]) -> usize;
     /// Gives the holder bytes to write, with the key and the note that it keeps of them.
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>);
+    fn send_to_holder(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>);
     /// Asks the holder for the state of a key. Returns false if this holder does not know keys.
     fn ask_key(&mut self, key: &[u8]) -> bool;
     /// Asks the holder to give up what it has not written.
@@ -144,6 +144,11 @@ impl Queue {
     /// Returns how many answers were dropped since the last call, because the child does not read them.
     pub(super) fn take_dropped_answers(&mut self) -> u64 {
         self.replies.take_dropped()
+    }
+
+    /// Returns how many answers the terminal has not accepted, because the child does not read.
+    pub(super) fn waiting_answers(&self) -> u64 {
+        self.replies.waiting() + self.jobs.iter().map(Job::answers).sum::<u64>()
     }
 
     /// Adds a job with a waiting caller.
@@ -345,7 +350,7 @@ impl Queue {
         let is_within = self.is_pasting() || self.jobs.get(place).is_some_and(is_begun);
         if !is_within && self.replies.ready().is_some_and(|length| self.has_room(length)) {
             let replies = self.replies.take();
-            self.hand_over(None, replies, out);
+            self.send_to_holder(None, replies, out);
         }
     }
 
@@ -403,7 +408,7 @@ impl Queue {
                 job.sent += chunk.len();
                 job.in_flight += 1;
             }
-            self.hand_over(Some(serial), chunk, out);
+            self.send_to_holder(Some(serial), chunk, out);
         }
         true
     }
@@ -412,13 +417,14 @@ impl Queue {
         self.in_flight_bytes + length <= INPUT_WINDOW / 2
     }
 
-    fn hand_over(&mut self, job: Option<u64>, bytes: Vec<u8>, out: &mut dyn Outlet) {
+    fn send_to_holder(&mut self, job: Option<u64>, bytes: Vec<u8>, out: &mut dyn Outlet) {
         let (id, length) = (self.next_id, bytes.len());
-        let key = self.jobs.iter().find(|known| Some(known.serial) == job).and_then(repeating::key_and_note);
+        let key =
+            self.jobs.iter().find(|known| Some(known.serial) == job).and_then(continued_jobs::key_and_note);
         self.next_id += 1;
         self.in_flight_bytes += length;
         self.in_flight.push_back(InFlight { id, job, length });
-        out.hand_over(id, bytes, key);
+        out.send_to_holder(id, bytes, key);
     }
 
     /// Sends the outcomes of jobs that are over.

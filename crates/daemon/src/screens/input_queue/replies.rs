@@ -9,8 +9,8 @@ const MOST: usize = 4 * 1024;
 #[derive(Default)]
 pub(super) struct Replies {
     waiting: Vec<u8>,
-    /// The holder has some that are not written: more wait here, where they can be dropped.
-    is_under_way: bool,
+    /// How many answers the holder has that are not written: more wait here, where they can be dropped.
+    under_way: Option<u64>,
     /// How many were dropped since the last query of this count.
     dropped: u64,
 }
@@ -20,17 +20,20 @@ impl Replies {
         std::mem::take(&mut self.dropped)
     }
 
+    /// Returns how many answers the terminal has not accepted.
+    pub(super) fn waiting(&self) -> u64 {
+        count(&self.waiting) + self.under_way.unwrap_or(0)
+    }
+
     pub(super) fn push(&mut self, answers: &[u8]) {
         self.waiting.extend_from_slice(answers);
         let surplus = self.waiting.len().saturating_sub(MOST);
         if surplus == 0 {
             return;
         }
-        // Every answer begins with ESC; ESC and a backslash end an answer.
-        let is_start = |pair: &[u8]| matches!(pair, [0x1b, next] if *next != b'\\');
         let start = self.waiting.windows(2).skip(surplus).position(is_start);
         let end = start.map_or(self.waiting.len(), |start| surplus + start);
-        self.dropped += self.waiting[..end].windows(2).filter(|pair| is_start(pair)).count() as u64;
+        self.dropped += count(&self.waiting[..end]);
         self.waiting.drain(..end);
     }
 
@@ -40,17 +43,48 @@ impl Replies {
 
     /// Returns how many bytes the holder may get now.
     pub(super) fn ready(&self) -> Option<usize> {
-        Some(self.waiting.len()).filter(|length| *length > 0 && !self.is_under_way)
+        Some(self.waiting.len()).filter(|length| *length > 0 && self.under_way.is_none())
     }
 
     /// Takes them for the holder.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        self.is_under_way = true;
+        self.under_way = Some(count(&self.waiting));
         std::mem::take(&mut self.waiting)
     }
 
     /// Records that the holder has written them.
     pub(super) fn done(&mut self) {
-        self.is_under_way = false;
+        self.under_way = None;
+    }
+}
+
+/// Every answer begins with ESC; ESC and a backslash end an answer.
+fn is_start(pair: &[u8]) -> bool {
+    matches!(pair, [0x1b, next] if *next != b'\\')
+}
+
+/// Returns how many answers begin in these bytes.
+pub(super) fn count(answers: &[u8]) -> u64 {
+    answers.windows(2).filter(|pair| is_start(pair)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &[u8] = b"\x1b]11;rgb:1111/1111/2222\x1b\\";
+
+    #[test]
+    fn m10h_answers_that_wait_are_counted_here_and_in_the_holder_until_they_are_written() {
+        let mut replies = Replies::default();
+        replies.push(&ANSWER.repeat(2));
+        assert_eq!((replies.waiting(), replies.take().len()), (2, 2 * ANSWER.len()));
+        replies.push(ANSWER);
+        assert_eq!(replies.waiting(), 3, "the holder has two of them");
+        replies.done();
+        assert_eq!(replies.waiting(), 1);
+        replies.push(&ANSWER.repeat(MOST / ANSWER.len()));
+        let most = (MOST / ANSWER.len()) as u64;
+        assert_eq!((replies.waiting(), replies.take_dropped()), (most, 1), "the oldest is dropped");
     }
 }

@@ -50,7 +50,7 @@ impl Outlet for Child {
         taken.len()
     }
 
-    fn hand_over(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
+    fn send_to_holder(&mut self, id: u64, bytes: Vec<u8>, key: Option<(Vec<u8>, u64)>) {
         if let Some((_, note)) = key {
             self.note = note;
         }

@@ -282,6 +282,24 @@ pub(super) const REFUSED: &[&str] = &[
 /// Changes after which a trusted list no longer covers a command.
 pub(super) const LISTED: &[Case] = &[
     (
+        "its program has another content",
+        |fixture| fixture.free(&["tool", "check"]),
+        |fixture, _| fixture.program(&fixture.bin.join("real-tool"), "\x7fELF evil"),
+    ),
+    (
+        "a script that is listed for an interpreter has another content",
+        |fixture| fixture.free(&["sh", "web/run.sh"]),
+        |fixture, _| fixture.write("web/run.sh", "evil"),
+    ),
+    (
+        "a script of the listed name lies elsewhere in the project",
+        |fixture| fixture.free(&["sh", "web/run.sh"]),
+        |fixture, spawn| {
+            fixture.write("docs/web/run.sh", "evil");
+            spawn.cwd = Some(fixture.app.join("docs").display().to_string());
+        },
+    ),
+    (
         "a rule is added",
         |fixture| fixture.free(&["tool", "check"]),
         |fixture, spawn| {

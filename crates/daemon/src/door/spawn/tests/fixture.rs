@@ -37,7 +37,8 @@ working_dir = \"here\"
 
 [policy]
 free = \"allow\"
-allow = [[\"tool\", \"check\"], [\"tool\", \"build\", \"*\"], [\"wrap\", \"*\"], [\"local\", \"go\"]]
+allow = [[\"tool\", \"check\"], [\"tool\", \"build\", \"*\"], [\"wrap\", \"*\"], [\"local\", \"go\"],
+         [\"sh\", \"web/run.sh\"]]
 ";
 
 /// Programs that run what they are given; here all of them are one.
@@ -76,7 +77,7 @@ impl SpawnFixture {
         }
         fixture.write(".quarterdeck.toml", FILE);
         fixture.program(&fixture.app.join("web/run.sh"), "#!/bin/sh\necho tests\n");
-        // Not a script: only its path counts, not its content.
+        // Not a script; its content counts because this user may change it.
         fixture.program(&fixture.bin.join("real-tool"), "\x7fELF tool");
         fixture.program(&fixture.bin.join("other-tool"), "\x7fELF other");
         symlink("real-tool", fixture.bin.join("tool")).unwrap();

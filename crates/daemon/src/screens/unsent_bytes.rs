@@ -1,20 +1,20 @@
-//! Bytes that a descriptor has not accepted yet. It never waits and has no bound of its own: callers push
+//! Bytes that a viewer's socket or terminal has not accepted yet. It never waits and has no bound of its own: callers push
 //! only when it is clear.
 
 use std::io;
 
-/// The memory that an idle outbox may keep: a repaint may have been large.
+/// The memory that stays allocated while nothing is unsent: a repaint may have been large.
 const KEPT: usize = 64 * 1024;
 
 /// Bytes on their way.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct UnsentBytes {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-impl Outbox {
-    /// Returns an outbox with these bytes in it.
+impl UnsentBytes {
+    /// Returns these bytes, none of them sent.
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, taken: 0 }
     }
@@ -34,7 +34,7 @@ impl Outbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes bytes directly if the outbox is clear, and keeps what was not accepted. The next flush returns
+    /// Writes bytes directly if nothing is unsent, and keeps what was not accepted. The next flush returns
     /// the same error.
     pub(crate) fn push_through(&mut self, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::Result<usize>) {
         let written = if self.is_clear() { write(bytes).unwrap_or(0) } else { 0 };
@@ -72,16 +72,16 @@ mod tests {
 
     #[test]
     fn what_is_not_taken_stays_in_order_and_what_is_taken_goes_once() {
-        let mut outbox = Outbox::default();
+        let mut unsent = UnsentBytes::default();
         let mut taken = Vec::new();
-        outbox.push_through(b"abcdef", |bytes| {
+        unsent.push_through(b"abcdef", |bytes| {
             taken.extend_from_slice(&bytes[..2]);
             Ok(2)
         });
-        outbox.push_through(b"ghi", |_| panic!("written past what waits"));
-        assert_eq!((outbox.is_clear(), outbox.len()), (false, 7));
+        unsent.push_through(b"ghi", |_| panic!("written past what waits"));
+        assert_eq!((unsent.is_clear(), unsent.len()), (false, 7));
         let mut calls = 0;
-        outbox
+        unsent
             .flush(|bytes| {
                 calls += 1;
                 if calls == 3 {
@@ -91,17 +91,17 @@ mod tests {
                 Ok(1)
             })
             .unwrap();
-        assert_eq!((taken.as_slice(), outbox.len()), (&b"abcd"[..], 5));
-        assert_eq!(outbox.take(), b"efghi");
-        assert!(outbox.is_clear());
+        assert_eq!((taken.as_slice(), unsent.len()), (&b"abcd"[..], 5));
+        assert_eq!(unsent.take(), b"efghi");
+        assert!(unsent.is_clear());
     }
 
     #[test]
     fn an_end_is_an_error_and_nothing_to_write_is_none() {
-        let mut outbox = Outbox::default();
-        outbox.flush(|_| panic!("nothing to write")).unwrap();
-        outbox.push(b"x");
-        assert!(outbox.flush(|_| Ok(0)).is_err());
-        assert!(outbox.flush(|_| Err(io::ErrorKind::BrokenPipe.into())).is_err());
+        let mut unsent = UnsentBytes::default();
+        unsent.flush(|_| panic!("nothing to write")).unwrap();
+        unsent.push(b"x");
+        assert!(unsent.flush(|_| Ok(0)).is_err());
+        assert!(unsent.flush(|_| Err(io::ErrorKind::BrokenPipe.into())).is_err());
     }
 }

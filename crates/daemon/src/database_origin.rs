@@ -1,0 +1,138 @@
+//! Where a database was made: by a daemon outside of every run, or by one inside a run, which takes that run's program
+//! for a person. What such a daemon trusts must never count for one outside, so each has databases of its own.
+//!
+//! The database itself says where it was made. A file beside it says the same before the database may be opened; a
+//! process of a run can make and remove that file, so it decides only for databases that do not say it themselves.
+
+use proto::Dirs;
+use store::{Change, Store};
+
+use crate::DaemonError;
+use crate::warnings::{Cause, Warnings};
+
+/// The file that marks a data directory whose database a daemon inside a run has made.
+const MARK: &str = "inside-a-run";
+/// The setting of the database that says where it was made.
+pub(crate) const ORIGIN: &str = "origin";
+/// The values of that setting.
+const INSIDE: &str = "inside";
+const OUTSIDE: &str = "outside";
+
+/// Refuses, before anything is locked, a daemon inside a run on a database that was made outside. Marks the directory in
+/// which it is to make one.
+pub(crate) fn check_mark(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
+    let mark = places.data.join(MARK);
+    if !is_inside || mark.exists() {
+        return Ok(());
+    }
+    if places.database().exists() {
+        return Err(DaemonError::Inside);
+    }
+    std::fs::write(&mark, "")
+        .map_err(DaemonError::system("the database cannot be marked as one of a process"))
+}
+
+/// Refuses a database that was made on the other side, and writes into one that does not say it yet where it was made.
+pub(crate) fn check(
+    store: &mut Store,
+    recorded: Option<&str>,
+    places: &Dirs,
+    is_inside: bool,
+    warnings: &Warnings,
+) -> Result<(), DaemonError> {
+    let mark = places.data.join(MARK);
+    let was_inside = recorded.map_or_else(|| mark.exists(), |origin| origin == INSIDE);
+    match (is_inside, was_inside) {
+        (true, false) => return Err(DaemonError::Inside),
+        (false, true) => return Err(DaemonError::MadeInside(places.data.clone())),
+        (true, true) | (false, false) => {}
+    }
+    if !is_inside && mark.exists() {
+        warn_of_forged_mark(&mark, warnings);
+    }
+    if recorded.is_none() {
+        let value = if is_inside { INSIDE } else { OUTSIDE }.to_owned();
+        // A disk that refuses has its own warning, and the next daemon writes it.
+        if let Err(error) = store.apply(&[Change::Setting { key: ORIGIN.to_owned(), value }]) {
+            tracing::warn!(%error, "where the database was made could not be stored");
+        }
+    }
+    Ok(())
+}
+
+/// Removes a mark that no daemon has made.
+fn warn_of_forged_mark(mark: &std::path::Path, warnings: &Warnings) {
+    let what = match std::fs::remove_file(mark) {
+        Ok(()) => "it was removed".to_owned(),
+        Err(error) => format!("it cannot be removed: {error}"),
+    };
+    let text = format!(
+        "{} says that the database was made inside a process, and the database says that it was not: one of your \
+         processes has made that file; {what}",
+        mark.display()
+    );
+    warnings.set(Cause::ForgedMark, text);
+}
+
+/// Returns true if the calling process is inside a run, and this data directory is that of a daemon outside of it.
+pub fn is_inside_a_run_of(places: &Dirs) -> bool {
+    holder::run_mark::is_inside_a_run() && !places.data.join(MARK).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps of a start at these directories.
+    fn start(places: &Dirs, is_inside: bool) -> Result<Vec<String>, DaemonError> {
+        check_mark(places, is_inside)?;
+        let mut store = Store::open(&places.database()).unwrap();
+        let settings = store.load().unwrap().settings;
+        let recorded = settings.into_iter().find(|(key, _)| key == ORIGIN).map(|(_, value)| value);
+        let warnings = Warnings::default();
+        check(&mut store, recorded.as_deref(), places, is_inside, &warnings)?;
+        Ok(warnings.texts())
+    }
+
+    fn places() -> (tempfile::TempDir, Dirs) {
+        let root = tempfile::tempdir().unwrap();
+        let places = Dirs::below(root.path());
+        store::ensure_private_dir(&places.data).unwrap();
+        (root, places)
+    }
+
+    #[test]
+    fn m4f_a_daemon_inside_a_run_and_one_outside_never_share_a_database() {
+        for was_inside in [true, false] {
+            let (_root, places) = places();
+            start(&places, was_inside).unwrap();
+            start(&places, was_inside).unwrap();
+            let failure = start(&places, !was_inside).unwrap_err();
+            let is_expected = match failure {
+                DaemonError::Inside => !was_inside,
+                DaemonError::MadeInside(ref data) => was_inside && *data == places.data,
+                _ => false,
+            };
+            assert!(is_expected, "{failure}");
+        }
+    }
+
+    #[test]
+    fn m4f_a_mark_that_a_process_forges_or_removes_changes_nothing() {
+        let (_root, places) = places();
+        assert_eq!(start(&places, false).unwrap(), Vec::<String>::new());
+        std::fs::write(places.data.join(MARK), "").unwrap();
+        assert!(matches!(start(&places, true), Err(DaemonError::Inside)), "it is still a person's database");
+        let told = start(&places, false).unwrap();
+        assert!(told.iter().any(|text| text.contains(MARK) && text.contains("removed")), "{told:?}");
+        assert_eq!(start(&places, false).unwrap(), Vec::<String>::new(), "and it is gone");
+    }
+
+    #[test]
+    fn m4f_a_removed_mark_does_not_make_a_processs_database_a_persons() {
+        let (_root, places) = places();
+        start(&places, true).unwrap();
+        std::fs::remove_file(places.data.join(MARK)).unwrap();
+        assert!(matches!(start(&places, false), Err(DaemonError::MadeInside(_))));
+    }
+}
