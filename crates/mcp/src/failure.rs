@@ -79,7 +79,7 @@ impl ToolFailure {
                 .hint("try again in a moment; a person can run `qd doctor`"),
             CallError::UnknownOutcome => Self::unknown_outcome(),
             CallError::Busy => {
-                Self::new("busy", format!("{MAX_CALLS} calls are under way, the most there may be"))
+                Self::new("busy", format!("{MAX_CALLS} calls are under way, which is the limit"))
                     .hint("wait for one of them; wait_for_state takes several processes at once")
             }
         }

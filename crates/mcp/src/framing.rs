@@ -5,7 +5,7 @@
 //! `server` decides which methods exist.
 
 use proto::Printable;
-use proto::request::nesting;
+use proto::request::nests_deeper;
 use serde_json::{Map, Value, json};
 
 /// The longest line, without its newline. The longest argument of any tool is a sixteenth of it.
@@ -127,7 +127,7 @@ pub(crate) fn examine(line: &[u8]) -> Result<Option<Message>, Fault> {
     if text.is_empty() {
         return Ok(None);
     }
-    if nesting(text.as_bytes()) > MAX_DEPTH {
+    if nests_deeper(text.as_bytes(), MAX_DEPTH) {
         return Err(Fault::invalid(format!("line: nests deeper than {MAX_DEPTH}")));
     }
     let value: Value = serde_json::from_str(text).map_err(|error| {

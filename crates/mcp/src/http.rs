@@ -134,7 +134,7 @@ async fn serve(
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let gate = Gate { token, names: names.clone(), lock_out: Mutex::default() };
-    let router = http_router(setup, &names).fallback(nothing_there);
+    let router = http_router(setup, &names, None).fallback(nothing_there);
     let router = router.layer(from_fn_with_state(Arc::new(gate), guard));
     ready(listener.local_addr()?);
     tokio::select! {

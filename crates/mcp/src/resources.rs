@@ -75,9 +75,13 @@ impl Address {
             }
             (Self::Pad(_), _) => false,
             (Self::Timers, event) => matches!(event, Event::Timer(_)),
-            (Self::Processes | Self::Screen(_) | Self::Log(_), event) => {
-                !matches!(event, Event::PadChanged { .. } | Event::Timer(_) | Event::Selected { .. })
-            }
+            (Self::Processes | Self::Screen(_) | Self::Log(_), event) => !matches!(
+                event,
+                Event::PadChanged { .. }
+                    | Event::TaskChanged { .. }
+                    | Event::Timer(_)
+                    | Event::Selected { .. }
+            ),
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<Strin
     put(&mut all, "typing", json!(view.owner));
     put(&mut all, "failure", json!(view.failure.as_deref().map(|why| Printable(why).to_string())));
     put(&mut all, "title", json!(shortened(&view.title, 120)));
-    put(&mut all, "log", json!({"start": view.log.start, "end": view.log.end}));
+    put(&mut all, "log", json!({"start": view.live.log.start, "end": view.live.log.end}));
     put(&mut all, "active_at_ms", json!(view.active_at));
     if let Some(agent) = &view.agent {
         put(&mut all, "agent", Value::Object(agent_details(agent)));

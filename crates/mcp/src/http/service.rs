@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use client::AsyncClient;
+use client::{AsyncClient, RemotePerson};
 use http_server::{HANDSHAKE, ServerNames};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -36,10 +36,12 @@ struct Sessions {
     _present: watch::Sender<bool>,
 }
 
-/// Returns a router that has the protocol at `/mcp`, called under these names.
-pub fn http_router(setup: Setup, names: &ServerNames) -> Router {
+/// Returns a router that has the protocol at `/mcp`, called under these names. Without a remote person the tools act for
+/// the process itself that serves them.
+pub fn http_router(setup: Setup, names: &ServerNames, person: Option<RemotePerson>) -> Router {
     let (present, gone) = watch::channel(false);
     let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
+    let daemon = person.map_or(daemon.clone(), |person| daemon.for_remote(person));
     let context = ToolContext::new(daemon, setup.here, setup.on_first_call);
     let server = Server::new(context, gone);
     let config = StreamableHttpServerConfig::default()
@@ -79,7 +81,7 @@ async fn limit(State(sessions): State<Arc<Sessions>>, request: Request, next: Ne
     // This semaphore is never closed.
     let _alone = sessions.beginning.acquire().await;
     if sessions.all.sessions.read().await.len() >= MOST_SESSIONS {
-        let words = refusal("busy", &format!("there are {MOST_SESSIONS} sessions, the most there may be"));
+        let words = refusal("busy", &format!("there are {MOST_SESSIONS} sessions, which is the limit"));
         return (StatusCode::SERVICE_UNAVAILABLE, words).into_response();
     }
     next.run(request).await

@@ -1,5 +1,7 @@
-//! Asks the person a question: through a form of the client where it has one, otherwise through the inbox.
+//! Asks the person a question: inside a run through the inbox, which people see wherever they are, with the
+//! question and its options; elsewhere through a form of the client.
 //!
+//! A form would be seen only by a person in front of that agent's terminal, and its options by no screen.
 //! Only questions go this way. A person gives permission and trust over their own connection, never through a
 //! client that may belong to the asking program.
 
@@ -54,7 +56,8 @@ impl Server {
             Err(failure) => return to_result(Err(failure)).into(),
         }
         let began = Instant::now();
-        let answer = match (form_of(context), said) {
+        let form = if self.context.is_in_run().await { Form::None } else { form_of(context) };
+        let answer = match (form, said) {
             (Form::None, _) => Ok(None),
             (Form::Returned, None) => match returned(&question) {
                 Some(form) => return form.into(),

@@ -185,9 +185,9 @@ async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
 fn preset(view: &PresetView) -> Value {
     let mut fields = Map::new();
     put(&mut fields, "preset", json!(views::shortened(&view.name, 64)));
-    put(&mut fields, "command", json!(views::shortened(&view.argv.join(" "), 80)));
+    put(&mut fields, "command", json!(views::shortened(&view.command.argv.join(" "), 80)));
     put(&mut fields, "is_trusted", json!(view.trusted));
-    put(&mut fields, "has_ready", json!(view.ready.as_ref().map(|_| true)));
+    put(&mut fields, "has_ready", json!(view.command.ready.as_ref().map(|_| true)));
     Value::Object(fields)
 }
 

@@ -1,7 +1,7 @@
 //! Tools for orientation: who the caller is, and help. Help needs no daemon and is open to every caller.
 
 use client::CallError;
-use proto::crew::{BudgetUse, GrantView, Identity, Right};
+use proto::crew::{BudgetUse, GrantView, Identity};
 use proto::request::Empty;
 use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
@@ -128,14 +128,8 @@ fn privileges(answer: &mut Map<String, Value>, known: &Identity) {
         put(answer, "budget", Value::Object(budgeted(budget)));
     }
     if !known.grants.is_empty() {
-        let word = |right: Right| match right {
-            Right::Read => "read",
-            Right::Drive => "drive",
-            Right::Message => "message",
-        };
-        let fields =
-            |grant: &GrantView| format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name);
-        put(answer, "grants", json!(known.grants.iter().take(MAX_CHILDREN).map(fields).collect::<Vec<_>>()));
+        let words = known.grants.iter().take(MAX_CHILDREN).map(GrantView::to_string);
+        put(answer, "grants", json!(words.collect::<Vec<_>>()));
     }
 }
 

@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Once, OnceLock};
 
-use client::{AsyncClient, CallError};
-use proto::VerbSpec;
+use client::{AsyncClient, CallError, CallOptions};
 use proto::agent::MailId;
+use proto::request::Empty;
+use proto::{VerbSpec, verb};
 use rmcp::model::{MetaObject, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
 
@@ -130,6 +131,16 @@ impl ToolContext {
             id => Caller::Process(id.to_owned()),
         };
         Ok(self.caller.get_or_init(|| caller).clone())
+    }
+
+    /// Returns true if this server is inside a run of the daemon. No daemon is started for that: without one
+    /// there is no inbox, either.
+    pub(crate) async fn is_in_run(&self) -> bool {
+        if let Some(known) = self.caller.get() {
+            return matches!(known, Caller::Process(_));
+        }
+        let running = self.daemon.request_with::<verb::Status>(CallOptions::optional(), Empty {}).await;
+        running.is_ok() && matches!(self.caller().await, Ok(Caller::Process(_)))
     }
 
     /// Returns the directory that names the project, for a person. A process has one project and names none.

@@ -87,7 +87,10 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     };
     for field in ["since", "until"] {
         if mode == ReadMode::Screen && arguments.has(field) {
-            return Err(ToolFailure::invalid(field, "a screen is only now; use mode stream or history"));
+            return Err(ToolFailure::invalid(
+                field,
+                "the screen shows only the present; use mode stream or history",
+            ));
         }
     }
     let mut limit = arguments.integer("limit").unwrap_or(DEFAULT_LIMIT);
@@ -201,7 +204,7 @@ async fn piece(
 async fn newest(context: &ToolContext, target: &Target, limit: usize) -> Result<Option<u64>, ToolFailure> {
     let all = context.request::<verb::List>(&[], Empty {}).await?;
     let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);
-    Ok(view.map(|view| view.log.end.saturating_sub(limit as u64).max(view.log.start)))
+    Ok(view.map(|view| view.live.log.end.saturating_sub(limit as u64).max(view.live.log.start)))
 }
 
 async fn search(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use proto::request::{
-    CreateTask, DiffTask, DropTask, Empty, LandTask, ReviewAct, ReviewTask, SizeRequest, Task, TaskAct,
-    TaskTarget,
+    CreateTask, DiffTask, DropTask, Empty, LandTask, ReviewAct, ReviewTask, SizeRequest, TaskAct, TaskTarget,
 };
 use proto::task::{ReviewComment, ReviewSide, TaskCreated, TaskFileStat, TaskOutcome, TaskReview, TaskView};
 use proto::verb;
@@ -139,7 +138,7 @@ pub(super) const TOOLS: &[Tool] = &[
 
 async fn ask(context: &ToolContext, act: TaskAct) -> Result<TaskOutcome, ToolFailure> {
     let fields = if matches!(act, TaskAct::Create(_)) { CREATE_FIELDS } else { FIELDS };
-    Ok(*context.request::<verb::Task>(fields, Task { act }).await?)
+    Ok(*context.request::<verb::Task>(fields, act.into()).await?)
 }
 
 /// Asks for something that may take long; none if it goes on after this answer.

@@ -134,7 +134,7 @@ async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome
     // away, still counts.
     let since = match arguments.count("since") {
         Some(since) => since,
-        None => find(context, &wanted).await?.log.end,
+        None => find(context, &wanted).await?.live.log.end,
     };
     let pattern = arguments.required("pattern").to_owned();
     let status = format!("waiting for {pattern} in {wanted}");
