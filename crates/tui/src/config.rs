@@ -1,5 +1,12 @@
 //! The person's settings: `tui.toml` in the configuration directory, read again when it changes.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `commands` | commands of the person's own |
+//! | `edit` | changing one setting in the text |
+//! | `watch` | noticing a change |
 
+mod commands;
 pub(crate) mod edit;
 mod watch;
 
@@ -9,9 +16,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::keymap::{Action, Context, KeyName, Keymap};
-use crate::model::{Clipboard, Looks};
-use crate::theme::Theme;
+use crate::model::{Clipboard, Looks, Notices, OwnCommand, StartView};
+use crate::theme::{OwnTheme, Theme, own_names};
 
+use commands::CommandText;
 pub(crate) use watch::SettingsWatch;
 
 /// The name of the file.
@@ -33,9 +41,18 @@ struct FileText {
     glyphs: Option<String>,
     mouse: Option<bool>,
     rail_width: Option<u16>,
+    start: Option<String>,
+    borders: Option<String>,
+    titles: Option<bool>,
+    hints: Option<bool>,
+    wall_tiles: Option<usize>,
+    wall_pace: Option<u32>,
     prefix: Option<OneOrMore>,
     clipboard: Option<String>,
     clipboard_command: Vec<String>,
+    open_command: Vec<String>,
+    notices: Option<String>,
+    command: Vec<CommandText>,
     keys: BTreeMap<String, BTreeMap<String, OneOrMore>>,
 }
 
@@ -43,18 +60,44 @@ struct FileText {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) theme: Theme,
+    /// The names of the themes that the person has files of.
+    pub(crate) own_themes: Vec<String>,
     pub(crate) is_ascii: bool,
+    pub(crate) is_square: bool,
+    pub(crate) has_titles: bool,
+    pub(crate) has_hints: bool,
     pub(crate) has_mouse: bool,
     pub(crate) rail_width: u16,
+    pub(crate) start: StartView,
+    pub(crate) wall_tiles: usize,
+    pub(crate) wall_pace_ms: u32,
     pub(crate) keymap: Keymap,
     pub(crate) clipboard: Clipboard,
+    pub(crate) opener: Vec<String>,
+    pub(crate) notices: Notices,
+    pub(crate) commands: Vec<OwnCommand>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let (theme, keymap) = (Theme::default(), Keymap::default());
-        let clipboard = Clipboard { terminal: true, command: Vec::new() };
-        Self { theme, is_ascii: false, has_mouse: true, rail_width: 25, keymap, clipboard }
+        Self {
+            theme: Theme::default(),
+            own_themes: Vec::new(),
+            is_ascii: false,
+            is_square: false,
+            has_titles: true,
+            has_hints: true,
+            has_mouse: true,
+            rail_width: 25,
+            start: StartView::default(),
+            wall_tiles: 9,
+            wall_pace_ms: 100,
+            keymap: Keymap::default(),
+            clipboard: Clipboard { terminal: true, command: Vec::new() },
+            opener: Vec::new(),
+            notices: Notices::default(),
+            commands: Vec::new(),
+        }
     }
 }
 
@@ -62,57 +105,105 @@ impl Config {
     /// Reads the file; without one, the defaults. The fault names what is wrong and where.
     pub(crate) fn read(directory: &Path) -> Result<Self, String> {
         let path = directory.join(FILE);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).map_err(|fault| format!("{}: {fault}", path.display())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+        match client::read_plain_file(&path) {
+            Ok(text) => Self::parse(&text, directory).map_err(|fault| format!("{}: {fault}", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self { own_themes: own_names(directory), ..Self::default() })
+            }
             Err(error) => Err(format!("{}: {error}", path.display())),
         }
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let file: FileText = toml::from_str(text).map_err(|error| one_line(&error.to_string()))?;
-        let mut config = Self::default();
+    /// Reads the text of the file; themes of the person's own are below the directory.
+    pub(crate) fn parse(text: &str, directory: &Path) -> Result<Self, String> {
+        let file: FileText = toml::from_str(text).map_err(|error| fault_words(text, &error))?;
+        let mut config = Self { own_themes: own_names(directory), ..Self::default() };
         if let Some(theme) = &file.theme {
-            config.theme = theme.parse()?;
+            config.theme = theme.parse().or_else(|_| OwnTheme::read(directory, theme))?;
         }
-        config.is_ascii = match file.glyphs.as_deref() {
-            None | Some("unicode") => false,
-            Some("ascii") => true,
-            Some(other) => {
-                return Err(format!("glyphs is unicode or ascii, not {}", proto::Printable(other)));
-            }
-        };
-        config.has_mouse = file.mouse.unwrap_or(true);
-        config.rail_width = file.rail_width.unwrap_or(25).clamp(12, 60);
-        config.clipboard.terminal = match file.clipboard.as_deref() {
-            None | Some("terminal") => true,
-            Some("off") => false,
-            Some(other) => {
-                return Err(format!("clipboard is terminal or off, not {}", proto::Printable(other)));
-            }
-        };
-        config.clipboard.command = file.clipboard_command.clone();
+        config.take_looks(&file)?;
+        config.take_habits(&file)?;
         if let Some(prefix) = &file.prefix {
             config.keymap.prefix = keys(prefix)?;
         }
+        let mut taken = Vec::new();
         for (context, actions) in &file.keys {
-            rebind(&mut config.keymap, context, actions)?;
+            let given = rebind(&mut config.keymap, context, actions)?;
+            taken.extend(given.into_iter().filter(|_| context == Context::Deck.word()));
         }
+        commands::add(&mut config, &file.command, &taken)?;
         Ok(config)
     }
 
+    fn take_looks(&mut self, file: &FileText) -> Result<(), String> {
+        self.is_ascii = chosen("glyphs", file.glyphs.as_deref(), &[("unicode", false), ("ascii", true)])?;
+        self.is_square = chosen("borders", file.borders.as_deref(), &[("rounded", false), ("square", true)])?;
+        self.has_titles = file.titles.unwrap_or(true);
+        self.has_hints = file.hints.unwrap_or(true);
+        self.rail_width = file.rail_width.unwrap_or(25).clamp(12, 60);
+        self.wall_tiles = file.wall_tiles.unwrap_or(self.wall_tiles).clamp(1, 16);
+        self.wall_pace_ms = file.wall_pace.unwrap_or(self.wall_pace_ms).clamp(16, 10_000);
+        self.start = chosen("start", file.start.as_deref(), &StartView::ALL)?;
+        Ok(())
+    }
+
+    fn take_habits(&mut self, file: &FileText) -> Result<(), String> {
+        self.has_mouse = file.mouse.unwrap_or(true);
+        self.clipboard.terminal =
+            chosen("clipboard", file.clipboard.as_deref(), &[("terminal", true), ("off", false)])?;
+        self.clipboard.command = file.clipboard_command.clone();
+        self.opener = file.open_command.clone();
+        let notices = [("terminal", Notices::Terminal), ("bell", Notices::Bell), ("off", Notices::Off)];
+        self.notices = chosen("notices", file.notices.as_deref(), &notices)?;
+        Ok(())
+    }
+
     pub(crate) fn looks(self) -> Looks {
-        let Self { theme, is_ascii, has_mouse, keymap, clipboard, .. } = self;
-        Looks { theme, is_ascii, has_mouse, keymap, clipboard }
+        Looks {
+            theme: self.theme,
+            own_themes: self.own_themes,
+            is_ascii: self.is_ascii,
+            is_square: self.is_square,
+            has_titles: self.has_titles,
+            has_hints: self.has_hints,
+            has_mouse: self.has_mouse,
+            start: self.start,
+            wall_tiles: self.wall_tiles,
+            wall_pace_ms: self.wall_pace_ms,
+            keymap: self.keymap,
+            clipboard: self.clipboard,
+            opener: self.opener,
+            notices: self.notices,
+            commands: self.commands,
+        }
     }
 }
 
-fn rebind(keymap: &mut Keymap, context: &str, actions: &BTreeMap<String, OneOrMore>) -> Result<(), String> {
+/// One of several words, the first without one.
+fn chosen<T: Copy>(name: &str, word: Option<&str>, all: &[(&str, T)]) -> Result<T, String> {
+    let found = match word {
+        None => all.first(),
+        Some(word) => all.iter().find(|(known, _)| *known == word),
+    };
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
+        let (last, rest) = words.split_last().unwrap_or((&"", &[]));
+        let word = proto::Printable(word.unwrap_or_default());
+        format!("{name} is {} or {last}, not {word}", rest.join(", "))
+    })
+}
+
+/// Gives actions other keys; returns each key with its action.
+fn rebind(
+    keymap: &mut Keymap,
+    context: &str,
+    actions: &BTreeMap<String, OneOrMore>,
+) -> Result<Vec<(KeyName, String)>, String> {
     let words = || Context::ALL.map(Context::word).join(", ");
     let found = Context::ALL.into_iter().find(|known| known.word() == context);
     let context =
         found.ok_or_else(|| format!("keys are for {}, not {}", words(), proto::Printable(context)))?;
-    let mut taken: Vec<(KeyName, &str)> = Vec::new();
+    let mut taken: Vec<(KeyName, String)> = Vec::new();
     for (name, wanted) in actions {
         let action =
             Action::named(name).ok_or_else(|| format!("there is no action {}", proto::Printable(name)))?;
@@ -120,10 +211,10 @@ fn rebind(keymap: &mut Keymap, context: &str, actions: &BTreeMap<String, OneOrMo
         if let Some((key, other)) = taken.iter().find(|(key, _)| keys.contains(key)) {
             return Err(format!("{key} is given to both {other} and {name} in keys.{}", context.word()));
         }
-        taken.extend(keys.iter().map(|key| (key.clone(), name.as_str())));
+        taken.extend(keys.iter().map(|key| (key.clone(), name.clone())));
         keymap.rebind(context, action, keys);
     }
-    Ok(())
+    Ok(taken)
 }
 
 fn keys(wanted: &OneOrMore) -> Result<Vec<KeyName>, String> {
@@ -133,18 +224,29 @@ fn keys(wanted: &OneOrMore) -> Result<Vec<KeyName>, String> {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+/// What is wrong with a text, and in which line.
+pub(crate) fn fault_words(text: &str, error: &toml::de::Error) -> String {
+    let line_at = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+    let line = error.span().map(|span| format!("line {}: ", line_at(span.start))).unwrap_or_default();
+    let message = proto::Printable(error.message()).to_string();
+    // The list of everything that could stand there is for `qd config check`.
+    let message = message.split_once(", expected").map_or(message.as_str(), |(message, _)| message);
+    format!("{line}{message}; qd config check says more")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::palette::Placement;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("/nonexistent"))
+    }
 
     #[test]
     fn settings_change_keys_theme_and_glyphs() {
         let text = "theme = 'dark'\nglyphs = 'ascii'\nprefix = ['ctrl-a', 'ctrl-\\']\n[keys.deck]\nwall = 'n'\nnext = []\n";
-        let config = Config::parse(text).unwrap();
+        let config = parse(text).unwrap();
         assert_eq!((config.theme, config.is_ascii), (Theme::Dark, true));
         assert_eq!(config.keymap.prefix_text(), "Ctrl-A");
         assert_eq!(config.keymap.key_of(Context::Deck, Action::Wall).as_deref(), Some("n"));
@@ -152,9 +254,49 @@ mod tests {
     }
 
     #[test]
+    fn settings_change_what_is_shown() {
+        let text = "start = 'tasks'\nborders = 'square'\ntitles = false\nhints = false\nwall-tiles = 4\nwall-pace = 500\n";
+        let config = parse(text).unwrap();
+        assert_eq!((config.start, config.is_square), (StartView::Tasks, true));
+        assert_eq!((config.has_titles, config.has_hints), (false, false));
+        assert_eq!((config.wall_tiles, config.wall_pace_ms), (4, 500));
+    }
+
+    #[test]
+    fn a_theme_of_ones_own_is_read_from_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("themes")).unwrap();
+        std::fs::write(directory.path().join("themes/sea.toml"), "alert = 'cyan'").unwrap();
+        let config = Config::parse("theme = 'sea'", directory.path()).unwrap();
+        assert_eq!((config.theme.word(), config.own_themes), ("sea", vec!["sea".to_owned()]));
+        std::fs::write(directory.path().join("themes/sea.toml"), "alert = 'pink'").unwrap();
+        let fault = Config::parse("theme = 'sea'", directory.path()).unwrap_err();
+        assert!(fault.contains("theme sea: alert: pink"), "{fault}");
+    }
+
+    #[test]
+    fn a_command_has_a_place_and_a_key_that_nothing_else_was_given() {
+        let text =
+            "[[command]]\nname = 'git'\nargv = ['lazygit', '{directory}']\nkey = 'y'\nwhere = 'popup'\n";
+        let config = parse(text).unwrap();
+        assert_eq!(config.commands[0].placement, Placement::Popup);
+        assert_eq!(config.keymap.key_of(Context::Deck, Action::OwnCommand(0)).as_deref(), Some("y"));
+        let twice = parse(&format!("{text}{}", text.replace("'git'", "'other'"))).unwrap_err();
+        assert!(twice.contains("both the command git and the command other"), "{twice}");
+        let both = parse(&format!("[keys.deck]\nzoom = 'y'\n{text}")).unwrap_err();
+        assert!(both.contains("both zoom and the command git"), "{both}");
+    }
+
+    #[test]
     fn faults_name_what_is_wrong() {
-        let fault = |text: &str| Config::parse(text).unwrap_err();
+        let fault = |text: &str| parse(text).unwrap_err();
         assert!(fault("clipboard = 'x'").contains("terminal or off"));
+        assert!(fault("start = 'x'").contains("deck, tasks, wall or inbox"));
+        assert!(fault("[[command]]\nname = 'git'\nargv = []").contains("no argv"));
+        assert!(
+            fault("[[command]]\nname = 'git'\nargv = ['x']\nwhere = 'up'").contains("popup or background")
+        );
+        assert!(fault("notices = 'x'").contains("terminal, bell or off"));
         assert!(fault("theme = 'pink'").contains("high-contrast"));
         assert!(fault("them = 'dark'").contains("them"));
         assert!(fault("[keys.deck]\nfly = 'x'").contains("no action fly"));

@@ -5,11 +5,11 @@
 mod carry_out;
 mod daemon_link;
 mod draw;
+mod programs;
 mod ready;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::process::Child;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use client::signals::{Again, Signals};
@@ -19,22 +19,29 @@ use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SI
 
 use crate::TuiError;
 use crate::config::{Config, SettingsWatch};
-use crate::frame::{ColorDepth, Grid};
+use crate::frame::{ColorDepth, Grid, Rect};
+use crate::host::colors::{self, ColorStep, HostColors};
 use crate::host::input::{Answer, REST_OF_ANSWER};
 use crate::host::terminal::Host;
 use crate::host::{InputParser, What};
 use crate::layout::LayoutFile;
 use crate::message::{Command, Message};
 use crate::model::Model;
+use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
 use crate::pace::Pace;
 use crate::pane::{Looking, Pane, PaneNews};
 use crate::update::update;
+use crate::view;
 use crate::wire::Wire;
 use daemon_link::DaemonLink;
+use programs::SideProgram;
 
 /// Bytes that are read from the terminal at once.
 const READ: usize = 64 << 10; // 64 KiB
+/// What waits to be sent is shown in steps of so many bytes.
+const UNSENT_STEP: usize = 128 << 10; // 128 KiB
+
 /// Why the deck was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftDeck {
@@ -60,13 +67,18 @@ pub(crate) struct DeckLoop<'a> {
     is_stale: bool,
     pace: Pace,
     began: Instant,
+    colors: HostColors,
+    /// When the terminal was asked about itself.
+    asked_at: Instant,
     /// The deadline of the model that is waited for.
     due: Option<u64>,
     layout: LayoutFile,
     watch: Option<SettingsWatch>,
     left: Option<LeftDeck>,
-    /// The command that takes the last copy.
-    copying: Option<Child>,
+    /// Where typed bytes are read to.
+    typed: Vec<u8>,
+    /// Programs that were started beside the deck.
+    side_programs: Vec<SideProgram>,
 }
 
 impl<'a> DeckLoop<'a> {
@@ -100,11 +112,14 @@ impl<'a> DeckLoop<'a> {
             is_stale: true,
             pace: Pace::default(),
             began: Instant::now(),
+            colors: HostColors::default(),
+            asked_at: Instant::now(),
             due: None,
             layout,
             watch,
             left: None,
-            copying: None,
+            typed: vec![0; READ],
+            side_programs: Vec::new(),
         };
         deck.take_size();
         Ok(deck)
@@ -134,10 +149,13 @@ impl<'a> DeckLoop<'a> {
             if ready.is_late {
                 self.release_input();
             }
-            self.read_settings_again();
-            self.serve_daemon(now);
-            self.serve_panes(now);
-            self.daemon.reconnect_when_due(self.address, now);
+            if ready.settings {
+                self.read_settings_again();
+            }
+            self.serve_daemon(ready.daemon, now);
+            self.serve_panes(&ready.panes, now);
+            self.note_unsent();
+            self.reconnect(now);
             self.tick(now);
         }
     }
@@ -187,7 +205,7 @@ impl<'a> DeckLoop<'a> {
             match signal {
                 SIGWINCH => self.take_size(),
                 SIGTSTP => self.host.stop()?,
-                SIGCHLD => self.reap_copying(),
+                SIGCHLD => self.reap_programs(),
                 SIGCONT => {
                     self.host.come_back()?;
                     self.take_size();
@@ -199,9 +217,8 @@ impl<'a> DeckLoop<'a> {
     }
 
     fn read_input(&mut self, now: Instant) -> Result<(), TuiError> {
-        let mut buffer = vec![0; READ];
         let Some(terminal) = &self.host.terminal else { return Ok(()) };
-        let count = match terminal.read(&mut buffer) {
+        let count = match terminal.read(&mut self.typed) {
             Ok(0) => {
                 self.left = Some(LeftDeck::HungUp);
                 return Ok(());
@@ -210,10 +227,12 @@ impl<'a> DeckLoop<'a> {
             Err(error) if is_passing(&error) => return Ok(()),
             Err(error) => return Err(TuiError::Terminal(error)),
         };
+        // A test shows what becomes of the terminal.
+        debug_assert!(std::env::var_os("QD_TEST_DECK_PANICS").is_none(), "a test wanted the deck to fail");
         self.pace.typed(now);
-        self.parser.is_waiting &= now.duration_since(self.began) < REST_OF_ANSWER;
+        self.parser.is_waiting &= now.duration_since(self.asked_at) < REST_OF_ANSWER;
         let mut events = Vec::new();
-        self.parser.feed(&buffer[..count], &mut events);
+        self.parser.feed(&self.typed[..count], &mut events);
         events.into_iter().for_each(|event| self.take_event(event));
         Ok(())
     }
@@ -231,15 +250,28 @@ impl<'a> DeckLoop<'a> {
                 if let Answer::KeyboardFlags(_) = answer {
                     self.host.keyboard.flags = 1;
                 }
+                self.note_colors(&answer);
                 self.tell(Message::Host(answer));
             }
             _ => self.tell(Message::Input(event)),
         }
     }
 
+    /// Passes the terminal's colours on to the panes, and asks for them again when it became light or dark.
+    fn note_colors(&mut self, answer: &Answer) {
+        match self.colors.note(answer) {
+            ColorStep::Nothing => {}
+            ColorStep::Ask => {
+                self.host.output.extend(colors::questions());
+                (self.parser.is_waiting, self.asked_at) = (true, Instant::now());
+            }
+            ColorStep::Report => self.panes.values_mut().for_each(|pane| report_to(&self.colors, pane)),
+        }
+    }
+
     /// Takes what the daemon has said and sends what it is asked.
-    fn serve_daemon(&mut self, now: Instant) {
-        match self.daemon.serve() {
+    fn serve_daemon(&mut self, is_ready: bool, now: Instant) {
+        match self.daemon.serve(is_ready) {
             Ok(messages) => messages.into_iter().for_each(|message| self.tell(message)),
             Err(error) => self.lose_daemon(now, &error),
         }
@@ -247,8 +279,19 @@ impl<'a> DeckLoop<'a> {
 
     fn lose_daemon(&mut self, now: Instant, error: &ClientError) {
         self.daemon.lose(now);
-        self.panes.clear();
+        self.panes.values_mut().filter(|pane| !pane.is_ended() && !pane.is_lost()).for_each(Pane::lose);
         self.tell(Message::Disconnected(error.to_string()));
+    }
+
+    /// Tries to reach the next daemon. After a while, or when there is none to come, what was typed meanwhile is dropped.
+    fn reconnect(&mut self, now: Instant) {
+        let message = self.daemon.reconnect_when_due(self.address, now);
+        message.into_iter().for_each(|message| self.tell(message));
+        if self.daemon.is_given_up(now) {
+            let dropped = |(id, pane): (&PaneId, &mut Pane)| pane.forget_typed().then_some(*id);
+            let dropped: Vec<PaneId> = self.panes.iter_mut().filter_map(dropped).collect();
+            dropped.into_iter().for_each(|id| self.tell(Message::Untyped(id)));
+        }
     }
 
     /// Attaches what is shown, detaches what is not, and gives every pane its size.
@@ -259,13 +302,14 @@ impl<'a> DeckLoop<'a> {
         let wanted = self.wanted_panes();
         let is_wanted = |pane: &PaneId, open: &Pane| {
             let same = |looking: &Looking| {
-                (looking.process, looking.is_tile) == (open.looking.process, open.looking.is_tile)
+                (looking.process, looking.tile_pace_ms) == (open.looking.process, open.looking.tile_pace_ms)
             };
             wanted.get(pane).is_some_and(same)
         };
         self.panes.retain(|id, pane| is_wanted(id, pane));
         for (id, looking) in wanted {
             match self.panes.get_mut(&id) {
+                Some(pane) if pane.is_lost() => self.attach(id, looking, now),
                 Some(pane) if pane.is_ended() => self.attach_again(id, looking, now),
                 Some(pane) => pane.resize(looking.size, now),
                 None => self.attach(id, looking, now),
@@ -275,19 +319,48 @@ impl<'a> DeckLoop<'a> {
 
     fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {
         // What is only looked at gets no keys and a slower pace.
-        let is_tile = self.model.base_view().is_some();
+        let pace = self.model.looks.wall_pace_ms;
+        let tile_pace_ms = self.model.base_view().is_some().then_some(pace);
         let looking = |(pane, place)| {
             let screen = crate::model::deck::Deck::screen_of(place);
             let size = Size { cols: screen.cols, rows: screen.rows }.clamped();
             let process = self.model.process_of(pane)?;
-            Some((pane, Looking { process, size, is_tile }))
+            Some((pane, Looking { process, size, tile_pace_ms }))
         };
-        self.model.places().into_iter().filter_map(looking).collect()
+        let mut wanted: BTreeMap<PaneId, Looking> =
+            self.model.places().into_iter().filter_map(looking).collect();
+        wanted.extend(self.inbox_peek().map(|(looking, _)| (INBOX_PEEK, looking)));
+        wanted.extend(self.popup().map(|(looking, _)| (POPUP, looking)));
+        wanted
+    }
+
+    /// How the command in the window over the deck is looked at, and where.
+    fn popup(&self) -> Option<(Looking, Rect)> {
+        let process = self.model.popup().filter(|process| self.model.crew.get(*process).is_some())?;
+        let place = view::popup::screen(&self.model);
+        let size = Size { cols: place.cols, rows: place.rows }.clamped();
+        Some((Looking { process, size, tile_pace_ms: None }, place))
+    }
+
+    /// How the process of the inbox's selected item is looked at, and where.
+    fn inbox_peek(&self) -> Option<(Looking, Rect)> {
+        let Some(Overlay::Inbox(inbox)) = self.model.overlays.last() else { return None };
+        let process = inbox.item(&self.model.crew)?.id;
+        let place = view::inbox::peek_place(&self.model)?;
+        let size = Size { cols: place.cols, rows: place.rows }.clamped();
+        let is_known = self.model.crew.get(process).is_some();
+        let tile_pace_ms = Some(self.model.looks.wall_pace_ms);
+        is_known.then_some((Looking { process, size, tile_pace_ms }, place))
     }
 
     fn attach(&mut self, id: PaneId, looking: Looking, now: Instant) {
         match Pane::attach(self.address, looking, now) {
-            Ok(pane) => drop(self.panes.insert(id, pane)),
+            Ok(mut pane) => {
+                if let Some(before) = self.panes.remove(&id).filter(Pane::is_lost) {
+                    pane.succeed(before);
+                }
+                self.panes.insert(id, pane);
+            }
             Err(error) => self.lose_daemon(now, &error),
         }
     }
@@ -302,19 +375,23 @@ impl<'a> DeckLoop<'a> {
         }
     }
 
-    fn serve_panes(&mut self, now: Instant) {
+    fn serve_panes(&mut self, ready: &[PaneId], now: Instant) {
         let mut news = Vec::new();
         let mut lost = None;
-        for (id, pane) in &mut self.panes {
+        for (id, pane) in self.panes.iter_mut().filter(|(_, pane)| !pane.is_lost()) {
             let mut own = Vec::new();
-            let served = pane.receive(now, &mut own).and_then(|()| pane.wire.flush());
+            let served = pane.receive(ready.contains(id), now, &mut own).and_then(|()| pane.flush());
             if let Err(error) = served {
-                lost = Some(error).filter(|_| !pane.is_ended());
+                lost = lost.or(Some(error).filter(|_| !pane.is_ended()));
             }
             news.extend(own.into_iter().map(|news| (*id, news)));
         }
         for (id, news) in news {
             match news {
+                PaneNews::Attached => {
+                    self.panes.get_mut(&id).into_iter().for_each(|pane| report_to(&self.colors, pane));
+                }
+                PaneNews::Untyped => self.tell(Message::Untyped(id)),
                 PaneNews::Size(size) => self.tell(Message::OtherSize(id, size)),
                 PaneNews::Ended(reason) => {
                     self.note_ended(id);
@@ -327,12 +404,27 @@ impl<'a> DeckLoop<'a> {
         }
     }
 
+    /// Shows how much of a long paste still waits, in steps, so that the status line is not drawn for every piece.
+    fn note_unsent(&mut self) {
+        let focused = self.model.deck.focused().and_then(|(id, _)| self.panes.get(&id));
+        let steps = focused.map_or(0, |pane| pane.wire.unsent() / UNSENT_STEP);
+        let unsent = steps * (UNSENT_STEP >> 10);
+        self.is_stale |= std::mem::replace(&mut self.model.daemon.unsent_kib, unsent) != unsent;
+    }
+
     /// Remembers which run a pane has shown to its end.
     fn note_ended(&mut self, id: PaneId) {
         let run = self.panes.get(&id).and_then(|pane| Some(self.model.crew.get(pane.looking.process)?.run));
         if let Some(pane) = self.panes.get_mut(&id) {
             pane.ended_run = run;
         }
+    }
+}
+
+/// Reports the terminal's colours to the daemon, if they are known.
+fn report_to(colors: &HostColors, pane: &mut Pane) {
+    if let Some(report) = colors.report() {
+        pane.report_terminal(report);
     }
 }
 

@@ -8,8 +8,10 @@
 //! | `modes` | what is switched on in the terminal while the deck is shown |
 //! | `terminal` | taking the terminal over, lending it, giving it back |
 //! | `clipboard` | text to the terminal's clipboard |
+//! | `colors` | the colours of the terminal, for the programs in the panes |
 
 pub(crate) mod clipboard;
+pub(crate) mod colors;
 pub(crate) mod input;
 pub(crate) mod modes;
 pub(crate) mod mouse;

@@ -26,11 +26,14 @@ pub(crate) enum Context {
     Settings,
     Tasks,
     Review,
+    /// Without the prefix, while a program has the keyboard. Nothing is bound there as it is shipped.
+    Direct,
 }
 
 impl Context {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Deck,
+        Self::Direct,
         Self::Rail,
         Self::Tasks,
         Self::Review,
@@ -52,6 +55,7 @@ impl Context {
             Self::Settings => "settings",
             Self::Tasks => "tasks",
             Self::Review => "review",
+            Self::Direct => "direct",
         }
     }
 }
@@ -79,6 +83,7 @@ pub(crate) enum Action {
     Direct,
     Resize,
     Even,
+    Move,
     CloseView,
     CloseProcess,
     Restart,
@@ -94,6 +99,7 @@ pub(crate) enum Action {
     DismissToasts,
     Settings,
     Help,
+    StartDaemon,
     Leave,
     Down,
     Up,
@@ -106,6 +112,14 @@ pub(crate) enum Action {
     WordForward,
     WordBack,
     WordEnd,
+    LongWordForward,
+    LongWordBack,
+    LongWordEnd,
+    ParagraphForward,
+    ParagraphBack,
+    PromptForward,
+    PromptBack,
+    OpenLink,
     SearchForward,
     SearchAgain,
     SearchBack,
@@ -120,6 +134,7 @@ pub(crate) enum Action {
     More,
     Fewer,
     Answer,
+    Snooze,
     Tasks,
     NewTask,
     Review,
@@ -136,6 +151,12 @@ pub(crate) enum Action {
     PreviousFile,
     Resolve,
     Refresh,
+    Forecast,
+    Sort,
+    ScrollLeft,
+    ScrollRight,
+    /// A command of the person's own, by its place in the settings.
+    OwnCommand(u8),
 }
 
 /// One row of the table.
@@ -213,6 +234,7 @@ impl Action {
     pub(crate) fn label(self) -> String {
         match self {
             Self::Tab(number) => format!("tab {number}"),
+            Self::OwnCommand(number) => format!("command {} of your settings", number + 1),
             other => {
                 let label =
                     defaults::names().find(|(action, _, _)| *action == other).map(|(_, _, label)| label);

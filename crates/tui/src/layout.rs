@@ -4,6 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::deck::Deck;
+use crate::model::hints::Hints;
+
+/// The file beside the layouts that counts hints.
+const HINTS: &str = "hints.json";
 
 /// The file that keeps a project's layout.
 #[derive(Debug)]
@@ -26,21 +30,38 @@ impl LayoutFile {
         deck.filter(is_sound).unwrap_or_default()
     }
 
+    /// How often each hint was shown, by its name.
+    pub(crate) fn hints(&self) -> Hints {
+        let text = std::fs::read_to_string(self.path.with_file_name(HINTS)).unwrap_or_default();
+        Hints::new(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// Keeps how often hints were shown, for all projects.
+    pub(crate) fn keep_hints(&self, hints: Option<&Hints>) {
+        if let Some(Ok(text)) = hints.map(|hints| serde_json::to_vec(&hints.counts)) {
+            write(&self.path.with_file_name(HINTS), &text);
+        }
+    }
+
     /// Keeps a layout. A layout that cannot be written is no reason to disturb anybody.
     pub(crate) fn keep(&self, deck: &Deck) {
         let Ok(text) = serde_json::to_vec(deck) else { return };
         if !self.is_kept {
             return;
         }
-        let part = self.path.with_extension("part");
-        let kept = self
-            .path
-            .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(&part, text))
-            .and_then(|()| std::fs::rename(&part, &self.path));
-        drop(kept);
+        write(&self.path, &text);
     }
+}
+
+/// Writes a file as a whole, or leaves it as it was.
+fn write(path: &Path, text: &[u8]) {
+    let part = path.with_extension("part");
+    let kept = path
+        .parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(&part, text))
+        .and_then(|()| std::fs::rename(&part, path));
+    drop(kept);
 }
 
 /// Whether every tab shows panes that exist, and its focus is one of them.

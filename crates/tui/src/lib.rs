@@ -11,7 +11,8 @@
 //! | `keymap`, `theme`, `config` | keys, looks, the person's settings |
 //! | `wire`, `pane` | connections to the daemon, and the screens that they feed |
 //! | `pace`, `deck_loop` | when to draw, and the one loop |
-//! | `layout` | tabs and splits from one start to the next |
+//! | `layout` | tabs, splits and hints from one start to the next |
+//! | `preparation` | what a repository does in a new worktree |
 
 mod config;
 mod deck_loop;
@@ -20,10 +21,13 @@ mod fuzzy;
 mod host;
 mod keymap;
 mod layout;
+#[doc(hidden)]
+pub mod measuring;
 mod message;
 mod model;
 mod pace;
 mod pane;
+mod preparation;
 mod theme;
 mod update;
 mod view;
@@ -31,6 +35,7 @@ mod wire;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use client::{ClientError, DaemonAddress};
 use proto::request::Presets;
@@ -42,6 +47,7 @@ use config::Config;
 use deck_loop::DeckLoop;
 use layout::LayoutFile;
 use model::{Model, Place};
+use preparation::Preparation;
 use wire::Wire;
 
 /// Why the deck could not be shown, or not any longer.
@@ -61,16 +67,38 @@ pub enum TuiError {
     Fault(String),
 }
 
-/// Returns what is wrong with the text of a `tui.toml`.
+/// Returns what is wrong with the text of a `tui.toml`, whose themes are below this directory.
 ///
 /// # Errors
 /// The problem, in words.
-pub fn check_settings(text: &str) -> Result<(), String> {
-    Config::parse(text).map(drop)
+pub fn check_settings(text: &str, directory: &Path) -> Result<(), String> {
+    Config::parse(text, directory).map(drop)
+}
+
+/// Returns what is wrong with the text of a theme with this name.
+///
+/// # Errors
+/// The problem, in words.
+pub fn check_theme(text: &str, name: &str) -> Result<(), String> {
+    if name.parse::<theme::Theme>().is_ok() {
+        return Err(format!("{name} is a theme that is built in; give the file another name"));
+    }
+    theme::OwnTheme::parse(name, text).map(drop)
+}
+
+/// Tasks of another program that the deck offers to take over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adoption {
+    /// The program's name.
+    pub from: &'static str,
+    /// The names of its tasks.
+    pub tasks: Vec<String>,
+    /// The command that takes them over.
+    pub argv: Vec<String>,
 }
 
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
-pub fn run(address: &mut DaemonAddress) -> Result<LeftDeck, TuiError> {
+pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<LeftDeck, TuiError> {
     let config = Config::read(&address.places().config).map_err(TuiError::Settings)?;
     let mut control = address.connect()?;
     let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
@@ -79,10 +107,15 @@ pub fn run(address: &mut DaemonAddress) -> Result<LeftDeck, TuiError> {
     let own = std::env::var("QD_PROCESS_ID").ok().and_then(|id| id.parse::<ProcessId>().ok());
     // A deck inside a process shows the tabs without that process, and leaves them to the deck outside.
     let layout = LayoutFile::of(&address.places().data, &list.project.key, own.is_none());
-    let place = Place { directory, project: list.project.path, own, path };
+    let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
+    let shell = std::env::var("SHELL").ok();
+    let project = list.project.path;
+    let preparation = Preparation::default();
+    let place = Place { directory, project, own, path, home, shell, preparation, adoption };
     let rail_width = config.rail_width;
     let mut model = Model::new(Size::DEFAULT, config.looks(), place);
     (model.deck, model.rail.width, model.crew.presets) = (layout.read(), rail_width, list.presets);
+    model.hints = Some(layout.hints());
     let hook = std::panic::take_hook();
     // The message of a panic would be written into the picture; it is told when the terminal is as it was.
     std::panic::set_hook(Box::new(|_| {}));

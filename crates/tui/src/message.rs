@@ -1,11 +1,14 @@
 //! All that happens to the deck, and all that it wants done.
 
+use std::path::PathBuf;
+
 use proto::event::Event;
 use proto::{Failure, ProcessId, ProcessView, Reply, Request, Size};
 
 use crate::host::input::Answer;
 use crate::host::{InputEvent, Mouse};
 use crate::model::history::HistoryLine;
+use crate::model::overlay::{OpenPad, Purpose};
 use crate::model::palette::Placement;
 use crate::model::splits::PaneId;
 
@@ -24,6 +27,12 @@ pub(crate) enum Message {
     Connected(Vec<ProcessView>),
     /// The daemon is gone, with the reason.
     Disconnected(String),
+    /// The daemon was shut down: no other one comes by itself.
+    ShutDown,
+    /// The daemon that the person wanted could not be started, for this reason.
+    NotStarted(String),
+    /// What was typed into a pane without a daemon does not reach its program.
+    Untyped(PaneId),
     /// Something happened in the crew.
     Happened(Event),
     /// A call was answered.
@@ -38,8 +47,29 @@ pub(crate) enum Message {
     Lines { pane: PaneId, lines: Vec<HistoryLine>, is_alternate: bool, search: bool },
     /// What became of a copy.
     Copied(String),
+    /// The person asks to open this link.
+    Link(String),
+    /// A text comes back from the person's editor.
+    Edited(EditFor, String),
+    /// What the repository does in a new worktree.
+    Prepares(crate::preparation::Preparation),
     /// The settings were read again.
     Configured(Box<crate::config::Config>, Option<String>),
+}
+
+/// What a text in the person's editor is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EditFor {
+    /// To be read; changes are dropped.
+    Reading,
+    /// What a new task's agent is asked.
+    TaskPrompt,
+    /// The answer to a question of the deck.
+    Purpose(Purpose),
+    /// The changes of this task are read again.
+    Changes(String),
+    /// The new text of a scratchpad.
+    Pad(OpenPad),
 }
 
 /// What a call was for.
@@ -51,12 +81,20 @@ pub(crate) enum CallFor {
     Presets,
     Agents,
     Tasks,
+    /// Which tasks would conflict.
+    Forecast,
+    /// Which dropped tasks can be brought back.
+    Restorable,
     /// A task was created or brought back; its agent is started.
     TaskMade {
         runs: bool,
     },
     /// Something was done to a task.
     TaskDone,
+    /// The changes of a task: its review is opened, or the open one is read again.
+    Changes {
+        opens: bool,
+    },
     Ports(ProcessId),
     /// Something was started, to be shown there.
     Start(Placement),
@@ -64,6 +102,8 @@ pub(crate) enum CallFor {
     Answer(u64),
     Explain,
     PadText,
+    /// A scratchpad was changed.
+    PadChanged,
     History(ProcessId),
     /// A message to an agent.
     Tell(ProcessId),
@@ -90,11 +130,29 @@ pub(crate) enum Command {
     },
     /// Hands text to the terminal's clipboard.
     Copy(String),
+    /// Hands a link to the person's desktop.
+    OpenLink(String),
+    /// Lends the terminal to the person's editor with this text.
+    Edit(EditFor, String),
+    /// Lends the terminal to the person's editor with this file, at a line.
+    EditFile {
+        what: EditFor,
+        path: PathBuf,
+        line: u32,
+    },
+    /// Asks the person's terminal for a notice.
+    Notify(String),
     /// Lends the whole terminal to a process.
     Direct(ProcessId),
     /// Writes a setting, by its name and with its value as the file has it.
     KeepSetting(&'static str, String),
     /// The layout has changed.
     KeepLayout,
+    /// A hint was shown once more.
+    KeepHints,
+    /// Asks what the repository does in a new worktree.
+    Preparation,
+    /// Starts a daemon although the last one was shut down.
+    StartDaemon,
     Leave,
 }

@@ -4,25 +4,33 @@
 //! |---|---|
 //! | `crew` | processes, inbox, timers, pads, ports; who needs the person |
 //! | `deck`, `splits` | tabs, panes and their places |
-//! | `rail` | the rows of the rail |
+//! | `rail`, `row_menu` | the rows of the rail, and the menu of one of them |
 //! | `overlay` | what lies over the deck |
 //! | `palette` | what can be chosen |
 //! | `history` | lines to scroll, search and copy |
+//! | `looks` | how the deck looks and what it listens to, from the settings |
 //! | `line` | one line of text that a person edits |
+//! | `hints` | what a person is told in a new situation, and how often that was done |
 //! | `settings` | the settings that can be changed in the deck, and the key recorder |
 //! | `tasks` | the list of tasks, and the form of a new one |
-//! | `review` | a task's changes with the comments on them |
+//! | `review`, `changed_words` | a task's changes with the comments on them, and what is new in a line |
+//! | `pointer` | the mouse between a press and its release |
 //! | `host` | what the person's terminal has said about itself |
 
+mod changed_words;
 pub(crate) mod crew;
 pub(crate) mod deck;
+pub(crate) mod hints;
 pub(crate) mod history;
 pub(crate) mod host;
 pub(crate) mod line;
+mod looks;
 pub(crate) mod overlay;
 pub(crate) mod palette;
+pub(crate) mod pointer;
 pub(crate) mod rail;
 pub(crate) mod review;
+pub(crate) mod row_menu;
 pub(crate) mod settings;
 pub(crate) mod splits;
 pub(crate) mod tasks;
@@ -31,13 +39,18 @@ use std::collections::BTreeMap;
 
 use proto::{ProcessId, ProcessView, Size};
 
+use crate::Adoption;
 use crate::frame::Rect;
-use crate::keymap::Keymap;
+use crate::keymap::{Action, Context};
+use crate::preparation::Preparation;
 use crate::theme::Theme;
+pub(crate) use looks::{Clipboard, Looks, Notices, OwnCommand, StartView};
+
 use crew::Crew;
 use deck::Deck;
 use host::HostFacts;
 use overlay::Overlay;
+use pointer::Pointer;
 use rail::RailItem;
 use splits::PaneId;
 
@@ -75,6 +88,8 @@ pub(crate) enum Prefix {
     Pressed(u64),
     /// Direction keys move the border until another key comes.
     Resizing,
+    /// Direction keys let the pane and its neighbour change places; a number moves it to that tab.
+    Moving,
 }
 
 /// The rail's own state.
@@ -85,25 +100,6 @@ pub(crate) struct RailState {
     /// By identity: rows may move, the selection stays with its process.
     pub(crate) selected: Option<RailItem>,
     pub(crate) width: u16,
-}
-
-/// How the deck looks and what it listens to, as the person wants it.
-#[derive(Clone, Debug)]
-pub(crate) struct Looks {
-    pub(crate) theme: Theme,
-    pub(crate) is_ascii: bool,
-    pub(crate) has_mouse: bool,
-    pub(crate) keymap: Keymap,
-    pub(crate) clipboard: Clipboard,
-}
-
-/// Where copies go, besides the deck's own register.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Clipboard {
-    /// To the terminal, by its sequence.
-    pub(crate) terminal: bool,
-    /// To this command's standard input; empty: to none.
-    pub(crate) command: Vec<String>,
 }
 
 /// The surroundings in which `qd` was started.
@@ -117,6 +113,55 @@ pub(crate) struct Place {
     pub(crate) own: Option<ProcessId>,
     /// This shell's search path.
     pub(crate) path: Option<String>,
+    /// The person's home.
+    pub(crate) home: Option<String>,
+    /// The person's shell.
+    pub(crate) shell: Option<String>,
+    /// What the repository does in a new worktree, as it was when a form was opened.
+    pub(crate) preparation: Preparation,
+    /// Tasks of another program that can be taken over.
+    pub(crate) adoption: Option<Adoption>,
+}
+
+impl Place {
+    /// A path as people write it: below the home with `~`.
+    pub(crate) fn short(&self, path: &str) -> String {
+        let below = self.home.as_deref().and_then(|home| path.strip_prefix(home));
+        match below {
+            Some("") => "~".to_owned(),
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+/// The questions for the ports of commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortQuestions {
+    /// When the ports of a process are asked for, and how often that was done.
+    pub(crate) due: BTreeMap<ProcessId, (u64, u8)>,
+    /// The process whose ports are asked for now; the others wait for the answer.
+    pub(crate) awaited: Option<ProcessId>,
+}
+
+/// Why there is no daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Away {
+    /// The connection broke, with the reason: the next daemon is on its way.
+    Broken(String),
+    /// Somebody has shut it down: no other one comes by itself.
+    ShutDown,
+}
+
+/// The daemon, as this deck has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DaemonState {
+    /// Why there is none at the moment.
+    pub(crate) away: Option<Away>,
+    /// The first list of processes has come.
+    pub(crate) is_loaded: bool,
+    /// KiB that were typed or pasted and wait for the program to read; 0 when that is little.
+    pub(crate) unsent_kib: usize,
 }
 
 /// The time: milliseconds of a clock that never goes back, and since the epoch.
@@ -140,10 +185,7 @@ pub(crate) struct Model {
     pub(crate) looks: Looks,
     pub(crate) place: Place,
     pub(crate) host: HostFacts,
-    /// Why there is no daemon at the moment.
-    pub(crate) away: Option<String>,
-    /// The first list of processes has come.
-    pub(crate) is_loaded: bool,
+    pub(crate) daemon: DaemonState,
     /// The person has pressed the prefix since the start.
     pub(crate) prefix_tried: bool,
     /// What was copied here last.
@@ -154,13 +196,17 @@ pub(crate) struct Model {
     pub(crate) has_focus: bool,
     /// What is looked at, since when; the flag says that it was marked as seen.
     pub(crate) looking: Option<(ProcessId, u64, bool)>,
-    /// When the ports of a process are asked for, and how often that was done.
-    pub(crate) port_questions: BTreeMap<ProcessId, (u64, u8)>,
+    pub(crate) port_questions: PortQuestions,
+    pub(crate) pointer: Pointer,
+    /// Hints for new situations; none where nobody counts them.
+    pub(crate) hints: Option<hints::Hints>,
 }
 
 /// Where the parts of the screen are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Areas {
+    /// Where dialogs lie: all but the bars.
+    pub(crate) body: Rect,
     pub(crate) tabs: Rect,
     pub(crate) rail: Option<Rect>,
     pub(crate) deck: Rect,
@@ -181,14 +227,15 @@ impl Model {
             looks,
             place,
             host: HostFacts::default(),
-            away: None,
-            is_loaded: false,
+            daemon: DaemonState::default(),
             prefix_tried: false,
             register: String::new(),
             other_sizes: BTreeMap::new(),
             has_focus: true,
             looking: None,
-            port_questions: BTreeMap::new(),
+            port_questions: PortQuestions::default(),
+            pointer: Pointer::default(),
+            hints: None,
         }
     }
 
@@ -204,7 +251,7 @@ impl Model {
         let rail = self.rail.is_shown.then_some(Rect { cols: width.saturating_sub(1), ..body });
         let deck = Rect { col: body.col + width, cols: body.cols - width, ..body };
         let status = whole.rows_from(self.size.rows.saturating_sub(1), 1);
-        Areas { tabs: whole.rows_from(0, 1), rail, deck, status }
+        Areas { body, tabs: whole.rows_from(0, 1), rail, deck, status }
     }
 
     /// What is shown in place of the deck: the topmost of the views that fill it.
@@ -279,8 +326,21 @@ impl Model {
         self.crew.get(id).map_or_else(|| id.to_string(), |process| process.name.to_string())
     }
 
+    /// The person does not see this process now: it is not on the screen, or the person looks elsewhere.
+    pub(crate) fn is_out_of_sight(&self, id: ProcessId) -> bool {
+        !self.has_focus || !self.is_on_screen(id)
+    }
+
     pub(crate) fn is_on_screen(&self, id: ProcessId) -> bool {
-        self.places().iter().any(|(pane, _)| self.process_of(*pane) == Some(id))
+        self.popup() == Some(id) || self.places().iter().any(|(pane, _)| self.process_of(*pane) == Some(id))
+    }
+
+    /// The process in the window over the deck, if there is one.
+    pub(crate) fn popup(&self) -> Option<ProcessId> {
+        self.overlays.iter().rev().find_map(|overlay| match overlay {
+            Overlay::Popup(process) => Some(*process),
+            _ => None,
+        })
     }
 
     /// Shows a notice.
@@ -288,9 +348,43 @@ impl Model {
         self.push_toast(text.into(), false, None);
     }
 
+    /// How many tasks of another program are no tasks here yet, and how they become some.
+    pub(crate) fn adoptable(&self) -> Option<(usize, &Adoption)> {
+        let is_here = |name: &String| self.crew.tasks.iter().any(|task| task.name == *name);
+        let adoption = self.place.adoption.as_ref()?;
+        let count = adoption.tasks.iter().filter(|name| !is_here(name)).count();
+        (count > 0).then_some((count, adoption))
+    }
+
+    /// How another daemon is started after a shutdown.
+    pub(crate) fn start_hint(&self) -> String {
+        let keymap = &self.looks.keymap;
+        match keymap.key_of(Context::Deck, Action::StartDaemon) {
+            Some(key) => format!("{} {key} starts one", keymap.prefix_text()),
+            None => "any qd starts one".to_owned(),
+        }
+    }
+
+    /// What goes on without a daemon, as far as this deck has heard.
+    pub(crate) fn still_running(&self) -> String {
+        let running = self.crew.processes.iter().filter(|view| view.pid.is_some());
+        let names: Vec<&str> = running.map(|view| view.name.as_str()).collect();
+        match names.as_slice() {
+            [] => "nothing runs".to_owned(),
+            [one] => format!("{one} goes on"),
+            [first, second] => format!("{first} and {second} go on"),
+            [first, second, rest @ ..] => format!("{first}, {second} and {} more go on", rest.len()),
+        }
+    }
+
     /// Shows a notice about something that went wrong or waits.
     pub(crate) fn alert(&mut self, text: impl Into<String>, process: Option<ProcessId>) {
         self.push_toast(text.into(), true, process);
+    }
+
+    /// Shows a notice about a process that does not have to be acted upon.
+    pub(crate) fn toast_about(&mut self, text: String, process: ProcessId) {
+        self.push_toast(text, false, Some(process));
     }
 
     fn push_toast(&mut self, text: String, is_alert: bool, process: Option<ProcessId>) {
@@ -315,8 +409,11 @@ impl Model {
         let toast = self.toasts.iter().map(|toast| toast.until).min();
         let seen = self.looking.filter(|(id, _, is_marked)| !is_marked && self.is_unseen(*id));
         let seen = seen.filter(|_| self.has_focus).map(|(_, since, _)| since + SEEN_MS);
-        let ports = self.port_questions.values().map(|(due, _)| *due).min();
-        [menu, toast, seen, ports, self.next_minute()].into_iter().flatten().min()
+        let ports = self.port_questions.due.values().map(|(due, _)| *due).min();
+        let ports = ports.filter(|_| self.port_questions.awaited.is_none());
+        let snoozed = self.crew.snoozed.values().copied().min();
+        let hint = self.hints.as_ref().and_then(hints::Hints::until);
+        [menu, toast, seen, ports, snoozed, hint, self.next_minute()].into_iter().flatten().min()
     }
 
     /// When the next age on the screen changes; none when nothing waits.

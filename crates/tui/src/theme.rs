@@ -1,15 +1,19 @@
-//! Looks: what every role of the chrome is drawn with, and the glyph of every mark.
+//! Looks: what every role of the chrome is drawn with, and the glyph of every mark. `own` reads a person's own theme.
 //!
 //! No mark and no role depends on colour alone: marks have shapes of their own, and without colours roles differ by bold,
 //! reverse, dim or underline.
 
+mod own;
+
 use std::str::FromStr;
+use std::sync::Arc;
 
 use term::{Attributes, Color, Style};
 
 use crate::frame::ColorDepth;
 use crate::frame::encode::style;
 use crate::model::host::HostFacts;
+pub(crate) use own::{DIRECTORY, OwnTheme, own_names};
 
 /// What a piece of chrome is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +31,42 @@ pub(crate) enum Role {
     Bar,
 }
 
+impl Role {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Text,
+        Self::Dim,
+        Self::Heading,
+        Self::Alert,
+        Self::Warn,
+        Self::Good,
+        Self::Active,
+        Self::Select,
+        Self::Border,
+        Self::Focus,
+        Self::Bar,
+    ];
+
+    /// Its name in the file of a theme.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Dim => "dim",
+            Self::Heading => "heading",
+            Self::Alert => "alert",
+            Self::Warn => "warn",
+            Self::Good => "good",
+            Self::Active => "active",
+            Self::Select => "select",
+            Self::Border => "border",
+            Self::Focus => "focus",
+            Self::Bar => "bar",
+        }
+    }
+}
+
 /// A set of looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Theme {
     /// The terminal's own sixteen colours.
     #[default]
@@ -40,13 +78,16 @@ pub(crate) enum Theme {
     Plain,
     /// Dark or light, as the terminal's ground is.
     Auto,
+    /// The person's own, from a file.
+    Own(Arc<OwnTheme>),
 }
 
 impl Theme {
+    /// Those that are built in.
     pub(crate) const ALL: [Self; 6] =
         [Self::Terminal, Self::Auto, Self::Dark, Self::Light, Self::HighContrast, Self::Plain];
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn word(&self) -> &str {
         match self {
             Self::Terminal => "terminal",
             Self::Dark => "dark",
@@ -54,38 +95,41 @@ impl Theme {
             Self::HighContrast => "high-contrast",
             Self::Plain => "plain",
             Self::Auto => "auto",
+            Self::Own(own) => &own.name,
         }
     }
 
     /// The theme for a terminal: without colours the plain one, and for `auto` the one for its ground.
-    pub(crate) fn fit(self, host: &HostFacts) -> Self {
+    pub(crate) fn fit(&self, host: &HostFacts) -> Self {
         match self {
             _ if host.colors == ColorDepth::None => Self::Plain,
             Self::Auto if host.is_light == Some(true) => Self::Light,
             Self::Auto => Self::Dark,
-            other => other,
+            other => other.clone(),
         }
     }
 
     /// The looks of a role on a bar. Where every role has a ground of its own, it keeps it.
-    pub(crate) fn style_on_bar(self, role: Role) -> Style {
+    pub(crate) fn style_on_bar(&self, role: Role) -> Style {
         let style = self.style(role);
-        match self {
+        let base = if let Self::Own(own) = self { &own.base } else { self };
+        match base {
             Self::HighContrast | Self::Plain => style,
             _ => Style { bg: self.style(Role::Bar).bg, ..style },
         }
     }
 
     /// The looks of a role.
-    pub(crate) fn style(self, role: Role) -> Style {
+    pub(crate) fn style(&self, role: Role) -> Style {
         let [fg, bg] = match self {
+            Self::Own(own) => return own.style(role),
             Self::Terminal => terminal_colors(role),
             Self::Dark | Self::Auto => dark_colors(role),
             Self::Light => light_colors(role),
             Self::HighContrast => contrast_colors(role),
             Self::Plain => [Color::Default; 2],
         };
-        style(fg, bg, switches(role, self == Self::Plain))
+        style(fg, bg, switches(role, *self == Self::Plain))
     }
 }
 
@@ -93,9 +137,11 @@ impl FromStr for Theme {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let words = || Self::ALL.map(Self::word).join(", ");
         let found = Self::ALL.into_iter().find(|theme| theme.word() == text);
-        found.ok_or_else(|| format!("a theme is one of {}, not {}", words(), proto::Printable(text)))
+        found.ok_or_else(|| {
+            let words = Self::ALL.iter().map(Self::word).collect::<Vec<_>>().join(", ");
+            format!("a theme is one of {words}, not {}", proto::Printable(text))
+        })
     }
 }
 

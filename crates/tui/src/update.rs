@@ -3,24 +3,31 @@
 //! | file | owns |
 //! |---|---|
 //! | `actions` | what keys of the deck do |
-//! | `rail` | keys in the rail |
+//! | `rail`, `row_menu` | keys in the rail, and the menu of one of its rows |
 //! | `overlays` | keys in what lies over the deck |
 //! | `palette` | choosing and starting |
+//! | `own_commands` | commands of the person's own |
+//! | `pads` | scratchpads and timers |
 //! | `history` | scrolling, searching, selecting, copying |
 //! | `mouse` | clicks, drags and the wheel |
-//! | `tasks`, `review` | keys in the list of tasks, the form of a new one, the review |
+//! | `tasks`, `task_forms`, `review` | keys in the list of tasks, in their forms, in the review |
 //! | `settings` | changing settings, recording the menu key |
-//! | `events` | what the daemon says |
+//! | `events`, `ports` | what the daemon says, and when commands are asked for their ports |
 
 mod actions;
 mod events;
 mod history;
 mod mouse;
 mod overlays;
+mod own_commands;
+mod pads;
 mod palette;
+mod ports;
 mod rail;
 mod review;
+mod row_menu;
 mod settings;
+mod task_forms;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -28,13 +35,17 @@ mod tests;
 use term::{Key, KeyCode, KeyEvent};
 
 use crate::host::{InputEvent, What};
-use crate::keymap::Context;
+use crate::keymap::{Action, Context};
 use crate::message::{Command, Message};
-use crate::model::overlay::Overlay;
-use crate::model::{Model, Prefix};
+use crate::model::overlay::{Overlay, POPUP};
+use crate::model::{Away, Model, Prefix, Toast, hints};
 
 /// Changes the model by a message; returns what is to be done.
 pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
+    let crew_changed = matches!(
+        message,
+        Message::Connected(_) | Message::Happened(_) | Message::Answered(..) | Message::Tick
+    );
     let focus = model.deck.focused();
     let layout = model.deck.clone();
     let mut commands = match message {
@@ -50,10 +61,21 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
         Message::Tick => events::tick(model),
         Message::Connected(processes) => events::connected(model, processes),
         Message::Disconnected(reason) => {
-            model.away = Some(reason);
+            model.daemon.away = Some(Away::Broken(reason));
             Vec::new()
         }
-        Message::Happened(event) => events::happened(model, event),
+        Message::ShutDown => events::shut_down(model),
+        Message::NotStarted(reason) => {
+            model.alert(format!("no daemon: {}", proto::Printable(&reason)), None);
+            Vec::new()
+        }
+        Message::Untyped(pane) => events::untyped(model, pane),
+        Message::Happened(event) => {
+            let before = model.toasts.first().cloned();
+            let mut commands = events::happened(model, event);
+            commands.extend(notice(model, before.as_ref()));
+            commands
+        }
         Message::Answered(what, result) => events::answered(model, what, result),
         Message::OtherSize(pane, size) => {
             match size {
@@ -73,6 +95,15 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
             model.toast(text);
             Vec::new()
         }
+        Message::Link(link) => {
+            overlays::ask_link(model, &link);
+            Vec::new()
+        }
+        Message::Edited(what, text) => overlays::edited(model, what, &text),
+        Message::Prepares(preparation) => {
+            model.place.preparation = preparation;
+            Vec::new()
+        }
         Message::Configured(config, fault) => events::configured(model, *config, fault),
     };
     if model.deck.focused() != focus {
@@ -83,11 +114,21 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
         commands.push(Command::KeepLayout);
     }
     events::look(model);
+    if hints::note(model, crew_changed) {
+        commands.push(Command::KeepHints);
+    }
     commands
+}
+
+/// The newest notice about a process, for a person who looks elsewhere.
+fn notice(model: &Model, before: Option<&Toast>) -> Option<Command> {
+    let newest = model.toasts.first().filter(|newest| Some(*newest) != before && newest.process.is_some());
+    newest.filter(|_| !model.has_focus).map(|newest| Command::Notify(newest.text.clone()))
 }
 
 fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
     match event.what {
+        What::Key(key) if model.is_too_small() => key_unseen(model, &key),
         What::Key(key) => key_typed(model, key, event),
         What::Mouse(mouse) => mouse::mouse(model, mouse),
         What::Focus(has_focus) => {
@@ -101,6 +142,22 @@ fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
     }
 }
 
+/// Takes a key while nothing can be shown: what a person does not see must not act, so only leaving does.
+fn key_unseen(model: &mut Model, key: &Key) -> Vec<Command> {
+    if key.event == KeyEvent::Release {
+        return Vec::new();
+    }
+    let was_pressed = matches!(std::mem::replace(&mut model.prefix, Prefix::None), Prefix::Pressed(_));
+    if !was_pressed && model.looks.keymap.is_prefix(key) {
+        model.prefix = Prefix::Pressed(model.now.ms);
+    }
+    let action = model.looks.keymap.action(Context::Deck, key).filter(|_| was_pressed);
+    match action {
+        Some(Action::Leave) => actions::act(model, Action::Leave),
+        _ => Vec::new(),
+    }
+}
+
 fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     let is_release = key.event == KeyEvent::Release;
     if matches!(model.overlays.last(), Some(Overlay::Recorder(_))) {
@@ -109,10 +166,16 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     match model.prefix {
         Prefix::None => {}
         // The release of the prefix itself, and of keys that acted, is nobody's.
-        Prefix::Pressed(_) | Prefix::Resizing if is_release => return Vec::new(),
+        Prefix::Pressed(_) | Prefix::Resizing | Prefix::Moving if is_release => return Vec::new(),
         Prefix::Pressed(_) => return after_prefix(model, key, event),
         Prefix::Resizing => {
             if actions::resize(model, &key) {
+                return Vec::new();
+            }
+            model.prefix = Prefix::None;
+        }
+        Prefix::Moving => {
+            if actions::move_pane(model, &key) {
                 return Vec::new();
             }
             model.prefix = Prefix::None;
@@ -124,6 +187,11 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
             model.prefix_tried = true;
         }
         return Vec::new();
+    }
+    if let Some(action) = model.looks.keymap.action(Context::Direct, &key)
+        && model.overlays.is_empty()
+    {
+        return if is_release { Vec::new() } else { actions::act(model, action) };
     }
     match () {
         () if !model.overlays.is_empty() && !is_release => overlays::key(model, key, event),
@@ -145,8 +213,7 @@ fn after_prefix(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> 
     match model.looks.keymap.action(Context::Deck, &key) {
         Some(action) => actions::act(model, action),
         None => {
-            let help =
-                model.looks.keymap.key_of(Context::Deck, crate::keymap::Action::Help).unwrap_or_default();
+            let help = model.looks.keymap.key_of(Context::Deck, Action::Help).unwrap_or_default();
             model.toast(format!(
                 "that key does nothing here; {} {help} lists the keys",
                 model.looks.keymap.prefix_text()
@@ -159,15 +226,17 @@ fn after_prefix(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> 
 /// Keys of the empty deck, which are on the screen.
 fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
     match key.code {
-        KeyCode::Character('1') | KeyCode::Character('c') => actions::act(model, crate::keymap::Action::New),
+        KeyCode::Character('1') => actions::act(model, crate::keymap::Action::NewTask),
+        KeyCode::Character('c') => actions::act(model, crate::keymap::Action::New),
         KeyCode::Character('2') => palette::start_shell(model, crate::model::palette::Placement::Tab),
         KeyCode::Character('3') => palette::ask_command(model, crate::model::palette::Placement::Tab),
         KeyCode::Character('4') => actions::act(model, crate::keymap::Action::Processes),
+        KeyCode::Character('5') if model.adoptable().is_some() => palette::ask_adoption(model),
         KeyCode::Character('k') => {
             model.overlays.push(Overlay::Recorder(crate::model::settings::Recorder::default()));
             Vec::new()
         }
-        KeyCode::Character('?') => actions::act(model, crate::keymap::Action::Help),
+        KeyCode::Character('?') => actions::act(model, Action::Help),
         _ => {
             let prefix = model.looks.keymap.prefix_text();
             model.toast(format!("nothing is open; press 1, 2, 3 or 4, or {prefix} Space"));
@@ -177,25 +246,34 @@ fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
 }
 
 fn to_child(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    let is_popup = matches!(model.overlays.last(), Some(Overlay::Popup(_)));
     let has_deck = model.overlays.is_empty();
-    let pane = model.deck.focused().map(|(pane, _)| pane).filter(|_| has_deck);
+    if model.daemon.away == Some(Away::ShutDown) && (has_deck || is_popup) {
+        return events::not_typed(model);
+    }
+    let focused = model.deck.focused().map(|(pane, _)| pane).filter(|_| has_deck);
+    let pane = if is_popup { Some(POPUP) } else { focused };
     pane.map(|pane| Command::Type(pane, event)).into_iter().collect()
 }
 
 /// A paste goes to the line that is edited, else to the program.
 fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
     let line = match model.overlays.last_mut() {
-        None => return to_child(model, event),
+        None | Some(Overlay::Popup(_)) => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,
         Some(Overlay::Prompt(prompt)) => &mut prompt.line,
         Some(Overlay::Form(form)) => match form.line() {
             Some(line) => line,
             None => return Vec::new(),
         },
+        Some(Overlay::Land(form)) => match form.line() {
+            Some(line) => line,
+            None => return Vec::new(),
+        },
         Some(_) => return Vec::new(),
     };
     if event.what == What::PasteText {
-        line.insert(&String::from_utf8_lossy(&event.raw).replace(['\r', '\n'], " "));
+        line.insert(&String::from_utf8_lossy(&event.raw).replace(['\r', '\n', '\t'], " "));
     }
     Vec::new()
 }

@@ -11,11 +11,14 @@ pub(crate) mod joints;
 pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod panes;
+pub(crate) mod popup;
 pub(crate) mod rail;
 pub(crate) mod review;
+pub(crate) mod row_menu;
 pub(crate) mod settings;
 pub(crate) mod status;
 pub(crate) mod tabs;
+pub(crate) mod task_forms;
 pub(crate) mod tasks;
 pub(crate) mod toasts;
 pub(crate) mod welcome;
@@ -23,6 +26,7 @@ pub(crate) mod welcome;
 use term::{Attributes, Style};
 
 use crate::frame::{Grid, Point, Rect};
+use crate::keymap::{Action, Context};
 use crate::model::overlay::Overlay;
 use crate::model::{LEAST, Model, Prefix};
 use crate::theme::Role;
@@ -64,6 +68,11 @@ pub(crate) fn overlays(model: &Model, grid: &mut Grid) {
             }
         }
     }
+    notices(model, grid);
+}
+
+/// Draws what lies over everything: notices and the menu.
+pub(crate) fn notices(model: &Model, grid: &mut Grid) {
     toasts::draw(model, grid);
     if let Prefix::Pressed(since) = model.prefix
         && model.now.ms >= since + crate::model::MENU_MS
@@ -82,7 +91,10 @@ fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
         Overlay::Confirm(confirm) => dialogs::confirm(model, confirm, grid),
         Overlay::Settings(view) => settings::draw(model, view, grid),
         Overlay::Recorder(recorder) => settings::recorder(model, recorder, grid),
-        Overlay::Form(form) => tasks::form(model, form, grid),
+        Overlay::Form(form) => task_forms::new_task(model, form, grid),
+        Overlay::Land(form) => task_forms::land(model, form, grid),
+        Overlay::Popup(process) => popup::draw(model, *process, grid),
+        Overlay::RowMenu(menu) => row_menu::draw(model, menu, grid),
         Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_) | Overlay::History(_) => {}
     }
 }
@@ -127,9 +139,10 @@ pub(crate) fn framed(model: &Model, grid: &mut Grid, area: Rect, title: &str, hi
     corners.iter().for_each(|(col, row, glyph)| put(grid, *col, *row, glyph, border));
     let room = area.cols.saturating_sub(4);
     let title = format!(" {title} ");
+    let title = cut(&title, room, model.looks.is_ascii);
     grid.text(Point { col: area.col + 1, row: area.row }, &title, text(model, Role::Focus), room);
     if !hints.is_empty() {
-        let hints = format!(" {hints} ");
+        let hints = cut(&format!(" {hints} "), room, model.looks.is_ascii);
         grid.text(Point { col: area.col + 1, row: bottom }, &hints, text(model, Role::Dim), room);
     }
     area.inside()
@@ -137,10 +150,10 @@ pub(crate) fn framed(model: &Model, grid: &mut Grid, area: Rect, title: &str, hi
 
 /// Corners (top left, top right, bottom left, bottom right), a line across, a line down.
 pub(crate) fn lines(model: &Model) -> [&'static str; 6] {
-    if model.looks.is_ascii {
-        ["+", "+", "+", "+", "-", "|"]
-    } else {
-        ["╭", "╮", "╰", "╯", "─", "│"]
+    match (model.looks.is_ascii, model.looks.is_square) {
+        (true, _) => ["+", "+", "+", "+", "-", "|"],
+        (false, true) => ["┌", "┐", "└", "┘", "─", "│"],
+        (false, false) => ["╭", "╮", "╰", "╯", "─", "│"],
     }
 }
 
@@ -189,7 +202,13 @@ pub(crate) fn wrap(words: &str, columns: u16) -> Vec<String> {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            for character in word.chars() {
+                // A word that is wider than a line goes on in the next one: nothing of it is hidden.
+                if width(&line) + width(character.encode_utf8(&mut [0; 4])) > columns && !line.is_empty() {
+                    lines.push(std::mem::take(&mut line));
+                }
+                line.push(character);
+            }
         }
         lines.push(line);
     }
@@ -197,12 +216,15 @@ pub(crate) fn wrap(words: &str, columns: u16) -> Vec<String> {
 }
 
 fn too_small(model: &Model, grid: &mut Grid) {
+    let keymap = &model.looks.keymap;
+    let leave = keymap.key_of(Context::Deck, Action::Leave);
     let words = [
         format!("qd needs {}x{},", LEAST.cols, LEAST.rows),
         format!("this is {}x{}.", model.size.cols, model.size.rows),
         "Everything goes on.".to_owned(),
+        leave.map_or_else(String::new, |key| format!("{} {key} leaves.", keymap.prefix_text())),
     ];
-    let area = Rect::of(model.size).middle(20, 3);
+    let area = Rect::of(model.size).middle(20, 4);
     for (row, line) in (area.row..area.bottom()).zip(&words) {
         grid.text(Point { col: area.col, row }, line, text(model, Role::Text), area.cols);
     }

@@ -6,15 +6,17 @@ use super::{Config, FILE};
 
 /// Writes a setting of the top level. The file stays as it was when the result would not read.
 pub(crate) fn keep(directory: &Path, name: &str, value: &str) -> Result<Config, String> {
+    // A link, as into dotfiles, stays: the file that it leads to is changed.
     let path = directory.join(FILE);
+    let path = path.canonicalize().unwrap_or(path);
     let fault = |error: std::io::Error| format!("{}: {error}", path.display());
-    let text = match std::fs::read_to_string(&path) {
+    let text = match client::read_plain_file(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(fault(error)),
     };
     let text = with(&text, name, value);
-    let config = Config::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let config = Config::parse(&text, directory).map_err(|error| format!("{}: {error}", path.display()))?;
     let part = path.with_extension("part");
     std::fs::create_dir_all(directory)
         .and_then(|()| std::fs::write(&part, text))
@@ -60,6 +62,17 @@ mod tests {
         assert_eq!(with(text, "mouse", "false"), format!("mouse = false\n{text}"));
         let prefix = with(text, "prefix", "'ctrl-]'");
         assert_eq!(prefix, "# mine\ntheme = 'dark' \nprefix = 'ctrl-]'\n[keys.deck]\nzoom = 'f'\n");
+    }
+
+    #[test]
+    fn m8_a_link_into_dotfiles_stays_a_link_when_a_setting_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (link, real) = (directory.path().join(FILE), directory.path().join("real.toml"));
+        std::fs::write(&real, "theme = 'dark'\n").unwrap();
+        std::os::unix::fs::symlink("real.toml", &link).unwrap();
+        keep(directory.path(), "mouse", "false").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "mouse = false\ntheme = 'dark'\n");
     }
 
     #[test]

@@ -1,18 +1,29 @@
 //! Notices when the settings change: the kernel says so, nothing is looked at by the clock.
 
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
 use super::{Config, FILE};
+use crate::theme;
 
-/// A watch of the configuration directory. Editors replace files, so the directory is watched and not the file.
+/// What counts as a change: a file was written or replaced, or is gone.
+const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM);
+
+/// A watch of the configuration directory and of the themes in it. Editors replace files, so directories are watched and
+/// not files.
 #[derive(Debug)]
 pub(crate) struct SettingsWatch {
     directory: PathBuf,
     events: OwnedFd,
+    /// The watch of the themes' directory, once there is one.
+    themes: Option<i32>,
 }
 
 impl SettingsWatch {
@@ -20,20 +31,32 @@ impl SettingsWatch {
     pub(crate) fn of(directory: &Path) -> Option<Self> {
         std::fs::create_dir_all(directory).ok()?;
         let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
-        inotify::add_watch(&events, directory, flags).ok()?;
-        Some(Self { directory: directory.to_owned(), events })
+        inotify::add_watch(&events, directory, CHANGES | WatchFlags::CREATE).ok()?;
+        let mut watch = Self { directory: directory.to_owned(), events, themes: None };
+        watch.watch_themes();
+        Some(watch)
     }
 
-    /// The settings, if their file has changed since the last call.
+    fn watch_themes(&mut self) {
+        self.themes = inotify::add_watch(&self.events, self.directory.join(theme::DIRECTORY), CHANGES).ok();
+    }
+
+    /// The settings, if their file or a theme has changed since the last call.
     pub(crate) fn changed(&mut self) -> Option<Result<Config, String>> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(&self.events, &mut buffer);
-        let mut is_changed = false;
+        let (mut is_changed, mut has_themes) = (false, false);
         while let Ok(event) = reader.next() {
-            is_changed |= event.file_name().is_some_and(|name| name.to_bytes() == FILE.as_bytes());
+            let name = event.file_name().map(CStr::to_bytes).unwrap_or_default();
+            let is_made = event.events().contains(ReadFlags::CREATE);
+            has_themes |= name == theme::DIRECTORY.as_bytes();
+            is_changed |= name == FILE.as_bytes() && !is_made;
+            is_changed |= Some(event.wd()) == self.themes && name.ends_with(b".toml");
         }
-        is_changed.then(|| Config::read(&self.directory))
+        if has_themes {
+            self.watch_themes();
+        }
+        (is_changed || has_themes).then(|| Config::read(&self.directory))
     }
 }
 
@@ -58,5 +81,21 @@ mod tests {
         assert!(watch.changed().unwrap().unwrap().is_ascii);
         std::fs::write(directory.path().join(FILE), "glyphs = 7").unwrap();
         assert!(watch.changed().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_theme_that_is_written_later_is_noticed_and_so_is_its_change() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(FILE), "").unwrap();
+        let mut watch = SettingsWatch::of(directory.path()).unwrap();
+        let themes = directory.path().join(theme::DIRECTORY);
+        std::fs::create_dir(&themes).unwrap();
+        assert!(watch.changed().is_some());
+        std::fs::write(themes.join("sea.toml"), "alert = 'cyan'").unwrap();
+        assert_eq!(watch.changed().unwrap().unwrap().own_themes, ["sea"]);
+        std::fs::write(themes.join("notes.txt"), "").unwrap();
+        assert!(watch.changed().is_none());
+        std::fs::write(themes.join("sea.toml"), "alert = 'red'").unwrap();
+        assert!(watch.changed().is_some());
     }
 }

@@ -1,19 +1,29 @@
 //! Doing what the model wants done.
 
-use client::attach::{AttachOptions, attach_terminal};
-use proto::environment::{Variables, is_inheritable};
-use proto::request::{Target, TaskAct};
-use proto::{Kind, ProcessId, Request};
-use term::{Key, KeyCode, Modifiers, PastePiece};
+use std::path::Path;
+use std::time::Instant;
 
+use client::attach::{AttachOptions, attach_terminal};
+use proto::inherited_variables::{Variables, is_inheritable};
+use proto::request::{Target, TaskAct};
+use proto::{ProcessId, Request};
+use term::{Key, KeyCode, Modifiers};
+
+use super::programs::SideProgram;
 use super::{DeckLoop, LeftDeck};
 use crate::config::{self, Config, SettingsWatch};
 use crate::frame::Point;
 use crate::host::clipboard;
-use crate::host::{Mouse, MouseAct};
+use crate::host::{Mouse, MouseAct, MouseButton};
 use crate::message::{CallFor, Command, Message};
+use crate::model::Notices;
 use crate::model::deck::Deck;
+use crate::model::history::{History, Spot};
+use crate::model::overlay::POPUP;
 use crate::model::splits::PaneId;
+use crate::pane::{Pane, typing};
+use crate::preparation::Preparation;
+use crate::view;
 
 /// Arrows per notch of the wheel for programs on the alternate screen.
 const WHEEL_ARROWS: usize = 3;
@@ -24,15 +34,14 @@ impl DeckLoop<'_> {
             Command::Type(id, event) => {
                 if let Some(pane) = self.panes.get_mut(&id) {
                     let view = self.model.crew.get(pane.looking.process);
-                    let is_agent = view.is_some_and(|view| view.kind == Kind::Agent);
-                    pane.type_event(&event, self.host.keyboard, is_agent);
+                    pane.type_event(&event, self.host.keyboard, view.and_then(typing::new_line_key));
                 }
                 self.flush(id);
             }
             Command::Paste(id, text) => {
                 if let Some(pane) = self.panes.get_mut(&id) {
-                    let bracketed = pane.screen.modes().bracketed_paste;
-                    pane.type_bytes(&PastePiece::whole(&text).encode(bracketed));
+                    let view = self.model.crew.get(pane.looking.process);
+                    pane.paste_text(&text, view.and_then(typing::new_line_key));
                 }
                 self.flush(id);
             }
@@ -50,9 +59,19 @@ impl DeckLoop<'_> {
                 }
             }
             Command::Copy(text) => self.copy(&text),
+            Command::OpenLink(link) => self.open_link(&link),
+            Command::Edit(what, text) => self.edit(what, &text),
+            Command::EditFile { what, path, line } => self.edit_file(what, &path, line),
+            Command::Notify(text) => self.notify(&text),
             Command::Direct(process) => self.lend_terminal(process),
             Command::KeepSetting(name, value) => self.keep_setting(name, &value),
             Command::KeepLayout => self.layout.keep(&self.model.deck),
+            Command::KeepHints => self.layout.keep_hints(self.model.hints.as_ref()),
+            Command::Preparation => {
+                let preparation = Preparation::read(Path::new(&self.model.place.project));
+                self.tell(Message::Prepares(preparation));
+            }
+            Command::StartDaemon => self.daemon.start_again(Instant::now()),
             Command::Leave => self.left = Some(LeftDeck::Left),
         }
     }
@@ -73,7 +92,7 @@ impl DeckLoop<'_> {
     /// Sends keys without waiting for the next turn.
     fn flush(&mut self, id: PaneId) {
         // A socket that is broken is noticed where it is read.
-        let flushed = self.panes.get_mut(&id).map(|pane| pane.wire.flush());
+        let flushed = self.panes.get_mut(&id).filter(|pane| !pane.is_lost()).map(Pane::flush);
         drop(flushed);
     }
 
@@ -100,11 +119,23 @@ impl DeckLoop<'_> {
 
     /// The mouse goes to a program that asked for it. On the alternate screen the wheel is arrows; else it scrolls.
     fn mouse(&mut self, id: PaneId, mouse: Mouse) {
-        let place = self.model.places().into_iter().find(|(pane, _)| *pane == id).map(|(_, place)| place);
-        let (Some(place), Some(pane)) = (place, self.panes.get_mut(&id)) else { return };
-        let screen = Deck::screen_of(place);
+        let places = self.model.places().into_iter();
+        let shown = places.map(|(pane, place)| (pane, Deck::screen_of(place)));
+        let popup = self.model.popup().map(|_| (POPUP, view::popup::screen(&self.model)));
+        let screen = shown.chain(popup).find(|(pane, _)| *pane == id).map(|(_, screen)| screen);
+        let (Some(screen), Some(pane)) = (screen, self.panes.get_mut(&id)) else { return };
         let modes = pane.screen.modes();
         let is_wheel = matches!(mouse.act, MouseAct::WheelUp | MouseAct::WheelDown);
+        if mouse.ctrl && mouse.act == MouseAct::Press(MouseButton::Left) {
+            let spot = Spot {
+                line: usize::from(mouse.at.row - screen.row),
+                col: usize::from(mouse.at.col - screen.col),
+            };
+            let shown = History::new(id, pane.looking.process, pane.lines());
+            if let Some(link) = shown.link_at(spot) {
+                return self.tell(Message::Link(link));
+            }
+        }
         // Alt is the person's way to select although the program asked for the mouse.
         if mouse.is_wanted(modes.mouse) && !mouse.alt {
             let at = Point { col: mouse.at.col - screen.col, row: mouse.at.row - screen.row };
@@ -117,23 +148,27 @@ impl DeckLoop<'_> {
             pane.type_bytes(&arrow.repeat(WHEEL_ARROWS));
             return self.flush(id);
         }
+        // The window over the deck has no history to scroll: what ran in it is gone with it.
+        if id == POPUP {
+            return;
+        }
         let (lines, is_alternate) = (pane.lines(), pane.screen.is_alternate());
         self.tell(Message::UnwantedMouse { pane: id, mouse, lines, is_alternate });
     }
 
-    /// Tells when the command that took a copy has failed.
-    pub(super) fn reap_copying(&mut self) {
-        let Some(child) = &mut self.copying else { return };
-        let Ok(Some(status)) = child.try_wait() else { return };
-        self.copying = None;
-        if !status.success() {
-            self.tell(Message::Copied(format!(
-                "the clipboard command has failed ({status}); it is kept here"
-            )));
+    /// Asks the terminal for a notice; a program's name in it cannot end the sequence.
+    fn notify(&mut self, text: &str) {
+        match self.model.looks.notices {
+            Notices::Off => {}
+            Notices::Bell => self.host.output.push(0x07),
+            Notices::Terminal => {
+                let sequence = format!("\x1b]9;qd: {}\x1b\\", proto::Printable(text));
+                clipboard::wrapped(&sequence, self.host.is_tmux, &mut self.host.output);
+            }
         }
     }
 
-    fn copy(&mut self, text: &str) {
+    pub(super) fn copy(&mut self, text: &str) {
         let looks = self.model.looks.clipboard.clone();
         let (is_tmux, out) = (self.host.is_tmux, &mut self.host.output);
         let sent = looks.terminal.then(|| clipboard::copy(text, is_tmux, out));
@@ -141,7 +176,8 @@ impl DeckLoop<'_> {
         let started = program.map(|_| clipboard::start(&looks.command, text));
         match started.transpose() {
             Ok(child) => {
-                self.copying = child;
+                let what = "the clipboard command has failed; the text is kept here";
+                self.side_programs.extend(child.map(|child| SideProgram { child, what }));
                 self.tell(Message::Copied(clipboard::words(sent, program, text.len())));
             }
             Err(error) => {

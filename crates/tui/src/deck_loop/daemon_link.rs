@@ -1,4 +1,5 @@
-//! The connection on which the deck asks and is told, and the way back to a daemon that is gone.
+//! The connection on which the deck asks and is told. When the daemon is gone: how long one attempt may hold the deck up,
+//! and that a daemon that was shut down is started only when the person wants it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,12 +15,27 @@ use crate::wire::Wire;
 /// How long one attempt to reach the daemon again may take: the deck does not move meanwhile.
 const RECONNECT: Duration = Duration::from_millis(500);
 
+/// How long a daemon that is asked for may take to start: the person waits for it.
+const START: Duration = Duration::from_secs(5);
+
+/// While there is no daemon.
+#[derive(Debug)]
+struct Away {
+    since: Instant,
+    next: Instant,
+    attempts: Attempts,
+    /// It was shut down: no other comes by itself.
+    is_shut_down: bool,
+    /// The person wants another one.
+    is_wanted: bool,
+}
+
 /// The connection, while there is one.
 #[derive(Debug)]
 pub(super) struct DaemonLink {
     pub(super) wire: Option<Wire>,
     /// While the daemon is away: when it is tried again.
-    away: Option<(Instant, Attempts)>,
+    away: Option<Away>,
     pending: HashMap<u64, CallFor>,
 }
 
@@ -49,15 +65,18 @@ impl DaemonLink {
 
     /// When the daemon is tried again.
     pub(super) fn next_attempt(&self) -> Option<Instant> {
-        self.away.map(|(next, _)| next)
+        self.away.as_ref().map(|away| away.next)
     }
 
-    /// Sends what waits and returns what has come.
-    pub(super) fn serve(&mut self) -> Result<Vec<Message>, ClientError> {
+    /// Sends what waits and returns what has come; the socket is read when it is ready.
+    pub(super) fn serve(&mut self, is_ready: bool) -> Result<Vec<Message>, ClientError> {
         let mut messages = Vec::new();
         if let Some(wire) = &mut self.wire {
             wire.flush()?;
-            while let Some(incoming) = wire.receive()? {
+            if is_ready {
+                wire.fill()?;
+            }
+            while let Some(incoming) = wire.arrived()? {
                 messages.extend(message(&mut self.pending, incoming));
             }
         }
@@ -68,15 +87,48 @@ impl DaemonLink {
     pub(super) fn lose(&mut self, now: Instant) {
         self.wire = None;
         self.pending.clear();
-        self.away = Some((now, Attempts::new(Patience::Endless, now)));
+        let attempts = Attempts::new(Patience::Endless, now);
+        self.away = Some(Away { since: now, next: now, attempts, is_shut_down: false, is_wanted: false });
     }
 
-    pub(super) fn reconnect_when_due(&mut self, address: &mut DaemonAddress, now: Instant) {
-        let Some((next, attempts)) = self.away.as_mut().filter(|(next, _)| *next <= now) else { return };
-        *next = now + attempts.next_pause(now).unwrap_or(RECONNECT);
-        if let Ok(connection) = address.reconnect_before(now + RECONNECT) {
-            (self.wire, self.away) = (Some(Wire::new(connection)), None);
-            self.subscribe();
+    /// True if what was typed meanwhile waits for no daemon any longer.
+    pub(super) fn is_given_up(&self, now: Instant) -> bool {
+        let patience = Patience::Typing.length().unwrap_or_default();
+        self.away.as_ref().is_some_and(|away| away.is_shut_down || now >= away.since + patience)
+    }
+
+    /// The person wants a daemon, although the last one was shut down.
+    pub(super) fn start_again(&mut self, now: Instant) {
+        if let Some(away) = &mut self.away {
+            (away.next, away.is_wanted) = (now, true);
+        }
+    }
+
+    /// Tries to reach the next daemon when it is time for it; returns what that showed.
+    pub(super) fn reconnect_when_due(
+        &mut self,
+        address: &mut DaemonAddress,
+        now: Instant,
+    ) -> Option<Message> {
+        let away = self.away.as_mut().filter(|away| away.next <= now)?;
+        away.next = now + away.attempts.next_pause(now).unwrap_or(RECONNECT);
+        let is_wanted = std::mem::take(&mut away.is_wanted);
+        let connected = match is_wanted {
+            true => address.connect_before(now + START),
+            false => address.reconnect_before(now + RECONNECT),
+        };
+        match connected {
+            Ok(connection) => {
+                (self.wire, self.away) = (Some(Wire::new(connection)), None);
+                self.subscribe();
+                None
+            }
+            Err(error) if is_wanted => Some(Message::NotStarted(error.to_string())),
+            Err(ClientError::ShutDown) if !away.is_shut_down => {
+                away.is_shut_down = true;
+                Some(Message::ShutDown)
+            }
+            Err(_) => None,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::frame::encode::ChangedRows;
 use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::host::modes::HostModes;
 use crate::model::deck::Deck;
+use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
 use crate::pace::Change;
 use crate::pane::Pane;
@@ -39,7 +40,8 @@ impl DeckLoop<'_> {
     }
 
     fn change(&self) -> Change {
-        let focused = self.model.deck.focused().map(|(pane, _)| pane);
+        let popup = self.model.popup().map(|_| POPUP);
+        let focused = popup.or(self.model.deck.focused().map(|(pane, _)| pane));
         let mut change = Change { chrome: self.is_stale, ..Change::default() };
         for (id, pane) in &self.panes {
             let rows = match pane.damage() {
@@ -76,9 +78,29 @@ impl DeckLoop<'_> {
         }
         self.place_cursor();
         view::overlays(&self.model, &mut self.grid);
+        if let Some((_, place)) = self.inbox_peek()
+            && let Some(pane) = self.panes.get_mut(&INBOX_PEEK)
+        {
+            copy(&mut self.grid, pane, place, &Damage::Everything);
+        }
+        self.compose_popup();
         (0..size.rows).for_each(|row| self.grid.mend_row(row));
         self.is_stale = false;
         ChangedRows::All
+    }
+
+    /// The screen of the window over the deck, where nothing lies over that one.
+    fn compose_popup(&mut self) {
+        let is_topmost = matches!(self.model.overlays.last(), Some(Overlay::Popup(_)));
+        let Some((_, place)) = self.popup().filter(|_| is_topmost) else { return };
+        let Some(pane) = self.panes.get_mut(&POPUP) else { return };
+        copy(&mut self.grid, pane, place, &Damage::Everything);
+        let cursor = pane.screen.cursor();
+        let at = Point { col: place.col + cursor.col, row: place.row + cursor.row };
+        let form = cursor.is_chosen.then_some((cursor.shape, cursor.blinking));
+        let is_shown = cursor.visible && place.contains(at);
+        self.grid.cursor = is_shown.then_some(ShownCursor { at, form });
+        view::notices(&self.model, &mut self.grid);
     }
 
     /// Only what the programs have drawn.
@@ -116,9 +138,12 @@ impl DeckLoop<'_> {
 
     /// The terminal reports what the focused program asked for, and nothing more.
     pub(super) fn set_host_modes(&mut self) {
-        let focused = self.model.deck.focused().and_then(|(id, _)| self.panes.get(&id));
+        let is_popup = matches!(self.model.overlays.last(), Some(Overlay::Popup(_)));
+        let focused = self.model.deck.focused().map(|(id, _)| id);
+        let focused = if is_popup { Some(POPUP) } else { focused };
+        let focused = focused.and_then(|id| self.panes.get(&id));
         let modes = focused.map(|pane| pane.screen.modes()).unwrap_or_default();
-        let has_deck = self.model.overlays.is_empty();
+        let has_deck = self.model.overlays.is_empty() || is_popup;
         // Releases and "all keys" only while the program that has the keyboard wants them.
         let keyboard = match self.host.keyboard.flags {
             0 => 0,

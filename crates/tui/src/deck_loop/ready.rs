@@ -8,14 +8,30 @@ use rustix::io::Errno;
 
 use super::{DeckLoop, LeftDeck};
 use crate::TuiError;
+use crate::model::splits::PaneId;
+use crate::pane::Pane;
 
 /// What there is to do.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ready {
     pub(super) signals: bool,
     pub(super) input: bool,
     /// What the parser holds is due.
     pub(super) is_late: bool,
+    /// The daemon has said something, or is gone.
+    pub(super) daemon: bool,
+    /// The panes whose programs have drawn something, or are gone.
+    pub(super) panes: Vec<PaneId>,
+    /// The settings may have changed.
+    pub(super) settings: bool,
+}
+
+/// What a descriptor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Daemon,
+    Pane(PaneId),
+    Settings,
 }
 
 impl DeckLoop<'_> {
@@ -23,9 +39,10 @@ impl DeckLoop<'_> {
         let now = Instant::now();
         self.due = self.model.next_deadline();
         let pause = self.parser.pause();
-        let timeout = self.next_moment(now).into_iter().chain(pause).min();
+        let has_more = self.panes.values().any(Pane::has_more).then_some(Duration::ZERO);
+        let timeout = self.next_moment(now).into_iter().chain(pause).chain(has_more).min();
         let Some(terminal) = &self.host.terminal else { return Ok(Ready::default()) };
-        let takes_keys = !self.panes.values().any(|pane| pane.wire.is_full());
+        let takes_keys = !self.panes.values().any(|pane| pane.is_full());
         let keys = if takes_keys { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -34,7 +51,9 @@ impl DeckLoop<'_> {
         if !self.host.output.is_empty() {
             fds.push(PollFd::from_borrowed_fd(terminal.output(), PollFlags::OUT));
         }
-        fds.extend(self.sockets().into_iter().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+        let sockets = self.sockets();
+        let first = fds.len();
+        fds.extend(sockets.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let count = match poll(&mut fds, timeout.as_ref()) {
             Ok(count) => count,
@@ -42,24 +61,36 @@ impl DeckLoop<'_> {
             Err(error) => return Err(TuiError::Terminal(error.into())),
         };
         let input = fds[1].revents();
-        let ready = Ready {
+        let mut ready = Ready {
             signals: !fds[0].revents().is_empty(),
             input: input.contains(PollFlags::IN),
-            is_late: count == 0 && pause.is_some(),
+            is_late: count == 0 && pause.is_some() && has_more.is_none(),
+            ..Ready::default()
         };
+        // Room for what is sent is no news; everything else is, also an end.
+        let is_news = |fd: &PollFd<'_>| fd.revents().intersects(!PollFlags::OUT);
+        for ((source, _, _), _) in sockets.iter().zip(&fds[first..]).filter(|(_, fd)| is_news(fd)) {
+            match source {
+                Source::Daemon => ready.daemon = true,
+                Source::Pane(pane) => ready.panes.push(*pane),
+                Source::Settings => ready.settings = true,
+            }
+        }
         if input.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) && !ready.input {
             self.left = Some(LeftDeck::HungUp);
         }
         Ok(ready)
     }
 
-    fn sockets(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+    fn sockets(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         let interest =
             |is_sending: bool| if is_sending { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let control = self.daemon.wire.iter().map(|wire| (wire.as_fd(), interest(wire.is_sending())));
-        let panes = self.panes.values().filter(|pane| !pane.is_ended());
-        let panes = panes.map(|pane| (pane.wire.as_fd(), interest(pane.wire.is_sending())));
-        let settings = self.watch.iter().map(|watch| (watch.as_fd(), PollFlags::IN));
+        let control = self.daemon.wire.iter();
+        let control = control.map(|wire| (Source::Daemon, wire.as_fd(), interest(wire.is_sending())));
+        let panes = self.panes.iter().filter(|(_, pane)| !pane.is_ended() && !pane.is_lost());
+        let panes =
+            panes.map(|(id, pane)| (Source::Pane(*id), pane.wire.as_fd(), interest(pane.wire.is_sending())));
+        let settings = self.watch.iter().map(|watch| (Source::Settings, watch.as_fd(), PollFlags::IN));
         control.chain(panes).chain(settings).collect()
     }
 

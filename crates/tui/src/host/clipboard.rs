@@ -54,6 +54,12 @@ pub(crate) fn copy(text: &str, is_tmux: bool, out: &mut Vec<u8>) -> Copied {
         return Copied::OwnOnly(text.len());
     }
     let sequence = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+    wrapped(&sequence, is_tmux, out);
+    Copied::Sent(text.len())
+}
+
+/// Appends a sequence for the person's terminal, also for one that has tmux between.
+pub(crate) fn wrapped(sequence: &str, is_tmux: bool, out: &mut Vec<u8>) {
     if is_tmux {
         // tmux passes on what is inside, where every Escape stands twice.
         out.extend_from_slice(b"\x1bPtmux;");
@@ -61,7 +67,6 @@ pub(crate) fn copy(text: &str, is_tmux: bool, out: &mut Vec<u8>) -> Copied {
         out.extend_from_slice(b"\x1b\\");
     }
     out.extend_from_slice(sequence.as_bytes());
-    Copied::Sent(text.len())
 }
 
 fn base64(bytes: &[u8]) -> String {

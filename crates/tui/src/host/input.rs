@@ -52,7 +52,9 @@ pub(crate) enum Answer {
     KeyboardFlags(u8),
     /// A private mode and whether the terminal knows it.
     Mode(u16, bool),
-    /// A light ground.
+    /// A colour by its index in a report: 257 is the ground.
+    Color(u16, [u16; 3]),
+    /// It says itself that it is light, or dark.
     IsLight(bool),
     /// The last answer to the batch of questions.
     Last,

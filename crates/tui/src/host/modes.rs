@@ -2,9 +2,11 @@
 
 use proto::terminal::restore::SAVE;
 
-/// Bold statements first, questions last: keyboard flags, modes 2026, 2027 and 2031, the colour of the ground, and what
-/// kind of terminal it is, which every terminal answers.
-const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p\x1b]11;?\x1b\\\x1b[c";
+use super::colors;
+
+/// Bold statements first, questions last: keyboard flags, modes 2026, 2027 and 2031; its colours and what kind of
+/// terminal it is, which every terminal answers, follow (`colors::questions`).
+const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p";
 /// The alternate screen, bracketed paste, focus reports, grapheme clusters, colour scheme reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?2027h\x1b[?2031h\x1b[?7l";
 /// Clicks, drags and the wheel, in the encoding without limits.
@@ -25,7 +27,7 @@ pub(crate) struct HostModes {
 pub(crate) fn enter(is_tmux: bool) -> Vec<u8> {
     // tmux has no kitty protocol, but tells modified keys apart when it is asked the way of xterm.
     let keys: &[u8] = if is_tmux { b"\x1b[>4;2m" } else { b"" };
-    [SAVE, ENTER, keys, QUESTIONS].concat()
+    [SAVE, ENTER, keys, QUESTIONS, &colors::questions()].concat()
 }
 
 /// What is written when the terminal comes back from somebody else.

@@ -1,5 +1,6 @@
 //! What one control sequence from the terminal means: a key, the mouse, the focus, a paste or an answer.
 
+use proto::terminal::answers::read_color;
 use term::{Key, KeyCode, KeyEvent, Keypad, Modifiers};
 
 use super::input::{Answer, Token, What, key};
@@ -42,19 +43,10 @@ pub(super) fn control(bytes: &[u8]) -> Token {
     }
 }
 
-/// What a string of the terminal says; only the ground's colour is of use.
+/// What a string of the terminal says; only colours are of use.
 pub(super) fn string_answer(body: &[u8]) -> What {
-    let text = std::str::from_utf8(body).unwrap_or_default();
-    let light = text.strip_prefix("]11;").and_then(is_light);
-    What::Answer(light.map_or(Answer::Other, Answer::IsLight))
-}
-
-/// Whether a colour `rgb:RRRR/GGGG/BBBB` is nearer to white than to black.
-fn is_light(color: &str) -> Option<bool> {
-    let parts = color.strip_prefix("rgb:")?.split('/');
-    let values: Vec<u32> = parts.filter_map(|part| u32::from_str_radix(part.get(..2)?, 16).ok()).collect();
-    let [red, green, blue] = values[..] else { return None };
-    Some(red * 299 + green * 587 + blue * 114 > 128_000)
+    let color = body.strip_prefix(b"]").and_then(read_color);
+    What::Answer(color.map_or(Answer::Other, |(index, color)| Answer::Color(index, color)))
 }
 
 fn answer(parameters: &str, final_byte: u8) -> Answer {

@@ -6,7 +6,7 @@ use proto::agent::InboxItem;
 use proto::crew::{PadEntry, PresetView, TimerStatus, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
-use proto::task::TaskView;
+use proto::task::{TaskRestorable, TaskView};
 use proto::{AgentState, Kind, ProcessId, ProcessView, Status};
 
 use crate::theme::Mark;
@@ -17,14 +17,20 @@ pub(crate) struct Crew {
     /// In the order in which they appeared.
     pub(crate) processes: Vec<ProcessView>,
     pub(crate) inbox: Vec<InboxItem>,
+    /// Items of the inbox that the person wants to see later, each with the moment (on the deck's clock).
+    pub(crate) snoozed: BTreeMap<u64, u64>,
     pub(crate) timers: Vec<TimerView>,
     pub(crate) pads: Vec<PadEntry>,
     pub(crate) ports: BTreeMap<ProcessId, Vec<u16>>,
     pub(crate) presets: Vec<PresetView>,
     /// Agents whose programs were found.
     pub(crate) agents: Vec<String>,
+    /// The daemon has said which agents there are.
+    pub(crate) knows_agents: bool,
     /// What needs the person first.
     pub(crate) tasks: Vec<TaskView>,
+    /// Dropped tasks that can be brought back, as they were when that was asked last.
+    pub(crate) restorable: Vec<TaskRestorable>,
     /// The process that this deck runs in. It is left out: a deck that showed itself would draw without end.
     pub(crate) own: Option<ProcessId>,
 }
@@ -63,7 +69,10 @@ impl Crew {
                 self.inbox.retain(|other| other.item != item.item);
                 self.inbox.push((**item).clone());
             }
-            Event::ItemClosed { item } => self.inbox.retain(|other| other.item != *item),
+            Event::ItemClosed { item } => {
+                self.inbox.retain(|other| other.item != *item);
+                self.snoozed.remove(item);
+            }
             Event::Timer(timer) => {
                 self.timers.retain(|other| other.timer != timer.timer);
                 if matches!(timer.status, TimerStatus::Armed | TimerStatus::Paused) {
@@ -75,6 +84,7 @@ impl Crew {
             | Event::Mail(_)
             | Event::TurnEnded { .. }
             | Event::PadChanged { .. }
+            | Event::TaskChanged { .. }
             | Event::Selected { .. }
             | Event::Resync {} => {}
         }
@@ -89,6 +99,7 @@ impl Crew {
             (Status::Failed | Status::Parked, _) | (_, Some(AgentState::Error)) => Mark::Failed,
             (Status::Starting, _) | (_, Some(AgentState::Starting)) => Mark::Starting,
             (Status::Exited, _) if is_failed_exit(process) => Mark::Failed,
+            (Status::Exited, _) if was_ended(process) => Mark::Exited,
             _ if process.unseen.is_some() => Mark::Unseen,
             (Status::Exited, _) | (_, Some(AgentState::Exited)) => Mark::Exited,
             _ if has_quota(process) => Mark::Quota,
@@ -100,12 +111,33 @@ impl Crew {
         }
     }
 
+    /// The items of the inbox, without those that are to be seen later.
+    pub(crate) fn open_items(&self) -> impl Iterator<Item = &InboxItem> {
+        self.inbox.iter().filter(|item| !self.snoozed.contains_key(&item.item))
+    }
+
+    /// Takes the inbox as the daemon has it.
+    pub(crate) fn take_inbox(&mut self, items: Vec<InboxItem>) {
+        self.snoozed.retain(|number, _| items.iter().any(|item| item.item == *number));
+        self.inbox = items;
+    }
+
+    /// Whether all that a process asks is to be seen later.
+    fn is_snoozed(&self, id: ProcessId) -> bool {
+        let is_later = |item: &InboxItem| self.snoozed.contains_key(&item.item);
+        self.inbox.iter().any(|item| item.id == id && is_later(item))
+            && self.inbox.iter().filter(|item| item.id == id).all(is_later)
+    }
+
     /// Why a process needs the person, and since when (milliseconds since the epoch).
     pub(crate) fn need(&self, process: &ProcessView) -> Option<(Need, u64)> {
-        let asked = self.inbox.iter().filter(|item| item.id == process.id).map(|item| item.at).min();
+        let asked = self.open_items().filter(|item| item.id == process.id).map(|item| item.at).min();
         let since = process.agent.as_ref().map_or(process.active_at, |agent| agent.since);
         if let Some(asked) = asked {
             return Some((Need::Blocked, asked));
+        }
+        if self.is_snoozed(process.id) {
+            return None;
         }
         match (process.state, process.status) {
             (Some(AgentState::Blocked), _) => return Some((Need::Blocked, since)),
@@ -113,6 +145,7 @@ impl Crew {
             _ => {}
         }
         match process.unseen {
+            Some(_) if was_ended(process) => None,
             Some(unseen) if unseen.what == UnseenEnd::Failure || is_failed_exit(process) => {
                 Some((Need::Failed, unseen.since))
             }
@@ -170,8 +203,15 @@ fn has_quota(process: &ProcessView) -> bool {
     process.agent.as_ref().is_some_and(|agent| agent.quota.is_some())
 }
 
+/// Whether somebody ended it on purpose: that needs nobody.
+pub(crate) fn was_ended(process: &ProcessView) -> bool {
+    let is_wanted =
+        |exit: &proto::Exit| matches!(exit.reason, proto::ExitReason::Closed | proto::ExitReason::Shutdown);
+    process.status == Status::Exited && process.exit.as_ref().is_some_and(is_wanted)
+}
+
 /// Whether its run ended by itself in a way that a shell would call a failure.
 fn is_failed_exit(process: &ProcessView) -> bool {
-    let by_itself = |exit: &proto::Exit| exit.reason != proto::ExitReason::Closed && exit.shell_code() != 0;
-    process.status == Status::Exited && process.exit.as_ref().is_some_and(by_itself)
+    let is_failure = process.exit.as_ref().is_some_and(|exit| exit.shell_code() != 0);
+    process.status == Status::Exited && is_failure && !was_ended(process)
 }

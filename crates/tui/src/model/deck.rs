@@ -129,6 +129,55 @@ impl Deck {
         next.is_some()
     }
 
+    /// Lets the focused pane and its neighbour in a direction change places; returns false at the edge.
+    pub(crate) fn swap_focused(&mut self, area: Rect, direction: Direction) -> bool {
+        let Some(tab) = self.tab_mut().filter(|tab| !tab.is_zoomed) else { return false };
+        let Some(other) = neighbour(&tab.root.places(area), tab.focus, direction) else { return false };
+        tab.root.swap(tab.focus, other);
+        true
+    }
+
+    /// Moves the focused pane beside the focus of another tab, and goes there; returns false when there is no such tab.
+    pub(crate) fn move_focused_to(&mut self, tab: usize) -> bool {
+        let Some((pane, process)) = self.focused().filter(|_| tab != self.active && tab < self.tabs.len())
+        else {
+            return false;
+        };
+        let is_last = self.tab().is_some_and(|here| here.root.panes().len() == 1);
+        let to = if is_last && tab > self.active { tab - 1 } else { tab };
+        self.close_pane(pane);
+        self.go_to_tab(to);
+        self.split(process, Axis::Columns);
+        true
+    }
+
+    /// Moves the focused pane to a tab of its own; returns false when it has one.
+    pub(crate) fn move_focused_out(&mut self) -> bool {
+        let is_alone = self.tab().is_none_or(|tab| tab.root.panes().len() == 1);
+        let Some((pane, process)) = self.focused().filter(|_| !is_alone) else { return false };
+        self.close_pane(pane);
+        let pane = self.new_pane(process);
+        self.tabs.push(Tab { root: Node::Pane(pane), focus: pane, is_zoomed: false });
+        self.go_to_tab(self.tabs.len() - 1);
+        true
+    }
+
+    /// Moves a tab to another place among the tabs; it stays the one that is shown if it was.
+    pub(crate) fn move_tab(&mut self, from: usize, to: usize) {
+        if from >= self.tabs.len() || to >= self.tabs.len() {
+            return;
+        }
+        let tab = self.tabs.remove(from);
+        self.tabs.insert(to, tab);
+        let moved = |place: usize| match place {
+            place if place == from => to,
+            place if from < place && place <= to => place - 1,
+            place if to <= place && place < from => place + 1,
+            place => place,
+        };
+        (self.active, self.last) = (moved(self.active), moved(self.last));
+    }
+
     /// The size of the screen in a pane: its place without the title.
     pub(crate) fn screen_of(place: Rect) -> Rect {
         place.rows_from(1, u16::MAX)
@@ -145,5 +194,63 @@ impl Deck {
         let pane = PaneId(self.next);
         self.panes.insert(pane, process);
         pane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AREA: Rect = Rect { col: 0, row: 0, cols: 80, rows: 24 };
+
+    fn id(number: u64) -> ProcessId {
+        ProcessId::from_entropy(number)
+    }
+
+    /// The processes of every tab, in reading order.
+    fn shown(deck: &Deck) -> Vec<Vec<ProcessId>> {
+        let tab = |tab: &Tab| tab.root.panes().iter().map(|pane| deck.panes[pane]).collect();
+        deck.tabs.iter().map(tab).collect()
+    }
+
+    fn two_tabs() -> Deck {
+        let mut deck = Deck::default();
+        deck.open(id(1));
+        deck.split(id(2), Axis::Columns);
+        deck.open(id(3));
+        deck
+    }
+
+    #[test]
+    fn a_pane_changes_places_with_its_neighbour_and_keeps_the_focus() {
+        let mut deck = two_tabs();
+        deck.go_to_tab(0);
+        assert!(deck.swap_focused(AREA, Direction::Left));
+        assert_eq!(shown(&deck)[0], [id(2), id(1)]);
+        assert_eq!(deck.focused().unwrap().1, id(2));
+        assert!(!deck.swap_focused(AREA, Direction::Left));
+    }
+
+    #[test]
+    fn a_pane_moves_to_another_tab_and_to_one_of_its_own() {
+        let mut deck = two_tabs();
+        // The third process is alone in its tab: that tab is gone afterwards.
+        assert!(deck.move_focused_to(0));
+        assert_eq!(shown(&deck), [vec![id(1), id(2), id(3)]]);
+        assert_eq!(deck.focused().unwrap().1, id(3));
+        assert!(!deck.move_focused_to(0) && !deck.move_focused_to(7));
+        assert!(deck.move_focused_out());
+        assert_eq!(shown(&deck), [vec![id(1), id(2)], vec![id(3)]]);
+        assert!(!deck.move_focused_out());
+    }
+
+    #[test]
+    fn a_tab_moves_and_the_shown_one_stays_shown() {
+        let mut deck = two_tabs();
+        deck.open(id(4));
+        deck.go_to_tab(1);
+        deck.move_tab(0, 2);
+        assert_eq!(shown(&deck), [vec![id(3)], vec![id(4)], vec![id(1), id(2)]]);
+        assert_eq!((deck.focused().unwrap().1, deck.last), (id(3), 1));
     }
 }

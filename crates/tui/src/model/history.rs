@@ -5,7 +5,6 @@ use proto::styled::{CellColor, StyledRow, StyledRun, UnderlineKind};
 use term::{Attributes, Cell, CellText, Color, Style, Underline};
 
 use super::splits::PaneId;
-use crate::frame::width;
 
 /// Most lines that are kept while somebody scrolls.
 const LINES_MAX: usize = 20_000;
@@ -32,6 +31,42 @@ pub(crate) struct HistoryLine {
     pub(crate) cells: Vec<Cell>,
     /// The text goes on in the next line.
     pub(crate) is_wrapped: bool,
+    /// A shell's prompt begins here.
+    pub(crate) is_prompt: bool,
+}
+
+/// What is looked for above the lines that are here, while older ones are on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sought {
+    /// The text of the search; the flag turns its direction round.
+    Text { other_way: bool },
+    /// A prompt.
+    Prompt { is_back: bool },
+}
+
+/// What a cell is to words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WordClass {
+    Blank,
+    /// Letters, digits, and what names of files and addresses are made of.
+    Word,
+    Sign,
+}
+
+/// What the cell at a column is; the second half of a wide character is what its first half is.
+pub(crate) fn word_class(cells: &[Cell], col: usize) -> WordClass {
+    let Some(cell) = cells.get(col) else { return WordClass::Blank };
+    if cell.width == 0 && col > 0 {
+        return word_class(cells, col - 1);
+    }
+    match cell.text.chars().next() {
+        None => WordClass::Blank,
+        Some(character) if character.is_whitespace() => WordClass::Blank,
+        Some(character) if character.is_alphanumeric() || "_-./~:@%+#=?&".contains(character) => {
+            WordClass::Word
+        }
+        Some(_) => WordClass::Sign,
+    }
 }
 
 /// The lines and the cursor in them.
@@ -53,8 +88,12 @@ pub(crate) struct History {
     pub(crate) select_by: SelectBy,
     /// What is looked for, and whether upwards.
     pub(crate) search: Option<(String, bool)>,
+    /// What is looked for in lines that are on their way.
+    pub(crate) sought: Option<Sought>,
     /// Opened by the wheel or the mouse: any other key closes it.
     pub(crate) is_casual: bool,
+    /// The first key of two that go to the top was pressed.
+    pub(crate) has_g: bool,
 }
 
 impl History {
@@ -75,7 +114,9 @@ impl History {
             anchor: None,
             select_by: SelectBy::default(),
             search: None,
+            sought: None,
             is_casual: false,
+            has_g: false,
         }
     }
 
@@ -105,7 +146,8 @@ impl History {
 
     /// Whether older lines are wanted now.
     pub(crate) fn wants_more(&self) -> bool {
-        !self.is_loading && !self.is_complete && (self.first_id.is_none() || self.top < self.rows)
+        let is_near = self.first_id.is_none() || self.top < self.rows || self.sought.is_some();
+        !self.is_loading && !self.is_complete && is_near
     }
 
     /// Moves the cursor by lines and keeps it in sight.
@@ -144,26 +186,138 @@ impl History {
         text.trim_end().to_owned()
     }
 
-    /// Goes to the next line with the text that is looked for; returns false when there is none.
-    pub(crate) fn find(&mut self, other_way: bool) -> bool {
-        let Some((wanted, is_back)) = self.search.clone() else { return false };
-        let wanted = wanted.to_lowercase();
-        let is_back = is_back != other_way;
-        let count = self.lines.len();
-        let order: Vec<usize> = match is_back {
-            true => (0..self.cursor.line).rev().collect(),
-            false => (self.cursor.line + 1..count).collect(),
+    /// Goes to what is sought; returns false when it is not in these lines.
+    pub(crate) fn seek(&mut self, sought: Sought) -> bool {
+        let found = match sought {
+            Sought::Text { other_way } => self.find(other_way),
+            Sought::Prompt { is_back } => {
+                let is_prompt = |line: &usize| self.lines[*line].is_prompt;
+                let here = self.cursor.line.min(self.lines.len());
+                let line = match is_back {
+                    true => (0..here).rev().find(is_prompt),
+                    false => (here + 1..self.lines.len()).find(is_prompt),
+                };
+                line.map(|line| Spot { line, col: 0 })
+            }
         };
-        for line in order {
-            if let Some(at) = self.text_of(line).to_lowercase().find(&wanted) {
-                let col =
-                    usize::from(width::columns(&self.text_of(line)[..at.min(self.text_of(line).len())]));
-                self.cursor = Spot { line, col };
-                self.show_cursor();
-                return true;
+        if let Some(spot) = found {
+            self.cursor = spot;
+            self.show_cursor();
+        }
+        found.is_some()
+    }
+
+    /// True if the text that is looked for stands at the cursor.
+    pub(crate) fn is_here(&self) -> bool {
+        let Some((wanted, _)) = &self.search else { return false };
+        let first = self.first_row(self.cursor.line);
+        self.places_of(&wanted.to_lowercase(), first).contains(&self.cursor)
+    }
+
+    /// True if what is sought lies above the cursor.
+    pub(crate) fn is_upwards(&self, sought: Sought) -> bool {
+        match sought {
+            Sought::Text { other_way } => {
+                self.search.as_ref().is_some_and(|(_, is_back)| *is_back != other_way)
+            }
+            Sought::Prompt { is_back } => is_back,
+        }
+    }
+
+    /// The next place of the text that is looked for. Lines that the terminal wrapped are one line.
+    fn find(&self, other_way: bool) -> Option<Spot> {
+        let (wanted, _) = self.search.as_ref()?;
+        let wanted = wanted.to_lowercase();
+        let is_back = self.is_upwards(Sought::Text { other_way });
+        let mut at = self.first_row(self.cursor.line);
+        loop {
+            let places = self.places_of(&wanted, at);
+            let found = match is_back {
+                true => places.iter().rev().find(|spot| **spot < self.cursor),
+                false => places.iter().find(|spot| **spot > self.cursor),
+            };
+            if let Some(found) = found {
+                return Some(*found);
+            }
+            at = match is_back {
+                true => self.first_row(at.checked_sub(1)?),
+                false => self.last_row(at) + 1,
+            };
+            if at >= self.lines.len() {
+                return None;
             }
         }
-        false
+    }
+
+    /// The first row of the line that a row belongs to.
+    fn first_row(&self, row: usize) -> usize {
+        let goes_on = |row: &usize| self.lines.get(*row).is_some_and(|line| line.is_wrapped);
+        (0..row).rev().take_while(goes_on).last().unwrap_or(row)
+    }
+
+    /// The last row of the line that a row belongs to.
+    fn last_row(&self, row: usize) -> usize {
+        (row..self.lines.len()).find(|row| !self.lines[*row].is_wrapped).unwrap_or(row)
+    }
+
+    /// Where a text in small letters stands in the line that begins at a row.
+    fn places_of(&self, wanted: &str, first: usize) -> Vec<Spot> {
+        let mut text = String::new();
+        let mut cells: Vec<(usize, Spot)> = Vec::new();
+        for line in first..=self.last_row(first).min(self.lines.len().saturating_sub(1)) {
+            let row = self.lines.get(line).map_or(&[][..], |line| &line.cells);
+            for (col, cell) in row.iter().enumerate().filter(|(_, cell)| cell.width > 0) {
+                cells.push((text.len(), Spot { line, col }));
+                text.push_str(&cell.text.as_str().to_lowercase());
+            }
+        }
+        let spot = |(at, _): (usize, &str)| {
+            let cell = cells.partition_point(|(start, _)| *start <= at);
+            cells.get(cell.saturating_sub(1)).map(|(_, spot)| *spot)
+        };
+        text.match_indices(wanted).filter_map(spot).collect()
+    }
+
+    /// Moves to the next or the previous line without text, or to the end.
+    pub(crate) fn paragraph(&mut self, is_back: bool) {
+        let is_blank = |line: &usize| self.text_of(*line).is_empty();
+        let here = self.cursor.line;
+        let last = self.lines.len().saturating_sub(1);
+        let found = match is_back {
+            true => (0..=here).rev().skip_while(is_blank).find(is_blank).unwrap_or(0),
+            false => (here..=last).skip_while(is_blank).find(is_blank).unwrap_or(last),
+        };
+        self.cursor = Spot { line: found, col: 0 };
+        self.show_cursor();
+    }
+
+    /// The first and the last cell of the word at a place; none on a blank.
+    pub(crate) fn word_at(&self, spot: Spot) -> Option<(Spot, Spot)> {
+        let cells = &self.lines.get(spot.line)?.cells;
+        let class = word_class(cells, spot.col);
+        let is_same = |col: &usize| word_class(cells, *col) == class;
+        if class == WordClass::Blank {
+            return None;
+        }
+        let first = (0..spot.col).rev().take_while(is_same).last().unwrap_or(spot.col);
+        let last = (spot.col..cells.len()).take_while(is_same).last().unwrap_or(spot.col);
+        Some((Spot { col: first, ..spot }, Spot { col: last, ..spot }))
+    }
+
+    /// The link at a place: the one the program gave, else an address in the text of the line.
+    pub(crate) fn link_at(&self, spot: Spot) -> Option<String> {
+        let cells = &self.lines.get(spot.line)?.cells;
+        if let Some(link) = cells.get(spot.col).and_then(|cell| cell.link.as_ref()) {
+            return Some(link.to_string());
+        }
+        let is_text = |col: &usize| word_class(cells, *col) != WordClass::Blank;
+        let first = (0..=spot.col).rev().take_while(is_text).last()?;
+        let text: String =
+            (first..cells.len()).take_while(is_text).map(|col| cells[col].text.as_str()).collect();
+        let start = ["https://", "http://"].iter().filter_map(|head| text.find(head)).min()?;
+        let is_end = |character: char| "\"'<>)]}`".contains(character);
+        let link = text[start..].split(is_end).next()?;
+        Some(link.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_owned())
     }
 
     /// Both ends of the selection, the first one first.
@@ -202,7 +356,8 @@ impl History {
 }
 
 fn line_of(row: &StyledRow) -> HistoryLine {
-    HistoryLine { cells: row.runs.iter().flat_map(cells_of).collect(), is_wrapped: row.wrapped }
+    let cells = row.runs.iter().flat_map(cells_of).collect();
+    HistoryLine { cells, is_wrapped: row.wrapped, is_prompt: row.prompt }
 }
 
 fn cells_of(run: &StyledRun) -> Vec<Cell> {
@@ -255,4 +410,98 @@ fn style_of(run: &StyledRun) -> Style {
     };
     let underline_color = run.underline_color.map(|line| color(Some(line)));
     Style { fg: color(run.fg), bg: color(run.bg), underline, underline_color, attributes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> HistoryLine {
+        let cell = |character: char| Cell {
+            text: CellText::new(character.encode_utf8(&mut [0; 4])),
+            style: Style::default(),
+            width: 1,
+            link: None,
+        };
+        HistoryLine { cells: text.chars().map(cell).collect(), ..HistoryLine::default() }
+    }
+
+    fn history(lines: &[&str]) -> History {
+        let lines = lines.iter().map(|text| line(text)).collect();
+        History::new(PaneId(1), ProcessId::from_entropy(1), lines)
+    }
+
+    #[test]
+    fn a_word_is_what_a_double_click_means() {
+        let history = history(&["see src/auth.rs:41, (or not)"]);
+        let word = |col| {
+            let (first, last) = history.word_at(Spot { line: 0, col })?;
+            Some(history.text_of(0)[first.col..=last.col].to_owned())
+        };
+        assert_eq!(word(6).as_deref(), Some("src/auth.rs:41"));
+        assert_eq!(word(18).as_deref(), Some(","));
+        assert_eq!((word(3), word(99)), (None, None));
+    }
+
+    #[test]
+    fn a_link_is_the_programs_own_or_an_address_in_the_text() {
+        let mut history = history(&["see (https://a.example/x?y=1), then go", "none"]);
+        let link = |history: &History, line, col| history.link_at(Spot { line, col });
+        assert_eq!(link(&history, 0, 9).as_deref(), Some("https://a.example/x?y=1"));
+        assert_eq!((link(&history, 0, 1), link(&history, 1, 2)), (None, None));
+        history.lines[1].cells[2].link = Some(std::sync::Arc::from("https://b.example"));
+        assert_eq!(link(&history, 1, 2).as_deref(), Some("https://b.example"));
+    }
+
+    #[test]
+    fn paragraphs_end_at_lines_without_text() {
+        let mut history = history(&["a", "", "b", "b", "", "", "c"]);
+        let mut lines = Vec::new();
+        history.cursor = Spot::default();
+        for is_back in [false, false, false, true, true, true] {
+            history.paragraph(is_back);
+            lines.push(history.cursor.line);
+        }
+        assert_eq!(lines, [1, 4, 6, 5, 1, 0]);
+    }
+
+    #[test]
+    fn a_text_is_found_across_rows_that_were_wrapped_and_at_every_place_of_a_line() {
+        let mut history = history(&["one TWO two", "a long wr", "apped line", "end"]);
+        history.lines[1].is_wrapped = true;
+        let mut search = |text: &str, is_back: bool, times: usize| {
+            history.cursor = if is_back { Spot { line: 3, col: 9 } } else { Spot::default() };
+            history.search = Some((text.to_owned(), is_back));
+            let mut spots = Vec::new();
+            for _ in 0..times {
+                spots.push(history.seek(Sought::Text { other_way: false }).then_some(history.cursor));
+            }
+            spots
+        };
+        let spot = |line, col| Some(Spot { line, col });
+        assert_eq!(search("wrapped", false, 2), [spot(1, 7), None]);
+        assert_eq!(search("wrapped", true, 2), [spot(1, 7), None]);
+        assert_eq!(search("two", false, 3), [spot(0, 4), spot(0, 8), None]);
+        assert_eq!(search("two", true, 3), [spot(0, 8), spot(0, 4), None]);
+    }
+
+    #[test]
+    fn a_search_beside_letters_whose_small_form_is_longer_finds_the_column() {
+        let mut history = history(&["İİ x", "y"]);
+        history.search = Some(("x".to_owned(), true));
+        assert!(history.seek(Sought::Text { other_way: false }));
+        assert_eq!(history.cursor, Spot { line: 0, col: 3 });
+    }
+
+    #[test]
+    fn u28_prompts_are_jumped_between() {
+        let mut history = history(&["$ ls", "a", "$ cat", "b", "c"]);
+        [0, 2].into_iter().for_each(|line| history.lines[line].is_prompt = true);
+        let mut lines = Vec::new();
+        for is_back in [true, true, true, false, false] {
+            let is_found = history.seek(Sought::Prompt { is_back });
+            lines.push((is_found, history.cursor.line));
+        }
+        assert_eq!(lines, [(true, 2), (true, 0), (false, 0), (true, 2), (false, 2)]);
+    }
 }

@@ -3,6 +3,15 @@
 use crate::frame::ColorDepth;
 use crate::host::input::Answer;
 
+/// The index of the ground's colour in a report.
+const GROUND: u16 = 257;
+
+/// Returns true if a colour is nearer to white than to black.
+fn is_light(color: [u16; 3]) -> bool {
+    let [red, green, blue] = color.map(|part| u32::from(part >> 8));
+    red * 299 + green * 587 + blue * 114 > 128_000
+}
+
 /// The terminal as far as it is known. It is asked once; its answers may come at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostFacts {
@@ -23,9 +32,10 @@ impl HostFacts {
         match answer {
             Answer::KeyboardFlags(_) => self.has_keys = true,
             Answer::Mode(2026, is_known) => self.has_sync = *is_known,
+            Answer::Color(GROUND, color) => self.is_light = Some(is_light(*color)),
             Answer::IsLight(is_light) => self.is_light = Some(*is_light),
             Answer::Last => self.is_known = true,
-            Answer::Mode(..) | Answer::Other => {}
+            Answer::Color(..) | Answer::Mode(..) | Answer::Other => {}
         }
     }
 
@@ -39,7 +49,7 @@ impl HostFacts {
             ColorDepth::None => "none",
         };
         format!(
-            "Your terminal: all keys {}  still pictures {}  colours {colors}",
+            "Your terminal tells all keys apart: {}; draws without flicker: {}; colours: {colors}.",
             has(self.has_keys),
             has(self.has_sync)
         )

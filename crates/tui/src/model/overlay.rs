@@ -1,18 +1,19 @@
 //! What lies over the deck. Only the person opens one; the topmost gets the keys.
 
+use proto::ProcessId;
 use proto::agent::InboxItem;
-use proto::{ProcessId, Request};
 
 use super::crew::Crew;
 use super::history::History;
 use super::line::Line;
 use super::palette::Palette;
 use super::review::{CommentPlace, Review};
+use super::row_menu::RowMenu;
 use super::settings::{Recorder, SettingsView};
 use super::splits::PaneId;
-use super::tasks::{TaskForm, TasksView};
+use super::tasks::{LandForm, TaskForm, TasksView};
 use crate::frame::Rect;
-use crate::message::CallFor;
+use crate::message::Command;
 
 /// One layer.
 #[derive(Clone, Debug)]
@@ -31,7 +32,12 @@ pub(crate) enum Overlay {
     Recorder(Recorder),
     Tasks(TasksView),
     Form(Box<TaskForm>),
+    Land(Box<LandForm>),
     Review(Box<Review>),
+    /// A command of the person's own, in a window over the deck until it ends.
+    Popup(ProcessId),
+    /// What can be done to a row of the rail.
+    RowMenu(RowMenu),
 }
 
 /// Text to read, from a row on.
@@ -40,6 +46,16 @@ pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
     pub(crate) top: usize,
+    /// The scratchpad that is read.
+    pub(crate) pad: Option<OpenPad>,
+}
+
+/// A scratchpad as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenPad {
+    pub(crate) name: String,
+    pub(crate) content: String,
+    pub(crate) revision: u64,
 }
 
 /// A question to the person that is answered with one line.
@@ -64,14 +80,26 @@ pub(crate) enum Purpose {
     Answer(u64),
     /// What to look for, backwards or not.
     Search(bool),
-    /// The check before a task lands.
-    Land(String),
-    /// The name of a task to bring back.
-    Restore,
+    /// What to look for in the changes of a review.
+    FindChange,
+    /// The name of a new scratchpad.
+    NewPad,
+    /// Another name for this scratchpad.
+    RenamePad(String),
     /// A comment of a review.
     Comment(CommentPlace),
     /// What an agent is asked in a task: the task, the agent, the session.
     RunTask(String, String, Option<String>),
+}
+
+impl Purpose {
+    /// Whether the text may have several lines, and the editor is offered for it.
+    pub(crate) fn may_be_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Tell(_) | Self::StartAgent(..) | Self::Answer(_) | Self::Comment(_) | Self::RunTask(..)
+        )
+    }
 }
 
 /// Something that is asked before it is done.
@@ -79,30 +107,54 @@ pub(crate) enum Purpose {
 pub(crate) struct Confirm {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
-    pub(crate) requests: Vec<Request>,
-    /// What the answers are for.
-    pub(crate) what: CallFor,
+    /// What can be answered; any other key does nothing. Enter is the first one.
+    pub(crate) answers: Vec<ConfirmAnswer>,
 }
+
+/// One answer, and what it does.
+#[derive(Clone, Debug)]
+pub(crate) struct ConfirmAnswer {
+    pub(crate) key: char,
+    pub(crate) label: &'static str,
+    pub(crate) commands: Vec<Command>,
+}
+
+impl Confirm {
+    /// A question with one answer that does something.
+    pub(crate) fn yes(title: String, lines: Vec<String>, commands: Vec<Command>) -> Self {
+        Self { title, lines, answers: vec![ConfirmAnswer { key: 'y', label: "yes", commands }] }
+    }
+}
+
+/// The pane in which the process of an item of the inbox is looked at.
+pub(crate) const INBOX_PEEK: PaneId = PaneId((1 << 29) + 1);
+
+/// The pane of a command in a window over the deck.
+pub(crate) const POPUP: PaneId = PaneId((1 << 29) + 2);
 
 /// The inbox: which item is selected, by identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InboxView {
     pub(crate) selected: Option<u64>,
+    /// How many lines of its question are above what is shown.
+    pub(crate) top: usize,
 }
 
 impl InboxView {
     /// The selected item: the one that was chosen while it is there, otherwise the first.
     pub(crate) fn item<'c>(&self, crew: &'c Crew) -> Option<&'c InboxItem> {
-        let chosen = crew.inbox.iter().find(|item| Some(item.item) == self.selected);
-        chosen.or(crew.inbox.first())
+        let chosen = crew.open_items().find(|item| Some(item.item) == self.selected);
+        chosen.or(crew.open_items().next())
     }
 
     /// Selects the item so many places further.
     pub(crate) fn step(&mut self, crew: &Crew, by: isize) {
         let here =
-            self.item(crew).and_then(|item| crew.inbox.iter().position(|other| other == item)).unwrap_or(0);
-        let most = crew.inbox.len().saturating_sub(1);
-        self.selected = crew.inbox.get(here.saturating_add_signed(by).min(most)).map(|item| item.item);
+            self.item(crew).and_then(|item| crew.open_items().position(|other| other == item)).unwrap_or(0);
+        let most = crew.open_items().count().saturating_sub(1);
+        self.top = 0;
+        let next = here.saturating_add_signed(by).min(most);
+        self.selected = crew.open_items().nth(next).map(|item| item.item);
     }
 }
 
@@ -127,8 +179,12 @@ impl Wall {
         all.truncate(self.tiles.max(1));
         let columns = (1..).find(|columns| columns * columns >= all.len()).unwrap_or(1);
         let rows = all.len().div_ceil(columns).max(1);
+        // The tiles of the last row share its width: no place stays empty.
+        let in_last = all.len().saturating_sub(columns * (rows - 1)).max(1);
         let place = |(at, id): (usize, ProcessId)| {
-            let rect = tile(area, [columns, rows], [at % columns, at / columns]);
+            let is_last = at / columns + 1 == rows;
+            let across = if is_last { in_last } else { columns };
+            let rect = tile(area, [across, rows], [at % columns, at / columns]);
             let number =
                 u32::try_from(crew.processes.iter().position(|process| process.id == id).unwrap_or(0));
             (PaneId(WALL_PANES + number.unwrap_or(0)), id, rect)

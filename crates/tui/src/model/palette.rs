@@ -14,6 +14,10 @@ use crate::theme::Mark;
 pub(crate) enum Placement {
     Tab,
     Split(Axis),
+    /// In a window over the deck, until it ends.
+    Popup,
+    /// Only the rail shows it.
+    Background,
 }
 
 /// What the palette offers.
@@ -27,6 +31,8 @@ pub(crate) enum Scope {
     Start,
     /// The sessions of a task, and a new one.
     Sessions,
+    /// Dropped tasks that can be brought back.
+    Restorable,
 }
 
 /// An open palette.
@@ -48,6 +54,7 @@ pub(crate) enum Section {
     Answer,
     Start,
     Do,
+    Restore,
 }
 
 impl Section {
@@ -57,6 +64,7 @@ impl Section {
             Self::Answer => "ANSWER",
             Self::Start => "START",
             Self::Do => "DO",
+            Self::Restore => "BRING BACK",
         }
     }
 }
@@ -75,6 +83,15 @@ pub(crate) enum Choice {
         choice: String,
     },
     Pad(String),
+    NewPad,
+    /// A command of the person's own.
+    OwnCommand(usize),
+    /// An action of the list of tasks, to this task.
+    OnTask(Action, String),
+    /// A shell where this task's work is.
+    TaskShell(String),
+    /// Brings this dropped task back.
+    Restore(String),
     /// An agent in a task, in an earlier session or a new one.
     RunTask {
         task: String,
@@ -101,6 +118,7 @@ impl Palette {
     fn all(&self, model: &Model) -> Vec<Entry> {
         match &self.task {
             Some(task) => sessions(model, task),
+            None if self.scope == Scope::Restorable => restorable(model),
             None => all(model, self.scope),
         }
     }
@@ -122,7 +140,7 @@ impl Palette {
     }
 }
 
-/// The earlier sessions of a task, the newest first, and a new one with each agent.
+/// The earlier sessions of a task, the newest first, a new one with each agent, and a shell.
 fn sessions(model: &Model, name: &str) -> Vec<Entry> {
     let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
     let own = task.agent.clone();
@@ -133,7 +151,8 @@ fn sessions(model: &Model, name: &str) -> Vec<Entry> {
         if let (Some(session), Some(agent)) = (&earlier.session, &own) {
             let since = super::age(model.now.epoch_ms.saturating_sub(earlier.started_at));
             let note = format!("{since}, {} turns", earlier.turns);
-            let text = format!("continue {}", proto::Printable(session));
+            let about = earlier.prompt.as_deref().unwrap_or(session);
+            let text = format!("continue {}", proto::Printable(about));
             entries.push(entry(Section::Switch, text, note, run(agent, Some(session.clone()))));
         }
     }
@@ -146,7 +165,22 @@ fn sessions(model: &Model, name: &str) -> Vec<Entry> {
             run(agent, None),
         ));
     }
+    let note = proto::Printable(&model.place.short(&task.directory)).to_string();
+    entries.push(entry(Section::Start, "shell".to_owned(), note, Choice::TaskShell(name.to_owned())));
     entries
+}
+
+/// Dropped tasks that can be brought back, the newest first.
+fn restorable(model: &Model) -> Vec<Entry> {
+    let row = |task: &proto::task::TaskRestorable| {
+        let dropped = super::age(model.now.epoch_ms.saturating_sub(task.dropped_at));
+        let kept = super::age(task.kept_until.saturating_sub(model.now.epoch_ms));
+        let taken = if task.is_name_taken { ", another task has its name" } else { "" };
+        let note = format!("dropped {dropped} ago, kept for {kept}{taken}");
+        let name = proto::Printable(&task.name).to_string();
+        entry(Section::Restore, name, note, Choice::Restore(task.name.clone()))
+    };
+    model.crew.restorable.iter().map(row).collect()
 }
 
 fn all(model: &Model, scope: Scope) -> Vec<Entry> {
@@ -161,6 +195,7 @@ fn all(model: &Model, scope: Scope) -> Vec<Entry> {
         entries.extend(starts(model));
     }
     if scope == Scope::Everything {
+        entries.extend(tasks(model));
         entries.extend(pads(model));
         entries.extend(actions(model));
     }
@@ -204,7 +239,7 @@ fn answers(model: &Model) -> Vec<Entry> {
         };
         item.options.iter().enumerate().map(option).collect::<Vec<_>>()
     };
-    model.crew.inbox.iter().flat_map(options).collect()
+    model.crew.open_items().flat_map(options).collect()
 }
 
 fn starts(model: &Model) -> Vec<Entry> {
@@ -215,13 +250,33 @@ fn starts(model: &Model) -> Vec<Entry> {
         .iter()
         .map(|name| start(format!("agent {name}"), String::new(), Choice::Agent(name.clone())));
     let presets = model.crew.presets.iter().map(|preset| {
-        start(format!("preset {}", preset.name), preset.argv.join(" "), Choice::Preset(preset.name.clone()))
+        start(
+            format!("preset {}", preset.name),
+            preset.command.argv.join(" "),
+            Choice::Preset(preset.name.clone()),
+        )
     });
     let mut all: Vec<Entry> = agents.collect();
-    all.push(start("shell".to_owned(), model.place.directory.clone(), Choice::Shell));
+    all.push(start("shell".to_owned(), model.place.short(&model.place.directory), Choice::Shell));
     all.push(start("command…".to_owned(), String::new(), Choice::Command));
     all.extend(presets);
+    let own = model.looks.commands.iter().enumerate();
+    all.extend(own.map(|(at, own)| start(own.name.clone(), own.argv.join(" "), Choice::OwnCommand(at))));
     all
+}
+
+/// What can be done to every task.
+fn tasks(model: &Model) -> Vec<Entry> {
+    const ACTS: [(Action, &str); 3] =
+        [(Action::RunTask, "run"), (Action::Review, "review"), (Action::Land, "land")];
+    let rows = model.crew.tasks.iter().flat_map(|task| {
+        ACTS.map(|(action, word)| {
+            let text = format!("{word} {}", proto::Printable(&task.name));
+            let choice = Choice::OnTask(action, task.name.clone());
+            entry(Section::Do, text, format!("task, {}", task.status.word()), choice)
+        })
+    });
+    rows.collect()
 }
 
 fn pads(model: &Model) -> Vec<Entry> {
@@ -233,12 +288,14 @@ fn pads(model: &Model) -> Vec<Entry> {
             Choice::Pad(pad.name.clone()),
         )
     };
-    model.crew.pads.iter().map(row).collect()
+    let new = entry(Section::Do, "new pad…".to_owned(), String::new(), Choice::NewPad);
+    model.crew.pads.iter().map(row).chain([new]).collect()
 }
 
 fn actions(model: &Model) -> Vec<Entry> {
-    let is_offered =
-        |action: &Action| !matches!(action, Action::Palette | Action::SendPrefix | Action::Tab(_));
+    let is_offered = |action: &Action| {
+        !matches!(action, Action::Palette | Action::SendPrefix | Action::Tab(_) | Action::OwnCommand(_))
+    };
     let rows = model.looks.keymap.rows(Context::Deck).into_iter().filter(|(_, action)| is_offered(action));
     rows.map(|(keys, action)| entry(Section::Do, action.label(), keys, Choice::Do(action))).collect()
 }

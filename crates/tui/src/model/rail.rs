@@ -2,6 +2,7 @@
 
 use proto::{Kind, ProcessId, ProcessView};
 
+use super::crew::Need;
 use super::{Model, age};
 use crate::theme::Mark;
 
@@ -17,6 +18,15 @@ pub(crate) enum RailItem {
 }
 
 impl RailItem {
+    /// What its row is called, safe to draw.
+    pub(crate) fn name(&self, model: &Model) -> String {
+        match self {
+            Self::Needing(id) | Self::Process(id) => model.name(*id),
+            Self::Task(name) | Self::Pad(name) => proto::Printable(name).to_string(),
+            Self::Timer(number) => format!("timer {number}"),
+        }
+    }
+
     pub(crate) fn process(&self) -> Option<ProcessId> {
         match self {
             Self::Needing(id) | Self::Process(id) => Some(*id),
@@ -67,9 +77,13 @@ fn section(rows: &mut Vec<RailRow>, heading: &'static str, items: Vec<RailRow>) 
 }
 
 fn needing(model: &Model) -> Vec<RailRow> {
-    let row = |(id, _, since): (ProcessId, _, u64)| {
+    let row = |(id, need, since): (ProcessId, Need, u64)| {
         let process = model.crew.get(id)?;
-        let note = age(model.now.epoch_ms.saturating_sub(since));
+        let reset = process.agent.as_ref().and_then(|agent| agent.quota.as_ref()?.reset_at);
+        let note = match reset.filter(|_| need == Need::Quota) {
+            Some(reset) => format!("in {}", age(reset.saturating_sub(model.now.epoch_ms))),
+            None => age(model.now.epoch_ms.saturating_sub(since)),
+        };
         Some(item(model, process, RailItem::Needing(id), String::new(), note))
     };
     model.crew.needing().into_iter().filter_map(row).collect()
@@ -86,11 +100,19 @@ fn crew(model: &Model) -> Vec<RailRow> {
             (depth, true) => format!("{}├", " ".repeat(depth - 1)),
             (depth, false) => format!("{}└", " ".repeat(depth - 1)),
         };
-        let percent = process.agent.as_ref().and_then(|agent| agent.context?.percent());
-        let note = percent.map_or_else(String::new, |percent| format!("{percent}%"));
-        Some(item(model, process, RailItem::Process(*id), branch, note))
+        Some(item(model, process, RailItem::Process(*id), branch, agent_note(process)))
     };
     tree.iter().enumerate().filter_map(row).collect()
+}
+
+/// Whether an agent's state is only the last one that could be judged, what it runs in the background, and how full its
+/// context is.
+fn agent_note(process: &ProcessView) -> String {
+    let Some(agent) = &process.agent else { return String::new() };
+    let held = agent.held.then(|| "?".to_owned());
+    let background = (agent.background > 0).then(|| format!("&{}", agent.background));
+    let percent = agent.context.and_then(|context| context.percent()).map(|percent| format!("{percent}%"));
+    [held, background, percent].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn of_kind(model: &Model, kind: Kind) -> Vec<RailRow> {

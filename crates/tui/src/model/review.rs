@@ -2,6 +2,8 @@
 
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus};
 
+use super::changed_words;
+
 /// What a line of a diff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
@@ -24,6 +26,15 @@ pub(crate) struct DiffLine {
     pub(crate) old: Option<u32>,
     pub(crate) new: Option<u32>,
     pub(crate) text: String,
+    /// The bytes from and to which it differs from the line that it takes the place of.
+    pub(crate) changed: Option<(usize, usize)>,
+}
+
+impl DiffLine {
+    /// A line about a file.
+    fn about(kind: LineKind, file: usize, text: &str) -> Self {
+        Self { kind, file, old: None, new: None, text: text.to_owned(), changed: None }
+    }
 }
 
 /// A row of the review: a line of the diff, or a comment below it.
@@ -45,6 +56,10 @@ pub(crate) struct Review {
     pub(crate) row: usize,
     /// The other end of a range.
     pub(crate) anchor: Option<usize>,
+    /// Columns that long lines are scrolled to the left.
+    pub(crate) left: usize,
+    /// What is looked for.
+    pub(crate) search: String,
 }
 
 /// The place that a comment is about.
@@ -110,6 +125,44 @@ impl Review {
         self.row = found.unwrap_or(self.row);
     }
 
+    /// Characters of the longest line.
+    pub(crate) fn longest(&self) -> usize {
+        self.lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0)
+    }
+
+    /// Goes to the next row with the text that is looked for, from the top again after the last; returns false when there is
+    /// none.
+    pub(crate) fn find(&mut self) -> bool {
+        let wanted = self.search.to_lowercase();
+        let rows = self.rows();
+        let has_it = |at: &usize| match rows.get(*at) {
+            Some(ReviewRow::Line(line)) => self.lines[*line].text.to_lowercase().contains(&wanted),
+            Some(ReviewRow::Comment(comment)) => {
+                self.comments[*comment].text.to_lowercase().contains(&wanted)
+            }
+            None => false,
+        };
+        let found = (self.row + 1..rows.len()).chain(0..=self.row).find(has_it);
+        let found = found.filter(|_| !wanted.is_empty());
+        self.row = found.unwrap_or(self.row);
+        found.is_some()
+    }
+
+    /// The file of the selected row, and the line in it after the change.
+    pub(crate) fn place_in_file(&self) -> Option<(&str, u32)> {
+        let rows = self.rows();
+        let lines = rows[..=self.row.min(rows.len().checked_sub(1)?)].iter().rev();
+        let here = lines.clone().find_map(|row| match row {
+            ReviewRow::Line(line) => self.lines.get(*line),
+            ReviewRow::Comment(_) => None,
+        })?;
+        let number = lines.clone().find_map(|row| match row {
+            ReviewRow::Line(line) => self.lines.get(*line).filter(|line| line.file == here.file)?.new,
+            ReviewRow::Comment(_) => None,
+        });
+        Some((self.files.get(here.file)?.as_str(), number.unwrap_or(1)))
+    }
+
     /// The comment on the selected row.
     pub(crate) fn comment(&self) -> Option<&ReviewComment> {
         match self.rows().get(self.row) {
@@ -156,7 +209,7 @@ pub(crate) fn read_diff(text: &str) -> (Vec<String>, Vec<DiffLine>) {
     for line in text.lines() {
         let file = files.len().saturating_sub(1);
         let mut push = |kind, old, new, text: &str| {
-            lines.push(DiffLine { kind, file, old, new, text: text.to_owned() });
+            lines.push(DiffLine { kind, file, old, new, text: text.to_owned(), changed: None });
         };
         match (line.chars().next(), left) {
             (Some('+'), [_, 1..=u32::MAX]) => {
@@ -184,6 +237,7 @@ pub(crate) fn read_diff(text: &str) -> (Vec<String>, Vec<DiffLine>) {
             },
         }
     }
+    changed_words::mark(&mut lines);
     (files, lines)
 }
 
@@ -193,13 +247,13 @@ fn head_line(line: &str, files: &mut Vec<String>, lines: &mut Vec<DiffLine>) {
         let path = rest.rsplit_once(" b/").map_or(rest, |(_, path)| path);
         files.push(path.trim_end_matches('"').to_owned());
         let file = files.len() - 1;
-        lines.push(DiffLine { kind: LineKind::File, file, old: None, new: None, text: files[file].clone() });
+        lines.push(DiffLine::about(LineKind::File, file, &files[file]));
         return;
     }
     let is_plain = ["index ", "--- ", "+++ "].iter().any(|head| line.starts_with(head));
     if !is_plain && !files.is_empty() && !line.is_empty() {
         let file = files.len() - 1;
-        lines.push(DiffLine { kind: LineKind::Note, file, old: None, new: None, text: line.to_owned() });
+        lines.push(DiffLine::about(LineKind::Note, file, line));
     }
 }
 
@@ -260,5 +314,11 @@ mod tests {
         let at = rows.iter().position(|row| *row == ReviewRow::Comment(0)).unwrap();
         assert!(matches!(rows[at - 1], ReviewRow::Line(line) if review.lines[line].new == Some(42)));
         assert_eq!(review.drafts(), 2);
+        // A search goes around; the editor is opened at the line after the change.
+        review.search = "t == SECRET".to_owned();
+        assert!(review.find());
+        assert_eq!(review.place_in_file(), Some(("src/auth.rs", 40)));
+        review.search = "nowhere".to_owned();
+        assert!(!review.find());
     }
 }

@@ -58,8 +58,11 @@ impl Setting {
         let turn = |count: usize, at: usize| (at + count).saturating_add_signed(by) % count;
         Some(match self {
             Self::Theme => {
-                let at = Theme::ALL.iter().position(|theme| *theme == model.looks.theme).unwrap_or(0);
-                quoted(Theme::ALL[turn(Theme::ALL.len(), at)].word())
+                let built_in = Theme::ALL.iter().map(|theme| theme.word().to_owned());
+                let own = model.looks.own_themes.iter().filter(|name| !name.contains('\'')).cloned();
+                let words: Vec<String> = built_in.chain(own).collect();
+                let at = words.iter().position(|word| word == model.looks.theme.word()).unwrap_or(0);
+                quoted(&words[turn(words.len(), at)])
             }
             Self::Glyphs => quoted(if model.looks.is_ascii { "unicode" } else { "ascii" }),
             Self::Mouse => (!model.looks.has_mouse).to_string(),

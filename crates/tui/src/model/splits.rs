@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::Rect;
+use crate::frame::{Point, Rect};
 
 /// A pane of the deck, for as long as it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,6 +38,10 @@ pub(crate) enum Node {
     Pane(PaneId),
     Split { axis: Axis, share: u16, halves: Box<[Node; 2]> },
 }
+
+/// A border between two halves: which half is entered at each split on the way from the root to its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Border(pub(crate) Vec<usize>);
 
 impl Node {
     /// Every pane with its place, in reading order.
@@ -99,6 +103,53 @@ impl Node {
         };
         *share = if grows { share.saturating_add(by).min(900) } else { share.saturating_sub(by).max(100) };
         true
+    }
+
+    /// The border at a place: the line between two columns, or the title of the lower of two rows.
+    pub(crate) fn border_at(&self, area: Rect, at: Point) -> Option<Border> {
+        let Self::Split { axis, share, halves } = self else { return None };
+        let [first, second] = cut(area, *axis, *share);
+        let is_it = match axis {
+            Axis::Columns => at.col == first.right(),
+            Axis::Rows => at.row == second.row,
+        };
+        if is_it && area.contains(at) {
+            return Some(Border(Vec::new()));
+        }
+        [first, second].into_iter().enumerate().find_map(|(half, place)| {
+            let mut border = halves[half].border_at(place, at)?;
+            border.0.insert(0, half);
+            Some(border)
+        })
+    }
+
+    /// Moves a border to a place.
+    pub(crate) fn move_border(&mut self, area: Rect, border: &[usize], to: Point) {
+        let Self::Split { axis, share, halves } = self else { return };
+        if let [half, rest @ ..] = border {
+            let place = cut(area, *axis, *share).get(*half).copied();
+            if let (Some(node), Some(place)) = (halves.get_mut(*half), place) {
+                node.move_border(place, rest, to);
+            }
+            return;
+        }
+        let (wanted, length) = match axis {
+            Axis::Columns => (to.col.saturating_sub(area.col), area.cols),
+            Axis::Rows => (to.row.saturating_sub(area.row), area.rows),
+        };
+        // Rounded up, so that `cut` rounds down to the very place.
+        let thousandths = (u32::from(wanted) * 1000).div_ceil(u32::from(length).max(1));
+        *share = u16::try_from(thousandths).unwrap_or(EVEN).clamp(1, 999);
+    }
+
+    /// Lets two panes change places.
+    pub(crate) fn swap(&mut self, one: PaneId, other: PaneId) {
+        match self {
+            Self::Pane(pane) if *pane == one => *pane = other,
+            Self::Pane(pane) if *pane == other => *pane = one,
+            Self::Pane(_) => {}
+            Self::Split { halves, .. } => halves.iter_mut().for_each(|half| half.swap(one, other)),
+        }
     }
 
     /// Gives both halves of every split the same.
@@ -192,6 +243,32 @@ mod tests {
     fn a_closed_pane_leaves_its_place_to_the_other_half() {
         assert_eq!(three().without(A).unwrap().places(AREA)[0].1, Rect { rows: 12, ..AREA });
         assert_eq!(Node::Pane(A).without(A), None);
+    }
+
+    #[test]
+    fn a_border_is_found_and_follows_the_pointer() {
+        let mut tree = three();
+        let between_columns = Point { col: 40, row: 5 };
+        let border = tree.border_at(AREA, between_columns).unwrap();
+        tree.move_border(AREA, &border.0, Point { col: 57, row: 9 });
+        assert_eq!(tree.places(AREA)[0].1.cols, 57);
+        let between_rows = Point { col: 70, row: 12 };
+        let border = tree.border_at(AREA, between_rows).unwrap();
+        tree.move_border(AREA, &border.0, Point { col: 0, row: 20 });
+        assert_eq!(tree.places(AREA)[2].1.row, 20);
+        assert_eq!(tree.border_at(AREA, Point { col: 10, row: 5 }), None);
+        // Far outside the border stays in the area, and both halves keep their least size.
+        tree.move_border(AREA, &[], Point { col: 500, row: 0 });
+        assert_eq!(tree.places(AREA)[0].1.cols, AREA.cols - MIN_COLS);
+    }
+
+    #[test]
+    fn two_panes_change_places() {
+        let mut tree = three();
+        let before = tree.places(AREA);
+        tree.swap(A, C);
+        let after = tree.places(AREA);
+        assert_eq!((after[0], after[2]), ((C, before[0].1), (A, before[2].1)));
     }
 
     #[test]

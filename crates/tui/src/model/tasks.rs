@@ -1,7 +1,7 @@
 //! The tasks: their list, what is selected in it, and the form of a new one.
 
-use proto::task::{TaskStatus, TaskView};
-use proto::{AgentState, Kind, ProcessId, Status};
+use proto::task::{TaskStatus, TaskView, name_from_prompt};
+use proto::{AgentState, Kind, ProcessId};
 
 use super::crew::Crew;
 use super::line::Line;
@@ -23,10 +23,40 @@ pub(crate) struct TasksView {
     pub(crate) filter: Line,
     /// Keys go to the filter.
     pub(crate) is_filtering: bool,
+    pub(crate) order: TaskOrder,
+}
+
+/// By what the tasks are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TaskOrder {
+    /// What needs the person first, as the daemon lists them.
+    #[default]
+    Need,
+    Name,
+    /// Where something happened last comes first.
+    Active,
+}
+
+impl TaskOrder {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Need => "need",
+            Self::Name => "name",
+            Self::Active => "active",
+        }
+    }
+
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Need => Self::Name,
+            Self::Name => Self::Active,
+            Self::Active => Self::Need,
+        }
+    }
 }
 
 impl TasksView {
-    /// The tasks that fit the filter, in the daemon's order: what needs the person first.
+    /// The tasks that fit the filter, in the order that the person wants.
     pub(crate) fn rows<'c>(&self, crew: &'c Crew) -> Vec<&'c TaskView> {
         let wanted = self.filter.text().to_lowercase();
         let fits = |task: &&TaskView| {
@@ -35,7 +65,13 @@ impl TasksView {
                 .iter()
                 .any(|text| text.to_lowercase().contains(&wanted))
         };
-        crew.tasks.iter().filter(fits).collect()
+        let mut rows: Vec<&TaskView> = crew.tasks.iter().filter(fits).collect();
+        match self.order {
+            TaskOrder::Need => {}
+            TaskOrder::Name => rows.sort_by_key(|task| task.name.as_str()),
+            TaskOrder::Active => rows.sort_by_key(|task| std::cmp::Reverse(task.active_at)),
+        }
+        rows
     }
 
     /// The selected task: the one that was chosen while it is there, otherwise the first.
@@ -70,9 +106,8 @@ pub(crate) fn main_process(task: &TaskView) -> Option<ProcessId> {
 
 /// The agent of a task that runs.
 pub(crate) fn running_agent(task: &TaskView) -> Option<ProcessId> {
-    let is_live = |status| matches!(status, Status::Starting | Status::Running | Status::Stopping);
     let is_it = |process: &&proto::task::TaskProcess| {
-        process.kind == Kind::Agent && is_live(process.status) && process.state != Some(AgentState::Exited)
+        process.kind == Kind::Agent && process.status.is_live() && process.state != Some(AgentState::Exited)
     };
     task.processes.iter().find(is_it).map(|process| process.id)
 }
@@ -139,6 +174,10 @@ pub(crate) struct TaskForm {
     /// What its branch begins from; empty: the repository's default branch.
     pub(crate) start: Line,
     pub(crate) runs: bool,
+    /// The daemon is making it.
+    pub(crate) is_sent: bool,
+    /// Why it could not be made.
+    pub(crate) fault: Option<String>,
 }
 
 impl Default for TaskForm {
@@ -151,6 +190,8 @@ impl Default for TaskForm {
             has_worktree: true,
             start: Line::default(),
             runs: true,
+            is_sent: false,
+            fault: None,
         }
     }
 }
@@ -159,7 +200,12 @@ impl TaskForm {
     /// The name that the task will have.
     pub(crate) fn chosen_name(&self) -> String {
         let own = self.name.text();
-        if own.trim().is_empty() { name_of(&self.prompt.text()) } else { own.trim().to_owned() }
+        if own.trim().is_empty() {
+            name_from_prompt(&self.prompt.text()).unwrap_or_default()
+        } else {
+            // A name has no blanks: words become one, as in names from the text.
+            own.split_whitespace().collect::<Vec<_>>().join("-")
+        }
     }
 
     pub(crate) fn step(&mut self, by: isize) {
@@ -179,16 +225,55 @@ impl TaskForm {
     }
 }
 
-/// A name of the first words of a prompt: letters and digits, joined by dashes; empty when there are none.
-fn name_of(prompt: &str) -> String {
-    let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
-    let mut name = String::new();
-    for word in words.filter(|word| !word.is_empty()).take(5) {
-        if !name.is_empty() && name.len() + word.len() > 31 {
-            break;
+/// What can be filled in for a task that lands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LandField {
+    #[default]
+    Gate,
+    Into,
+    Merge,
+}
+
+impl LandField {
+    pub(crate) const ALL: [Self; 3] = [Self::Gate, Self::Into, Self::Merge];
+
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Gate => "Check",
+            Self::Into => "Into",
+            Self::Merge => "How",
         }
-        name.push_str(if name.is_empty() { "" } else { "-" });
-        name.extend(word.chars().take(32).map(|character| character.to_ascii_lowercase()));
     }
-    name
+}
+
+/// The form of a task that lands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LandForm {
+    pub(crate) task: String,
+    /// The branch that it began from.
+    pub(crate) base: String,
+    pub(crate) field: LandField,
+    /// A line of shell that must succeed first; empty: none.
+    pub(crate) gate: Line,
+    /// The branch that it lands on; empty: its base.
+    pub(crate) into: Line,
+    /// A merge commit instead of a rebase.
+    pub(crate) is_merge: bool,
+}
+
+impl LandForm {
+    pub(crate) fn step(&mut self, by: isize) {
+        let count = LandField::ALL.len();
+        let here = LandField::ALL.iter().position(|field| *field == self.field).unwrap_or(0);
+        self.field = LandField::ALL[(here + count).saturating_add_signed(by) % count];
+    }
+
+    /// The line that the selected field edits.
+    pub(crate) fn line(&mut self) -> Option<&mut Line> {
+        match self.field {
+            LandField::Gate => Some(&mut self.gate),
+            LandField::Into => Some(&mut self.into),
+            LandField::Merge => None,
+        }
+    }
 }

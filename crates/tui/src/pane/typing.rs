@@ -1,7 +1,8 @@
 //! What was typed, as the child expects it: the very bytes where the modes of the terminal and of the child agree, and
 //! another encoding only for keys that need one.
 
-use term::{KeyCode, KeyEvent, Modes, Modifiers};
+use proto::ProcessView;
+use term::{Key, KeyCode, KeyEvent, Modes, Modifiers, PastePiece};
 
 use crate::host::{InputEvent, What};
 
@@ -12,17 +13,30 @@ pub(crate) struct HostKeyboard {
     pub(crate) flags: u8,
 }
 
-/// The bytes for a child in these modes. Agents that cannot tell Shift-Enter from Enter get a line feed for it, which is
-/// their new line.
-pub(crate) fn bytes(event: &InputEvent, modes: &Modes, host: HostKeyboard, is_agent: bool) -> Vec<u8> {
+/// Returns the key that makes a new line in an agent's composer, if its manifest names one.
+pub(crate) fn new_line_key(view: &ProcessView) -> Option<Key> {
+    view.agent.as_ref()?.new_line.as_ref()?.parse().ok()
+}
+
+/// Gives a paste the line ends that an agent expects where it accepts no brackets.
+pub(crate) fn with_line_ends(piece: PastePiece, modes: &Modes, new_line: Option<Key>) -> PastePiece {
+    match new_line {
+        Some(key) => piece.with_line_end(key.encode(modes)),
+        None => piece,
+    }
+}
+
+/// The bytes for a child in these modes. A child that cannot distinguish Shift-Enter from Enter gets its key for a new
+/// line, if it has one.
+pub(crate) fn bytes(event: &InputEvent, modes: &Modes, host: HostKeyboard, new_line: Option<Key>) -> Vec<u8> {
     let What::Key(key) = &event.what else {
         return if event.what == What::Unknown { event.raw.clone() } else { Vec::new() };
     };
     let is_legacy = modes.keyboard_flags == 0 && modes.modify_other_keys == 0;
     let is_shift_enter =
         key.code == KeyCode::Enter && key.modifiers == Modifiers { shift: true, ..Modifiers::default() };
-    if is_agent && is_legacy && is_shift_enter {
-        return if key.event == KeyEvent::Release { Vec::new() } else { b"\n".to_vec() };
+    if let Some(new_line) = new_line.filter(|_| is_legacy && is_shift_enter) {
+        return if key.event == KeyEvent::Release { Vec::new() } else { new_line.encode(modes) };
     }
     let is_sequence = event.raw.first() == Some(&0x1b) && event.raw.len() > 1;
     let all_keys = modes.keyboard_flags & 8 != 0;
@@ -46,12 +60,16 @@ mod tests {
     use super::*;
     use crate::host::InputParser;
 
+    fn ctrl_j() -> Key {
+        "ctrl-j".parse().unwrap()
+    }
+
     fn typed(raw: &[u8], modes: &Modes, flags: u8) -> Vec<u8> {
         let mut parser = InputParser::default();
         let mut events = Vec::new();
         parser.feed(raw, &mut events);
         parser.release(&mut events);
-        events.iter().flat_map(|event| bytes(event, modes, HostKeyboard { flags }, false)).collect()
+        events.iter().flat_map(|event| bytes(event, modes, HostKeyboard { flags }, None)).collect()
     }
 
     #[test]
@@ -109,7 +127,7 @@ mod tests {
                     parser.release(&mut events);
                     let host = HostKeyboard { flags };
                     let arrived: Vec<u8> =
-                        events.iter().flat_map(|event| bytes(event, &modes, host, true)).collect();
+                        events.iter().flat_map(|event| bytes(event, &modes, host, Some(ctrl_j()))).collect();
                     let is_new_line =
                         flags == 0 && matches!(raw.as_slice(), b"\x1b[13;2u" | b"\x1b[27;2;13~");
                     let expected: &[u8] = if is_new_line { b"\n" } else { raw };
@@ -120,16 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn u10_shift_enter_is_a_line_feed_only_for_an_agent_that_cannot_tell_it_from_enter() {
-        let typed = |keyboard_flags, is_agent| {
+    fn u10_shift_enter_is_the_manifests_key_only_where_the_agent_cannot_distinguish_it_from_enter() {
+        let typed = |keyboard_flags, new_line: Option<&str>| {
+            let new_line = new_line.map(|name| name.parse().unwrap());
             let mut events = Vec::new();
             InputParser::default().feed(b"\x1b[13;2u", &mut events);
             let modes = Modes { keyboard_flags, ..Modes::default() };
-            bytes(&events[0], &modes, HostKeyboard { flags: 1 }, is_agent)
+            bytes(&events[0], &modes, HostKeyboard { flags: 1 }, new_line)
         };
-        assert_eq!(typed(0, true), b"\n");
-        assert_eq!(typed(0, false), b"\r");
-        assert_eq!(typed(1, true), b"\x1b[13;2u");
+        assert_eq!(typed(0, Some("ctrl-j")), b"\n");
+        assert_eq!(typed(0, Some("alt-enter")), b"\x1b\r");
+        assert_eq!(typed(0, None), b"\r", "no key is known that makes a new line");
+        assert_eq!(typed(1, Some("ctrl-j")), b"\x1b[13;2u");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use proto::request::{Close, Empty, Explain, Restart, See, Target};
 use proto::{ProcessId, Request, Stop};
 use term::{Key, KeyCode};
 
-use super::{palette, tasks};
-use crate::keymap::Action;
+use super::{own_commands, pads, palette, tasks};
+use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
 use crate::model::overlay::{Confirm, InboxView, Overlay, Prompt, Purpose, Wall};
@@ -17,8 +17,6 @@ use crate::model::{Model, Prefix};
 
 /// By how much a border moves, in thousandths.
 const RESIZE_STEP: u16 = 40;
-/// Tiles of a new wall.
-const TILES: usize = 9;
 
 /// Does an action of the deck.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
@@ -46,6 +44,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
             model.prefix = Prefix::Resizing;
             Vec::new()
         }
+        Action::Move => {
+            model.prefix = Prefix::Moving;
+            Vec::new()
+        }
+        Action::OwnCommand(number) => own_commands::run(model, usize::from(number)),
         Action::CloseView => close_view(model),
         Action::Copy => lines(model, false),
         Action::Search => lines(model, true),
@@ -53,27 +56,47 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         Action::Tasks => tasks::open(model),
         Action::NewTask => {
             model.overlays.push(Overlay::Form(Box::default()));
-            palette::refresh(model)
+            let mut commands = palette::refresh(model);
+            commands.push(Command::Preparation);
+            commands
         }
         Action::Review => match tasks::current(model) {
-            Some(task) => super::review::ask(&task.name),
+            Some(task) => super::review::open(&task.name),
             None => {
                 model.toast("no task is open here; choose one in the list of tasks");
                 tasks::open(model)
             }
         },
-        Action::Wall => push(model, Overlay::Wall(Wall { selected: None, tiles: TILES })),
-        Action::Pads => pads(model),
+        Action::Wall => {
+            let tiles = model.looks.wall_tiles;
+            push(model, Overlay::Wall(Wall { selected: None, tiles }))
+        }
+        Action::Pads => show_pads(model),
         Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),
-        Action::DismissToasts => on_deck(model, |model| model.toasts.clear()),
+        // What is open stays open: the next key is meant for it.
+        Action::DismissToasts => {
+            model.toasts.clear();
+            Vec::new()
+        }
         Action::Settings => push(model, Overlay::Settings(SettingsView::default())),
         Action::Help => push(model, Overlay::Help(0)),
+        Action::StartDaemon if model.daemon.away.is_some() => vec![Command::StartDaemon],
+        Action::StartDaemon => {
+            model.toast("the daemon is there");
+            Vec::new()
+        }
         Action::Leave => vec![Command::Leave],
-        other => match model.deck.focused() {
-            Some((_, process)) => on_process(model, other, process),
+        other => match model.popup().or(model.deck.focused().map(|(_, process)| process)) {
+            Some(process) => on_process(model, other, process),
             None => nothing_open(model),
         },
     }
+}
+
+/// Opens help at the keys of a context.
+pub(super) fn help(model: &mut Model, context: Context) {
+    let top = crate::view::help::top_of(model, context);
+    model.overlays.push(Overlay::Help(top));
 }
 
 /// Does an action to a process, from the deck or from the rail.
@@ -99,6 +122,10 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
             let page = super::events::plain_explanation(model, process);
             push(model, Overlay::Page(page))
         }
+        Action::Tell if model.crew.get(process).is_some_and(|view| view.agent.is_none()) => {
+            model.toast(format!("{name} is no agent: messages are for agents; type into it instead"));
+            Vec::new()
+        }
         Action::Tell => prompt(model, format!("Message to {name}"), "", Purpose::Tell(process)),
         Action::Rename => prompt(model, format!("Rename {name}"), &name, Purpose::Rename(process)),
         _ => Vec::new(),
@@ -108,10 +135,12 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
 /// What a person should know before a process is ended.
 fn close_warnings(model: &Model, process: ProcessId) -> Vec<String> {
     let Some(view) = model.crew.get(process) else { return Vec::new() };
-    let mark = model.crew.mark(view);
+    let is = match &view.agent {
+        Some(_) => format!("{} is {}", view.name, model.crew.mark(view).word()),
+        None => format!("{} runs {}", view.name, proto::Printable(&view.argv.join(" "))),
+    };
     let children = model.crew.processes.iter().filter(|other| other.parent == Some(process)).count();
-    let mut lines =
-        vec![format!("{} is {}; its terminal and its history go with it.", view.name, mark.word())];
+    let mut lines = vec![format!("{is}; its terminal and its history go with it.")];
     if children > 0 {
         lines.push(format!("It leads {children} other processes, which stay."));
     }
@@ -148,8 +177,8 @@ pub(super) fn confirm(
     lines: Vec<String>,
     request: Request,
 ) -> Vec<Command> {
-    let (requests, what) = (vec![request], CallFor::Nothing);
-    model.overlays.push(Overlay::Confirm(Box::new(Confirm { title, lines, requests, what })));
+    let confirm = Confirm::yes(title, lines, vec![call(CallFor::Nothing, request)]);
+    model.overlays.push(Overlay::Confirm(Box::new(confirm)));
     Vec::new()
 }
 
@@ -172,6 +201,15 @@ fn nothing_open(model: &mut Model) -> Vec<Command> {
 
 /// Shows a process and gives it the keyboard.
 pub(super) fn show(model: &mut Model, process: ProcessId, placement: Placement) -> Vec<Command> {
+    match placement {
+        Placement::Popup => own_commands::open_popup(model, process),
+        Placement::Background => model.toast_about(format!("{} runs", model.name(process)), process),
+        Placement::Tab | Placement::Split(_) => return show_in_deck(model, process, placement),
+    }
+    Vec::new()
+}
+
+fn show_in_deck(model: &mut Model, process: ProcessId, placement: Placement) -> Vec<Command> {
     model.overlays.clear();
     model.rail.has_keys = false;
     if Some(process) == model.place.own {
@@ -181,6 +219,7 @@ pub(super) fn show(model: &mut Model, process: ProcessId, placement: Placement) 
     match placement {
         Placement::Tab => model.deck.open(process),
         Placement::Split(axis) => model.deck.split(process, axis),
+        Placement::Popup | Placement::Background => {}
     }
     Vec::new()
 }
@@ -254,7 +293,53 @@ pub(super) fn resize(model: &mut Model, key: &Key) -> bool {
     true
 }
 
+/// Moves the focused pane by a key; returns whether it was a key for that.
+pub(super) fn move_pane(model: &mut Model, key: &Key) -> bool {
+    model.overlays.clear();
+    let area = model.areas().deck;
+    let direction = match key.code {
+        KeyCode::Character('h') | KeyCode::Left => Direction::Left,
+        KeyCode::Character('j') | KeyCode::Down => Direction::Down,
+        KeyCode::Character('k') | KeyCode::Up => Direction::Up,
+        KeyCode::Character('l') | KeyCode::Right => Direction::Right,
+        _ => return move_to_tab(model, key),
+    };
+    if !model.deck.swap_focused(area, direction) {
+        model.toast("there is no pane on that side");
+    }
+    true
+}
+
+/// Moves the focused pane to another tab, or its tab among the tabs.
+fn move_to_tab(model: &mut Model, key: &Key) -> bool {
+    let here = model.deck.active;
+    let is_moved = match key.code {
+        KeyCode::Character('<') => {
+            model.deck.move_tab(here, here.saturating_sub(1));
+            return true;
+        }
+        KeyCode::Character('>') => {
+            model.deck.move_tab(here, here + 1);
+            return true;
+        }
+        KeyCode::Character(digit @ '1'..='9') => model.deck.move_focused_to(digit as usize - '1' as usize),
+        KeyCode::Character('n') => model.deck.move_focused_out(),
+        KeyCode::Escape | KeyCode::Enter => true,
+        _ => return false,
+    };
+    model.prefix = Prefix::None;
+    if !is_moved {
+        model.toast("it is there already, or there is no such tab; n moves it to a new one");
+    }
+    true
+}
+
 fn close_view(model: &mut Model) -> Vec<Command> {
+    if let Some(process) = model.popup() {
+        own_commands::close_popup(model);
+        model.toast_about(format!("{} goes on; the rail has it", model.name(process)), process);
+        return Vec::new();
+    }
     model.overlays.clear();
     let Some((pane, process)) = model.deck.focused() else { return nothing_open(model) };
     let name = model.name(process);
@@ -281,10 +366,11 @@ fn paste(model: &mut Model) -> Vec<Command> {
     Vec::new()
 }
 
-fn pads(model: &mut Model) -> Vec<Command> {
+/// Goes to the scratchpads in the rail; without any, a new one is offered.
+fn show_pads(model: &mut Model) -> Vec<Command> {
     if model.crew.pads.is_empty() {
-        model.toast("this project has no scratchpads; agents write them, and so does qd pads edit NAME");
-        return Vec::new();
+        model.overlays.clear();
+        return pads::ask_new(model);
     }
     enter_rail(model);
     let first = model.crew.pads.first().map(|pad| RailItem::Pad(pad.name.clone()));
@@ -297,7 +383,7 @@ pub(super) fn refreshed(model: &Model) -> Vec<Command> {
     vec![
         call(CallFor::Inbox, Request::Inbox(Empty {})),
         call(CallFor::Timers, Request::Timers(Empty {})),
-        palette::ask_pads(model),
+        pads::ask_list(model),
         tasks::ask_list(),
     ]
 }

@@ -1,39 +1,67 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
-use proto::agent::{Delivery, Explanation};
+use proto::agent::{Delivery, Explanation, InboxItem};
 use proto::crew::{PadOutcome, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
-use proto::request::{Ports, See, Target};
-use proto::{Failure, Kind, Printable, ProcessId, ProcessView, Reply, Request, Status};
+use proto::request::{See, Target};
+use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request};
 
 use super::actions::{self, call, push, show};
-use super::{history, palette, tasks};
+use super::{history, own_commands, pads, palette, ports, task_forms, tasks};
 use crate::config::{Config, FILE};
+use crate::keymap::Action;
 use crate::message::{CallFor, Command};
-use crate::model::overlay::{Overlay, Page};
+use crate::model::crew::was_ended;
+use crate::model::overlay::{OpenPad, Overlay, Page};
 use crate::model::splits::PaneId;
-use crate::model::{Model, SEEN_MS, age};
-
-/// How long after a change a command is asked for its ports, and how often that is done.
-const PORTS_MS: u64 = 1_500;
-const PORTS_TRIES: u8 = 4;
+use crate::model::{Away, Model, SEEN_MS, StartView, age};
 
 pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<Command> {
-    if model.away.take().is_some() {
+    if model.daemon.away.take().is_some() {
         model.toast("the daemon is back");
     }
-    model.is_loaded = true;
+    let is_first = !std::mem::replace(&mut model.daemon.is_loaded, true);
     model.crew.replace(processes);
     keep_open(model);
-    let commands: Vec<(ProcessId, bool)> =
-        model.crew.processes.iter().map(|process| (process.id, process.kind == Kind::Command)).collect();
-    for (id, _) in commands.into_iter().filter(|(_, is_command)| *is_command) {
-        model.port_questions.insert(id, (model.now.ms, 0));
-    }
+    ports::ask_all(model);
     let mut commands = actions::refreshed(model);
     commands.extend(palette::refresh(model));
+    if is_first {
+        commands.extend(open_start_view(model));
+    }
     commands
+}
+
+/// Opens what the person wants to see first.
+fn open_start_view(model: &mut Model) -> Vec<Command> {
+    match model.looks.start {
+        StartView::Deck => Vec::new(),
+        StartView::Tasks => actions::act(model, Action::Tasks),
+        StartView::Wall => actions::act(model, Action::Wall),
+        StartView::Inbox => actions::act(model, Action::Inbox),
+    }
+}
+
+/// Somebody has shut the daemon down.
+pub(super) fn shut_down(model: &mut Model) -> Vec<Command> {
+    model.daemon.away = Some(Away::ShutDown);
+    model.alert(format!("the daemon was shut down; {}; {}", model.still_running(), model.start_hint()), None);
+    Vec::new()
+}
+
+/// A key that no daemon can type.
+pub(super) fn not_typed(model: &mut Model) -> Vec<Command> {
+    model.alert(format!("not typed: the daemon was shut down; {}", model.start_hint()), None);
+    Vec::new()
+}
+
+/// What was typed without a daemon does not reach its program.
+pub(super) fn untyped(model: &mut Model, pane: PaneId) -> Vec<Command> {
+    let process = model.process_of(pane);
+    let name = process.map_or_else(|| "the program".to_owned(), |process| model.name(process));
+    model.alert(format!("what you typed for {name} without a daemon was dropped"), process);
+    Vec::new()
 }
 
 /// Closes the panes of processes that are gone.
@@ -50,49 +78,50 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
     model.crew.note(&event);
     match event {
         Event::Changed(view) => {
+            let mut commands = own_commands::ended(model, &view);
             changed(model, before.as_ref(), &view);
-            let was = before.map(|before| (before.status, before.state));
-            // What a task is at follows from its processes.
-            if view.task.is_some() && was != Some((view.status, view.state)) {
-                return vec![tasks::ask_list()];
+            let standing = |view: &ProcessView| (view.status, view.state, view.unseen.is_some());
+            // What a task is at follows from its processes, and from what the person has seen.
+            if view.task.is_some() && before.as_ref().map(standing) != Some(standing(&view)) {
+                commands.push(tasks::ask_list());
             }
+            return commands;
         }
-        Event::Removed { .. } => keep_open(model),
-        Event::ItemOpened(item) if !model.is_on_screen(item.id) => {
-            model.alert(format!("{} needs you: {}", item.name, Printable(&item.title)), Some(item.id));
+        Event::Removed { id, .. } => {
+            if model.popup() == Some(id) {
+                own_commands::close_popup(model);
+            }
+            keep_open(model);
         }
-        Event::TurnEnded { id, .. } if !model.is_on_screen(id) => {
-            model.push_done(id);
+        Event::ItemOpened(item) if model.is_out_of_sight(item.id) => needs_you(model, &item),
+        Event::TurnEnded { id, .. } if model.is_out_of_sight(id) => {
+            let name = model.name(id);
+            model.toast_about(format!("{name} has ended its turn"), id);
         }
         Event::Selected { id } => return show(model, id, crate::model::palette::Placement::Tab),
-        Event::PadChanged { .. } => return vec![palette::ask_pads(model)],
+        Event::TaskChanged { .. } => return vec![tasks::ask_list()],
+        Event::PadChanged { .. } => return vec![pads::ask_list(model)],
         Event::Resync {} => return vec![call(CallFor::Nothing, Request::List(proto::request::Empty {}))],
         _ => {}
     }
     Vec::new()
 }
 
-impl Model {
-    fn push_done(&mut self, id: ProcessId) {
-        let name = self.name(id);
-        self.toast(format!("{name} has ended its turn"));
+/// Somebody needs the person. What is known of it later takes the place of what was told first.
+fn needs_you(model: &mut Model, item: &InboxItem) {
+    let begins = format!("{} needs you", item.name);
+    model.toasts.retain(|toast| toast.process != Some(item.id) || !toast.text.starts_with(&begins));
+    let is_listed = model.has_focus && matches!(model.overlays.last(), Some(Overlay::Inbox(_)));
+    if !is_listed {
+        model.alert(format!("{begins}: {}", Printable(&item.title)), Some(item.id));
     }
 }
 
 fn changed(model: &mut Model, before: Option<&ProcessView>, view: &ProcessView) {
-    if view.kind == Kind::Command && view.status == Status::Running {
-        let has_ports = model.crew.ports.contains_key(&view.id);
-        let is_new_run = before.is_none_or(|before| before.run != view.run);
-        if is_new_run || !has_ports {
-            model.port_questions.entry(view.id).or_insert((model.now.ms + PORTS_MS, 0));
-        }
-    } else {
-        model.crew.ports.remove(&view.id);
-        model.port_questions.remove(&view.id);
-    }
+    ports::changed(model, before, view);
     let was_unseen = before.is_some_and(|before| before.unseen.is_some());
     let failed = view.unseen.filter(|unseen| unseen.what != UnseenEnd::Turn && !was_unseen);
-    if failed.is_some() && !model.is_on_screen(view.id) {
+    if failed.is_some() && model.is_out_of_sight(view.id) && !was_ended(view) {
         let how = view.exit.map_or_else(
             || "could not be started".to_owned(),
             |exit| match exit.shell_code() {
@@ -100,7 +129,11 @@ fn changed(model: &mut Model, before: Option<&ProcessView>, view: &ProcessView) 
                 code => format!("ended with {code}"),
             },
         );
-        model.alert(format!("{} {how}", view.name), Some(view.id));
+        let text = format!("{} {how}", view.name);
+        match view.exit.is_some_and(|exit| exit.shell_code() == 0) {
+            true => model.toast_about(text, view.id),
+            false => model.alert(text, Some(view.id)),
+        }
     }
 }
 
@@ -122,6 +155,7 @@ pub(super) fn look(model: &mut Model) {
 /// Time has passed.
 pub(super) fn tick(model: &mut Model) -> Vec<Command> {
     model.expire_toasts();
+    wake_snoozed(model);
     let mut commands = Vec::new();
     if let Some((process, since, false)) = model.looking
         && model.has_focus
@@ -132,27 +166,43 @@ pub(super) fn tick(model: &mut Model) -> Vec<Command> {
         let see = See { target: Target(process.to_string()), ..See::default() };
         commands.push(call(CallFor::Nothing, Request::See(see)));
     }
+    commands.extend(ports::ask_next(model));
+    commands
+}
+
+/// What the person wanted to see later is there again.
+fn wake_snoozed(model: &mut Model) {
     let now = model.now.ms;
-    let due: Vec<ProcessId> =
-        model.port_questions.iter().filter(|(_, (due, _))| *due <= now).map(|(id, _)| *id).collect();
-    for id in due {
-        let tries = model.port_questions.get(&id).map_or(0, |(_, tries)| *tries) + 1;
-        match tries < PORTS_TRIES {
-            true => drop(model.port_questions.insert(id, (now + PORTS_MS * u64::from(tries), tries))),
-            false => drop(model.port_questions.remove(&id)),
+    let due: Vec<u64> =
+        model.crew.snoozed.iter().filter(|(_, until)| **until <= now).map(|(item, _)| *item).collect();
+    for number in due {
+        model.crew.snoozed.remove(&number);
+        let item = model.crew.inbox.iter().find(|item| item.item == number).cloned();
+        if let Some(item) = item.filter(|item| model.is_out_of_sight(item.id)) {
+            needs_you(model, &item);
         }
-        commands.push(call(CallFor::Ports(id), Request::Ports(Ports { target: Target(id.to_string()) })));
+    }
+}
+
+pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, Failure>) -> Vec<Command> {
+    let is_about_ports = matches!(what, CallFor::Ports(_));
+    if is_about_ports {
+        model.port_questions.awaited = None;
+    }
+    let mut commands = take_answer(model, what, result);
+    if is_about_ports {
+        commands.extend(ports::ask_next(model));
     }
     commands
 }
 
-pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, Failure>) -> Vec<Command> {
+fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>) -> Vec<Command> {
     let reply = match result {
         Ok(reply) => reply,
         Err(failure) => return failed(model, &what, &failure),
     };
     match (what, reply) {
-        (CallFor::Inbox, Reply::Inbox(items)) => model.crew.inbox = items,
+        (CallFor::Inbox, Reply::Inbox(items)) => model.crew.take_inbox(items),
         (CallFor::Timers, Reply::Timers(timers)) => {
             model.crew.timers = timers;
             model.crew.timers.retain(|timer| timer.outcome.is_none());
@@ -162,9 +212,10 @@ pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, F
         (CallFor::Agents, Reply::Agents(offers)) => {
             let found = offers.into_iter().filter(|offer| offer.program.is_some());
             model.crew.agents = found.map(|offer| offer.name).collect();
+            model.crew.knows_agents = true;
         }
         (CallFor::Ports(id), Reply::Ports(listening)) if !listening.ports.is_empty() => {
-            model.port_questions.remove(&id);
+            model.port_questions.due.remove(&id);
             model.crew.ports.insert(id, listening.ports.into_iter().map(|port| port.port).collect());
         }
         (CallFor::Start(placement), Reply::Spawned(spawned)) => {
@@ -176,16 +227,13 @@ pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, F
             model.overlays.push(Overlay::Page(page));
         }
         (CallFor::PadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            let lines = content.lines().map(|line| Printable(line).to_string()).collect();
-            return push(
-                model,
-                Overlay::Page(Page { title: format!("{name} (r{revision})"), lines, top: 0 }),
-            );
+            pads::show(model, OpenPad { name, content, revision });
+        }
+        (CallFor::PadChanged, Reply::Pad(PadOutcome::Changed { name, revision })) => {
+            return pads::changed(model, &name, revision);
         }
         (CallFor::History(process), Reply::Text(text)) => {
-            if let Some(history) = history::lines(model).filter(|history| history.process == process) {
-                history.take_page(text.rows.unwrap_or_default(), text.missed);
-            }
+            return history::take_page(model, process, text);
         }
         (CallFor::Tell(process), Reply::Receipt(receipt)) => {
             let name = model.name(process);
@@ -211,15 +259,19 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
     if let CallFor::History(_) = what
         && let Some(history) = history::lines(model)
     {
-        (history.is_loading, history.is_complete) = (false, true);
+        (history.is_loading, history.is_complete, history.sought) = (false, true, None);
     }
-    if !is_quiet {
-        let hint = failure.hint.as_ref().map(|hint| format!(" ({})", Printable(hint))).unwrap_or_default();
-        model.alert(format!("{}{hint}", Printable(&failure.message)), None);
+    let hint = failure.hint.as_ref().map(|hint| format!(" ({})", Printable(hint))).unwrap_or_default();
+    // A notice is one line, and what a check printed is not.
+    let said = failure.message.lines().next().unwrap_or_default();
+    let words = format!("{}{hint}", Printable(said));
+    let is_told = matches!(what, CallFor::TaskMade { .. }) && task_forms::not_made(model, words.clone());
+    if !is_quiet && !is_told {
+        model.alert(words, None);
     }
     // What was answered by somebody else meanwhile is shown as it is now.
     match what {
-        CallFor::TaskDone | CallFor::TaskMade { .. } => vec![tasks::ask_list()],
+        CallFor::TaskDone | CallFor::TaskMade { .. } | CallFor::Changes { .. } => vec![tasks::ask_list()],
         CallFor::Answer(_) => vec![call(CallFor::Inbox, Request::Inbox(proto::request::Empty {}))],
         _ => Vec::new(),
     }
@@ -292,7 +344,11 @@ fn explanation_page(model: &Model, explanation: &Explanation) -> Page {
     }
     lines.push(String::new());
     lines.push(format!("composer {}, {} messages wait", explanation.composer.word(), explanation.agent.mail));
-    Page { title: format!("Why {} is {}", explanation.name, explanation.agent.state), lines, top: 0 }
+    Page {
+        title: format!("Why {} is {}", explanation.name, explanation.agent.state),
+        lines,
+        ..Page::default()
+    }
 }
 
 /// What is known of a process whose state nobody judges.
@@ -301,14 +357,14 @@ pub(super) fn plain_explanation(model: &Model, process: ProcessId) -> Page {
     let exit = view.exit.map(|exit| format!("exit    {} ({})", exit.shell_code(), exit.reason));
     let mut lines = vec![
         format!("runs    {}", Printable(&view.argv.join(" "))),
-        format!("in      {}", Printable(&view.cwd)),
+        format!("in      {}", Printable(&model.place.short(&view.cwd))),
         format!("status  {}, run {}", view.status, view.run),
-        format!("size    {}, {} viewers", view.size, view.viewers),
+        format!("size    {}, viewers {}", view.size, view.viewers),
         format!("started {}", ago(model.now.epoch_ms, view.started_at)),
     ];
     lines.extend(exit);
     lines.extend(view.failure.as_ref().map(|failure| format!("failure {}", Printable(failure))));
-    Page { title: view.name.to_string(), lines, top: 0 }
+    Page { title: view.name.to_string(), lines, ..Page::default() }
 }
 
 pub(super) fn show_timer(model: &mut Model, timer: &TimerView) -> Vec<Command> {
@@ -318,7 +374,7 @@ pub(super) fn show_timer(model: &mut Model, timer: &TimerView) -> Vec<Command> {
         String::new(),
         Printable(&timer.body).to_string(),
     ];
-    push(model, Overlay::Page(Page { title: format!("Timer {}", timer.timer), lines, top: 0 }))
+    push(model, Overlay::Page(Page { title: format!("Timer {}", timer.timer), lines, ..Page::default() }))
 }
 
 fn ago(now: u64, then: u64) -> String {

@@ -1,17 +1,18 @@
 //! Scrolling, searching, selecting and copying the lines of a process.
 
-use proto::Request;
+use proto::reply::Text;
 use proto::request::{Read, ReadMode, Target};
-use term::Key;
+use proto::{ProcessId, Request};
+use term::{Key, KeyCode};
 
 use super::actions::{call, prompt};
 use super::to_child;
 use crate::host::{InputEvent, Mouse, MouseAct, MouseButton};
 use crate::keymap::{Action, Context};
-use crate::message::{CallFor, Command};
+use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::history::{History, HistoryLine, SelectBy, Spot};
+use crate::model::history::{History, HistoryLine, SelectBy, Sought, Spot, WordClass, word_class};
 use crate::model::overlay::{Overlay, Purpose};
 use crate::model::splits::PaneId;
 
@@ -19,6 +20,9 @@ use crate::model::splits::PaneId;
 const WHEEL: isize = 3;
 /// Bytes of one page of history.
 const PAGE_BYTES: u32 = 65_536;
+
+/// Bytes of a page in which something is sought.
+const SEARCH_BYTES: u32 = 1 << 20; // 1 MiB
 
 /// What a pane shows.
 pub(super) struct Shown {
@@ -61,7 +65,7 @@ pub(super) fn ask_page(model: &mut Model) -> Vec<Command> {
         target: Target(history.process.to_string()),
         mode: ReadMode::History,
         until: history.first_id,
-        limit: Some(PAGE_BYTES),
+        limit: Some(if history.sought.is_some() { SEARCH_BYTES } else { PAGE_BYTES }),
         styles: true,
         ..Read::default()
     };
@@ -73,6 +77,10 @@ pub(super) fn ask_page(model: &mut Model) -> Vec<Command> {
 pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     let action = model.looks.keymap.action(Context::Copy, &key);
     let Some(history) = lines(model) else { return Vec::new() };
+    // Another key ends a search that waits for older lines.
+    history.sought = None;
+    let is_second = std::mem::take(&mut history.has_g);
+    let is_first_g = !is_second && key.code == KeyCode::Character('g');
     let is_scroll = matches!(action, Some(Action::PageDown | Action::PageUp | Action::Cancel));
     if history.is_casual && !is_scroll {
         // Typing returns to the bottom, and is typed.
@@ -81,6 +89,8 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
     }
     match action {
         Some(Action::Cancel) => drop(model.overlays.pop()),
+        // As in vi the key comes twice.
+        Some(Action::Top) if is_first_g => history.has_g = true,
         Some(Action::Yank) => return yank(model),
         Some(action @ (Action::Search | Action::SearchForward)) => {
             let is_back = action == Action::Search;
@@ -88,8 +98,20 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
             return prompt(model, title.to_owned(), "", Purpose::Search(is_back));
         }
         Some(action @ (Action::SearchAgain | Action::SearchBack)) => {
-            let is_found = history.find(action == Action::SearchBack);
-            tell_missing(model, is_found);
+            return seek(model, Sought::Text { other_way: action == Action::SearchBack });
+        }
+        Some(Action::PromptBack) => return seek(model, Sought::Prompt { is_back: true }),
+        Some(Action::PromptForward) => return seek(model, Sought::Prompt { is_back: false }),
+        Some(Action::OpenLink) => {
+            match history.link_at(history.cursor) {
+                Some(link) => super::overlays::ask_link(model, &link),
+                None => model.toast("there is no link here"),
+            }
+            return Vec::new();
+        }
+        Some(Action::Edit) => {
+            let text: Vec<String> = (0..history.lines.len()).map(|line| history.text_of(line)).collect();
+            return vec![Command::Edit(EditFor::Reading, text.join("\n") + "\n")];
         }
         Some(action) => step(history, action),
         None => {}
@@ -97,9 +119,51 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
     ask_page(model)
 }
 
-fn tell_missing(model: &mut Model, is_found: bool) {
-    if !is_found {
-        model.toast("not found in the lines that are loaded");
+/// Goes to what is sought, or asks for the older lines in which it may be.
+fn seek(model: &mut Model, sought: Sought) -> Vec<Command> {
+    let Some(history) = lines(model) else { return Vec::new() };
+    history.sought = None;
+    if history.seek(sought) {
+        return ask_page(model);
+    }
+    // Before a search begins from the other end, everything is here.
+    if !history.is_complete && (history.is_upwards(sought) || matches!(sought, Sought::Text { .. })) {
+        history.sought = Some(sought);
+        return ask_page(model);
+    }
+    let words = match sought {
+        Sought::Prompt { .. } => "no prompt further on: the shell may not mark its prompts".to_owned(),
+        Sought::Text { .. } => wrap_round(history, sought),
+    };
+    model.toast(words);
+    ask_page(model)
+}
+
+/// A text that is not found in one direction is looked for from the other end; returns what to say about it.
+fn wrap_round(history: &mut History, sought: Sought) -> String {
+    let here = history.cursor;
+    let last = history.lines.len().saturating_sub(1);
+    let (from, words) = match history.is_upwards(sought) {
+        true => (Spot { line: last, col: usize::MAX }, "not found above; this is from the bottom"),
+        false => (Spot::default(), "not found below; this is from the top"),
+    };
+    history.cursor = from;
+    let is_at_start = !history.is_upwards(sought) && history.is_here();
+    if is_at_start || history.seek(sought) {
+        return words.to_owned();
+    }
+    history.cursor = here;
+    let above = if history.is_complete { "" } else { " that are loaded" };
+    format!("not found in the {} lines{above}", history.lines.len())
+}
+
+/// Takes older lines, and goes on with what is sought in them.
+pub(super) fn take_page(model: &mut Model, process: ProcessId, text: Text) -> Vec<Command> {
+    let Some(history) = lines(model).filter(|history| history.process == process) else { return Vec::new() };
+    history.take_page(text.rows.unwrap_or_default(), text.missed);
+    match history.sought {
+        Some(sought) => seek(model, sought),
+        None => Vec::new(),
     }
 }
 
@@ -120,7 +184,14 @@ fn step(history: &mut History, action: Action) {
             let text = history.text_of(history.cursor.line);
             history.cursor.col = usize::from(crate::frame::width::columns(&text)).saturating_sub(1);
         }
-        Action::WordForward | Action::WordBack | Action::WordEnd => word(history, action),
+        Action::WordForward => word(history, WordMove::Forward, false),
+        Action::WordBack => word(history, WordMove::Back, false),
+        Action::WordEnd => word(history, WordMove::End, false),
+        Action::LongWordForward => word(history, WordMove::Forward, true),
+        Action::LongWordBack => word(history, WordMove::Back, true),
+        Action::LongWordEnd => word(history, WordMove::End, true),
+        Action::ParagraphForward => history.paragraph(false),
+        Action::ParagraphBack => history.paragraph(true),
         Action::SelectText => select(history, SelectBy::Character),
         Action::SelectLines => select(history, SelectBy::Line),
         Action::SelectBlock => select(history, SelectBy::Block),
@@ -135,21 +206,33 @@ fn select(history: &mut History, by: SelectBy) {
     history.select_by = by;
 }
 
-/// Moves to another word of the line; at its ends to the next or the previous line.
-fn word(history: &mut History, action: Action) {
+/// Where to among the words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WordMove {
+    Forward,
+    Back,
+    End,
+}
+
+/// Moves to another word of the line; at its ends to the next or the previous line. Long words end at blanks only.
+fn word(history: &mut History, to: WordMove, is_long: bool) {
     let cells = history.lines.get(history.cursor.line).map_or(&[][..], |line| &line.cells);
-    let is_word = |at: usize| cells.get(at).is_some_and(|cell| !cell.text.trim().is_empty());
-    let starts = |at: &usize| is_word(*at) && (*at == 0 || !is_word(at - 1));
-    let ends = |at: &usize| is_word(*at) && !is_word(at + 1);
-    let col = history.cursor.col;
-    let found = match action {
-        Action::WordForward => (col + 1..cells.len()).find(starts),
-        Action::WordEnd => (col + 1..cells.len()).find(ends),
-        _ => (0..col.min(cells.len())).rev().find(starts),
+    let class = |at: usize| match word_class(cells, at) {
+        WordClass::Sign if is_long => WordClass::Word,
+        class => class,
     };
-    match (found, action) {
+    let is_word = |at: usize| class(at) != WordClass::Blank;
+    let starts = |at: &usize| is_word(*at) && (*at == 0 || class(at - 1) != class(*at));
+    let ends = |at: &usize| is_word(*at) && class(at + 1) != class(*at);
+    let col = history.cursor.col;
+    let found = match to {
+        WordMove::Forward => (col + 1..cells.len()).find(starts),
+        WordMove::End => (col + 1..cells.len()).find(ends),
+        WordMove::Back => (0..col.min(cells.len())).rev().find(starts),
+    };
+    match (found, to) {
         (Some(col), _) => history.cursor.col = col,
-        (None, Action::WordBack) => history.move_lines(-1),
+        (None, WordMove::Back) => history.move_lines(-1),
         (None, _) => {
             history.move_lines(1);
             history.cursor.col = 0;
@@ -162,9 +245,7 @@ pub(super) fn search(model: &mut Model, text: String, is_back: bool) -> Vec<Comm
     if !text.is_empty() {
         history.search = Some((text, is_back));
     }
-    let is_found = history.find(false);
-    tell_missing(model, is_found);
-    ask_page(model)
+    seek(model, Sought::Text { other_way: false })
 }
 
 /// Copies the selection, or the line, and closes the lines.
@@ -199,6 +280,12 @@ pub(super) fn unwanted_mouse(model: &mut Model, pane: PaneId, mouse: Mouse, show
             commands.extend(ask_page(model));
             commands
         }
+        MouseAct::Press(MouseButton::Left) if is_open || model.pointer.clicks() > 1 => {
+            let mut commands = if is_open { Vec::new() } else { begin(model, pane, shown, true) };
+            press(model, pane, mouse);
+            commands.extend(ask_page(model));
+            commands
+        }
         MouseAct::Release(MouseButton::Left) if is_open => match lines(model) {
             Some(history) if history.anchor.is_some() => yank(model),
             _ => Vec::new(),
@@ -217,12 +304,36 @@ fn wheel(model: &mut Model, by: isize) -> Vec<Command> {
     ask_page(model)
 }
 
-fn drag(model: &mut Model, pane: PaneId, mouse: Mouse) {
-    let place = model.places().into_iter().find(|(id, _)| *id == pane);
-    let Some(screen) = place.map(|(_, rect)| Deck::screen_of(rect)) else { return };
-    let Some(history) = lines(model) else { return };
+/// The place in the open lines that is under the mouse.
+fn spot_under(model: &mut Model, pane: PaneId, mouse: Mouse) -> Option<Spot> {
+    let (_, place) = model.places().into_iter().find(|(id, _)| *id == pane)?;
+    let screen = Deck::screen_of(place);
+    let history = lines(model)?;
     let row = usize::from(mouse.at.row.saturating_sub(screen.row));
     let col = usize::from(mouse.at.col.saturating_sub(screen.col));
-    history.cursor = Spot { line: (history.top + row).min(history.lines.len().saturating_sub(1)), col };
-    history.anchor = history.anchor.or(Some(history.cursor));
+    Some(Spot { line: (history.top + row).min(history.lines.len().saturating_sub(1)), col })
+}
+
+fn drag(model: &mut Model, pane: PaneId, mouse: Mouse) {
+    let spot = spot_under(model, pane, mouse);
+    if let (Some(spot), Some(history)) = (spot, lines(model)) {
+        history.cursor = spot;
+        history.anchor = history.anchor.or(Some(spot));
+    }
+}
+
+/// A click places the cursor, the second one at the same place selects the word, the third one the line.
+fn press(model: &mut Model, pane: PaneId, mouse: Mouse) {
+    let (spot, clicks) = (spot_under(model, pane, mouse), model.pointer.clicks());
+    let (Some(spot), Some(history)) = (spot, lines(model)) else { return };
+    (history.cursor, history.anchor, history.select_by) = (spot, None, SelectBy::Character);
+    match clicks {
+        2 => {
+            if let Some((first, last)) = history.word_at(spot) {
+                (history.anchor, history.cursor) = (Some(first), last);
+            }
+        }
+        3 => (history.anchor, history.select_by) = (Some(spot), SelectBy::Line),
+        _ => {}
+    }
 }

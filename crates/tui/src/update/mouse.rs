@@ -1,49 +1,115 @@
 //! Clicks, drags and the wheel: what they hit decides what they do.
 
-use super::{actions, history, palette, rail};
+use super::{actions, history, overlays, palette, rail, row_menu};
 use crate::frame::{Point, Rect};
 use crate::host::{Mouse, MouseAct, MouseButton};
 use crate::keymap::Action;
 use crate::message::Command;
 use crate::model::deck::Deck;
-use crate::model::overlay::Overlay;
+use crate::model::overlay::{Overlay, POPUP};
 use crate::model::palette::Placement;
+use crate::model::pointer::Drag;
 use crate::model::rail::RailRow;
+use crate::model::settings::Setting;
 use crate::model::splits::PaneId;
 use crate::model::{Model, rail as rows};
-use crate::view::{palette as palette_view, tabs, toasts};
+use crate::view::{inbox as inbox_view, palette as palette_view, popup as popup_view, review as review_view};
+use crate::view::{status, tabs, tasks as tasks_view, toasts};
+
+/// Rows per notch of the wheel in lists.
+const WHEEL_ROWS: isize = 3;
+/// Least and most columns that the rail is dragged to.
+const RAIL_COLUMNS: [u16; 2] = [12, 60];
 
 pub(super) fn mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
-    let areas = model.areas();
     let is_left = mouse.act == MouseAct::Press(MouseButton::Left);
-    let is_middle = mouse.act == MouseAct::Press(MouseButton::Middle);
+    if is_left {
+        let ms = model.now.ms;
+        model.pointer.press(mouse.at, ms);
+    }
+    if let Some(drag) = model.pointer.drag.clone() {
+        return dragged(model, &drag, mouse);
+    }
     if is_left && let Some(at) = toasts::hit(model, mouse.at) {
         return click_toast(model, at);
     }
+    if is_left && model.areas().status.contains(mouse.at) {
+        return click_status(model, mouse.at);
+    }
     match model.overlays.last() {
-        Some(Overlay::History(_)) => return history_mouse(model, mouse),
-        Some(Overlay::Wall(_)) if is_left => return click_wall(model, mouse.at),
-        Some(Overlay::Palette(_)) if is_left => return click_palette(model, mouse.at),
-        Some(_) => return Vec::new(),
-        None => {}
+        Some(_) => in_overlay(model, mouse, is_left),
+        None => on_deck(model, mouse, is_left),
     }
-    match () {
-        () if areas.tabs.contains(mouse.at) && is_left => click_tab(model, mouse.at),
-        () if areas.tabs.contains(mouse.at) && is_middle => close_tab(model, mouse.at),
-        () if areas.status.contains(mouse.at) && is_left => actions::act(model, Action::Palette),
-        () if areas.rail.is_some_and(|area| area.contains(mouse.at)) => match (is_left, areas.rail) {
-            (true, Some(area)) => click_rail(model, mouse.at, area),
+}
+
+fn on_deck(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
+    let areas = model.areas();
+    let is_middle = mouse.act == MouseAct::Press(MouseButton::Middle);
+    let is_right = mouse.act == MouseAct::Press(MouseButton::Right);
+    if is_left && let Some(drag) = grasp(model, mouse.at) {
+        if let Some((pane, _)) = pane_at(model, mouse.at) {
+            focus(model, pane);
+        }
+        model.pointer.drag = Some(drag);
+        return Vec::new();
+    }
+    match areas.rail.filter(|area| area.contains(mouse.at)) {
+        _ if areas.tabs.contains(mouse.at) && is_left => click_tab(model, mouse.at),
+        _ if areas.tabs.contains(mouse.at) && is_middle => close_tab(model, mouse.at),
+        Some(area) if is_left => click_rail(model, mouse.at, area),
+        Some(area) if is_right => menu_of_row(model, mouse.at, area),
+        Some(_) => wheel_rail(model, mouse),
+        None => in_pane(model, mouse, is_left),
+    }
+}
+
+/// The border that is at a place.
+fn grasp(model: &Model, at: Point) -> Option<Drag> {
+    let areas = model.areas();
+    let is_rail = areas.rail.is_some_and(|rail| rail.cols >= RAIL_COLUMNS[0] && rail.right() == at.col);
+    if is_rail && !areas.tabs.contains(at) {
+        return Some(Drag::Rail);
+    }
+    let tab = model.deck.tab().filter(|tab| !tab.is_zoomed)?;
+    tab.root.border_at(areas.deck, at).map(Drag::Border)
+}
+
+/// Something is dragged until the button is released.
+fn dragged(model: &mut Model, drag: &Drag, mouse: Mouse) -> Vec<Command> {
+    if !matches!(mouse.act, MouseAct::Drag(_)) {
+        model.pointer.drag = None;
+        return match drag {
+            Drag::Rail if mouse.act == MouseAct::Release(MouseButton::Left) => {
+                vec![Command::KeepSetting(Setting::RailWidth.word(), model.rail.width.to_string())]
+            }
             _ => Vec::new(),
-        },
-        () => in_pane(model, mouse, is_left),
+        };
     }
+    let area = model.areas().deck;
+    match drag {
+        Drag::Rail => model.rail.width = mouse.at.col.clamp(RAIL_COLUMNS[0], RAIL_COLUMNS[1]),
+        Drag::Border(border) => {
+            if let Some(tab) = model.deck.tab_mut() {
+                tab.root.move_border(area, &border.0, mouse.at);
+            }
+        }
+        Drag::Tab(from) => {
+            if let Some(tabs::Hit::Tab(to)) = tabs::hit(model, mouse.at) {
+                model.deck.move_tab(*from, to);
+                model.pointer.drag = Some(Drag::Tab(to));
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn pane_at(model: &Model, at: Point) -> Option<(PaneId, Rect)> {
+    model.places().into_iter().find(|(_, place)| place.contains(at))
 }
 
 /// A click in another pane only focuses it: it was not meant as an answer.
 fn in_pane(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
-    let Some((pane, place)) = model.places().into_iter().find(|(_, place)| place.contains(mouse.at)) else {
-        return Vec::new();
-    };
+    let Some((pane, place)) = pane_at(model, mouse.at) else { return Vec::new() };
     let is_focused = model.deck.focused().is_some_and(|(focused, _)| focused == pane) && !model.rail.has_keys;
     if !is_focused {
         if is_left {
@@ -65,6 +131,47 @@ fn focus(model: &mut Model, pane: PaneId) {
     }
 }
 
+/// The mouse in what lies over the deck: the wheel goes through lists, a click chooses.
+fn in_overlay(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
+    let wheel = match mouse.act {
+        MouseAct::WheelUp => Some(-1),
+        MouseAct::WheelDown => Some(1),
+        _ => None,
+    };
+    match model.overlays.last() {
+        Some(Overlay::History(_)) => return history_mouse(model, mouse),
+        Some(Overlay::Popup(_)) if popup_view::screen(model).contains(mouse.at) => {
+            return vec![Command::Mouse(POPUP, mouse)];
+        }
+        Some(Overlay::Wall(_)) if is_left => return click_wall(model, mouse.at),
+        Some(Overlay::Palette(_)) if is_left => return click_palette(model, mouse.at),
+        Some(Overlay::Tasks(_)) if is_left => return click_task(model, mouse.at),
+        Some(Overlay::Review(_)) if is_left => click_change(model, mouse.at),
+        Some(Overlay::Inbox(_)) if is_left => return click_inbox(model, mouse.at),
+        Some(Overlay::RowMenu(_)) if is_left => return row_menu::click(model, mouse.at),
+        _ => {}
+    }
+    if let Some(by) = wheel {
+        wheel_list(model, by);
+    }
+    Vec::new()
+}
+
+/// The wheel in a list selects, in a text it scrolls.
+fn wheel_list(model: &mut Model, by: isize) {
+    let rows = by * WHEEL_ROWS;
+    if matches!(model.overlays.last(), Some(Overlay::Help(_) | Overlay::Page(_))) {
+        return overlays::scroll_page(model, rows);
+    }
+    match model.overlays.last_mut() {
+        Some(Overlay::Review(review)) => review.step(rows),
+        Some(Overlay::Tasks(view)) => view.step(&model.crew, by),
+        Some(Overlay::Inbox(view)) => view.step(&model.crew, by),
+        Some(Overlay::Palette(palette)) => palette.selected = palette.selected.saturating_add_signed(by),
+        _ => {}
+    }
+}
+
 fn history_mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
     let Some(pane) = history::lines(model).map(|history| history.pane) else { return Vec::new() };
     let place = model.places().into_iter().find(|(id, _)| *id == pane).map(|(_, place)| place);
@@ -81,11 +188,21 @@ fn click_toast(model: &mut Model, at: usize) -> Vec<Command> {
     process.map(|process| actions::show(model, process, Placement::Tab)).unwrap_or_default()
 }
 
+/// A click on a hint of the status line does what its key does; elsewhere on it the palette opens.
+fn click_status(model: &mut Model, at: Point) -> Vec<Command> {
+    match status::hit(model, at) {
+        Some(action) if model.overlays.is_empty() && !model.rail.has_keys => actions::act(model, action),
+        None if model.overlays.is_empty() => actions::act(model, Action::Palette),
+        _ => Vec::new(),
+    }
+}
+
 fn click_tab(model: &mut Model, at: Point) -> Vec<Command> {
     match tabs::hit(model, at) {
         Some(tabs::Hit::Tab(tab)) => {
             model.rail.has_keys = false;
             model.deck.go_to_tab(tab);
+            model.pointer.drag = Some(Drag::Tab(tab));
             Vec::new()
         }
         Some(tabs::Hit::New) => actions::act(model, Action::New),
@@ -101,15 +218,40 @@ fn close_tab(model: &mut Model, at: Point) -> Vec<Command> {
     Vec::new()
 }
 
-fn click_rail(model: &mut Model, at: Point, area: Rect) -> Vec<Command> {
+/// Selects the row of the rail at a place; returns whether there is one.
+fn select_row(model: &mut Model, at: Point, area: Rect) -> bool {
     let row = usize::from(at.row - area.row) + crate::view::rail::first_row(model, area);
     match rows::rows(model).into_iter().nth(row) {
         Some(RailRow::Item { item, .. }) => {
             model.rail.selected = Some(item);
-            rail::open(model, Placement::Tab)
+            true
         }
-        _ => Vec::new(),
+        _ => false,
     }
+}
+
+fn click_rail(model: &mut Model, at: Point, area: Rect) -> Vec<Command> {
+    if select_row(model, at, area) { rail::open(model, Placement::Tab) } else { Vec::new() }
+}
+
+/// The right button opens the menu of the row.
+fn menu_of_row(model: &mut Model, at: Point, area: Rect) -> Vec<Command> {
+    if select_row(model, at, area)
+        && let Some(item) = model.rail.selected.clone()
+    {
+        row_menu::open(model, item, at);
+    }
+    Vec::new()
+}
+
+fn wheel_rail(model: &mut Model, mouse: Mouse) -> Vec<Command> {
+    match mouse.act {
+        MouseAct::WheelUp => rail::step(model, -1),
+        MouseAct::WheelDown => rail::step(model, 1),
+        _ => return Vec::new(),
+    }
+    model.rail.has_keys = true;
+    Vec::new()
 }
 
 fn click_wall(model: &mut Model, at: Point) -> Vec<Command> {
@@ -117,6 +259,30 @@ fn click_wall(model: &mut Model, at: Point) -> Vec<Command> {
     let places = wall.places(&model.crew, model.areas().deck);
     let hit = places.into_iter().find(|(_, _, rect)| rect.contains(at));
     hit.map(|(_, process, _)| actions::show(model, process, Placement::Tab)).unwrap_or_default()
+}
+
+/// The first click selects a task, the second opens it.
+fn click_task(model: &mut Model, at: Point) -> Vec<Command> {
+    let Some(name) = tasks_view::hit(model, at) else { return Vec::new() };
+    let Some(Overlay::Tasks(view)) = model.overlays.last_mut() else { return Vec::new() };
+    let task = view.task(&model.crew).filter(|task| task.name == name).cloned();
+    view.selected = Some(name);
+    task.map(|task| super::tasks::on_task(model, Action::Accept, &task)).unwrap_or_default()
+}
+
+fn click_change(model: &mut Model, at: Point) {
+    let row = review_view::hit(model, at);
+    if let (Some(row), Some(Overlay::Review(review))) = (row, model.overlays.last_mut()) {
+        review.row = row;
+    }
+}
+
+fn click_inbox(model: &mut Model, at: Point) -> Vec<Command> {
+    let item = inbox_view::hit(model, at);
+    if let (Some(item), Some(Overlay::Inbox(view))) = (item, model.overlays.last_mut()) {
+        view.selected = Some(item);
+    }
+    Vec::new()
 }
 
 fn click_palette(model: &mut Model, at: Point) -> Vec<Command> {

@@ -1,21 +1,25 @@
 //! Keys in what lies over the deck.
 
 use proto::Request;
-use proto::request::{GiveAnswer, Rename, Target, TaskAct, Tell};
+use proto::request::{GiveAnswer, Rename, Target, Tell};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{history, palette, review, settings, tasks};
+use super::{history, pads, palette, review, row_menu, settings, task_forms, tasks};
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
-use crate::message::{CallFor, Command};
+use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
-use crate::model::overlay::{Confirm, Overlay, Purpose};
+use crate::model::line::Line;
+use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page, Purpose};
 use crate::model::palette::Placement;
 use crate::model::splits::{PaneId, neighbour};
+use crate::view::{dialogs, help};
 
 /// Rows of half a page, where the page's height does not matter.
-const HALF_PAGE: usize = 10;
+const HALF_PAGE: isize = 10;
+/// How long an item of the inbox is put off.
+const SNOOZE_MS: u64 = 10 * 60 * 1_000;
 /// Least and most tiles of the wall.
 const TILES: std::ops::RangeInclusive<usize> = 1..=16;
 
@@ -32,26 +36,45 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
         Some(Overlay::Settings(_)) => settings::key(model, key),
         Some(Overlay::Recorder(_)) => settings::record(model, key),
         Some(Overlay::Tasks(_)) => tasks::key(model, key),
-        Some(Overlay::Form(_)) => tasks::form_key(model, key),
+        Some(Overlay::Form(_)) => task_forms::form_key(model, key),
+        Some(Overlay::Land(_)) => task_forms::land_key(model, key),
         Some(Overlay::Review(_)) => review::key(model, key),
+        Some(Overlay::Popup(_)) => super::to_child(model, event),
+        Some(Overlay::RowMenu(_)) => row_menu::key(model, key),
     }
 }
 
 fn page_key(model: &mut Model, key: Key) -> Vec<Command> {
-    let action = model.looks.keymap.action(Context::Pads, &key);
-    let top = match model.overlays.last_mut() {
-        Some(Overlay::Help(top)) => top,
-        Some(Overlay::Page(page)) => &mut page.top,
-        _ => return Vec::new(),
-    };
-    match action {
-        Some(Action::Down) => *top += 1,
-        Some(Action::Up) => *top = top.saturating_sub(1),
-        Some(Action::PageDown) => *top += HALF_PAGE,
-        Some(Action::PageUp) => *top = top.saturating_sub(HALF_PAGE),
+    match model.looks.keymap.action(Context::Pads, &key) {
+        Some(Action::Edit) => {
+            let pad = match model.overlays.last() {
+                Some(Overlay::Page(Page { pad: Some(pad), .. })) => pad.clone(),
+                _ => return Vec::new(),
+            };
+            return pads::edit(&pad);
+        }
+        Some(Action::Down) => scroll_page(model, 1),
+        Some(Action::Up) => scroll_page(model, -1),
+        Some(Action::PageDown) => scroll_page(model, HALF_PAGE),
+        Some(Action::PageUp) => scroll_page(model, -HALF_PAGE),
         _ => drop(model.overlays.pop()),
     }
     Vec::new()
+}
+
+/// Scrolls the page that is read, at most to its last row.
+pub(super) fn scroll_page(model: &mut Model, by: isize) {
+    let last = match model.overlays.last() {
+        Some(Overlay::Help(_)) => help::last_top(model),
+        Some(Overlay::Page(page)) => dialogs::last_top(model, page),
+        _ => return,
+    };
+    let top = match model.overlays.last_mut() {
+        Some(Overlay::Help(top)) => top,
+        Some(Overlay::Page(page)) => &mut page.top,
+        _ => return,
+    };
+    *top = top.saturating_add_signed(by).min(last);
 }
 
 fn inbox_key(model: &mut Model, key: Key) -> Vec<Command> {
@@ -70,17 +93,32 @@ fn inbox_key(model: &mut Model, key: Key) -> Vec<Command> {
     match (model.looks.keymap.action(Context::Inbox, &key), item) {
         (Some(Action::Down), _) => inbox.step(&model.crew, 1),
         (Some(Action::Up), _) => inbox.step(&model.crew, -1),
+        (Some(Action::PageDown), _) => scroll_question(model, HALF_PAGE),
+        (Some(Action::PageUp), _) => scroll_question(model, -HALF_PAGE),
         (Some(Action::Answer), Some(item)) if item.options.is_empty() => {
             return prompt(model, format!("Answer to {}", item.name), "", Purpose::Answer(item.item));
         }
         (Some(Action::Answer), Some(_)) => model.toast("press the number of an answer"),
         (Some(Action::Accept), Some(item)) => return actions::show(model, item.id, Placement::Tab),
         (Some(Action::Explain), Some(item)) => return actions::on_process(model, Action::Explain, item.id),
-        (Some(Action::Help), _) => model.overlays.push(Overlay::Help(0)),
+        (Some(Action::Snooze), Some(item)) => {
+            model.crew.snoozed.insert(item.item, model.now.ms + SNOOZE_MS);
+            inbox.top = 0;
+            model.toast(format!("{} comes back in 10 minutes, in this deck", item.name));
+        }
+        (Some(Action::Help), _) => actions::help(model, Context::Inbox),
         (Some(Action::Cancel), _) => drop(model.overlays.pop()),
         _ => {}
     }
     Vec::new()
+}
+
+/// Shows another part of a question that has more lines than the window.
+fn scroll_question(model: &mut Model, by: isize) {
+    let last = crate::view::inbox::last_top(model);
+    if let Some(Overlay::Inbox(inbox)) = model.overlays.last_mut() {
+        inbox.top = inbox.top.saturating_add_signed(by).min(last);
+    }
 }
 
 fn answer(item: u64, choice: String) -> Command {
@@ -91,6 +129,10 @@ fn prompt_key(model: &mut Model, key: Key) -> Vec<Command> {
     let Some(Overlay::Prompt(prompt)) = model.overlays.last_mut() else { return Vec::new() };
     match key.code {
         KeyCode::Escape => drop(model.overlays.pop()),
+        KeyCode::Character('x') if key.modifiers.ctrl && prompt.purpose.may_be_long() => {
+            let (text, purpose) = (prompt.line.text(), prompt.purpose.clone());
+            return vec![Command::Edit(EditFor::Purpose(purpose), text)];
+        }
         KeyCode::Enter => {
             let (text, purpose) = (prompt.line.text(), prompt.purpose.clone());
             model.overlays.pop();
@@ -107,7 +149,7 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
     match purpose {
         Purpose::StartAgent(name, placement) => palette::start_agent(model, &name, &text, placement),
         Purpose::Search(is_back) => history::search(model, text, is_back),
-        Purpose::Land(task) => tasks::land(&task, &text),
+        Purpose::FindChange => review::find(model, text),
         Purpose::RunTask(task, agent, session) => {
             let message = Some(text).filter(|_| !is_empty);
             tasks::start(model, &task, &agent, session, message)
@@ -125,23 +167,63 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         Purpose::Run(placement) => palette::run_command(model, &text, placement),
         Purpose::Answer(item) => vec![answer(item, text)],
         Purpose::Comment(place) => review::add(model, place, text),
-        Purpose::Restore => {
-            vec![tasks::ask(CallFor::TaskMade { runs: false }, TaskAct::Restore(tasks::named(text.trim())))]
-        }
+        Purpose::NewPad => pads::edit_new(model, &text),
+        Purpose::RenamePad(name) => pads::rename(model, name, text.trim().to_owned()),
     }
 }
 
 fn confirm_key(model: &mut Model, key: Key) -> Vec<Command> {
-    let is_yes = matches!(key.code, KeyCode::Character('y' | 'Y') | KeyCode::Enter);
-    match model.overlays.pop() {
-        Some(Overlay::Confirm(confirm)) if is_yes => {
-            // What was asked from a view goes back to it.
-            let is_view = |overlay: &Overlay| matches!(overlay, Overlay::Tasks(_) | Overlay::Review(_));
-            model.overlays.retain(is_view);
-            let Confirm { requests, what, .. } = *confirm;
-            requests.into_iter().map(|request| call(what.clone(), request)).collect()
+    let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else { return Vec::new() };
+    let is_it = |answer: &&ConfirmAnswer| match key.code {
+        KeyCode::Character(typed) => typed.eq_ignore_ascii_case(&answer.key),
+        _ => false,
+    };
+    let Confirm { answers, .. } = *confirm;
+    let chosen = if key.code == KeyCode::Enter { answers.first() } else { answers.iter().find(is_it) };
+    let Some(answer) = chosen else { return Vec::new() };
+    // What was asked from a view goes back to it.
+    model.overlays.retain(|overlay| matches!(overlay, Overlay::Tasks(_) | Overlay::Review(_)));
+    answer.commands.clone()
+}
+
+/// Asks before a link is opened: its text may say something else than its target.
+pub(super) fn ask_link(model: &mut Model, link: &str) {
+    let is_web = ["http://", "https://", "mailto:"].iter().any(|head| link.starts_with(head));
+    let copy = ConfirmAnswer { key: 'c', label: "copy it", commands: vec![Command::Copy(link.to_owned())] };
+    let open =
+        ConfirmAnswer { key: 'y', label: "open it", commands: vec![Command::OpenLink(link.to_owned())] };
+    let answers = if is_web { vec![open, copy] } else { vec![copy] };
+    let lines = vec![proto::Printable(link).to_string()];
+    let confirm = Confirm { title: "Link".to_owned(), lines, answers };
+    model.overlays.push(Overlay::Confirm(Box::new(confirm)));
+}
+
+/// A text comes back from the editor.
+pub(super) fn edited(model: &mut Model, what: EditFor, text: &str) -> Vec<Command> {
+    let whole = text;
+    let text = text.trim_end();
+    match what {
+        EditFor::Pad(pad) => pads::edited(model, pad, whole),
+        EditFor::Reading => Vec::new(),
+        EditFor::Changes(task) => review::refresh(&task),
+        EditFor::TaskPrompt => {
+            if let Some(Overlay::Form(form)) = model.overlays.last_mut() {
+                form.prompt = Line::with(text);
+            }
+            Vec::new()
         }
-        _ => Vec::new(),
+        EditFor::Purpose(purpose) => {
+            // Nothing was written: the question stays.
+            let is_same =
+                matches!(model.overlays.last(), Some(Overlay::Prompt(prompt)) if prompt.line.text() == text);
+            if is_same || text.is_empty() {
+                return Vec::new();
+            }
+            if matches!(model.overlays.last(), Some(Overlay::Prompt(prompt)) if prompt.purpose == purpose) {
+                model.overlays.pop();
+            }
+            prompted(model, text.to_owned(), purpose)
+        }
     }
 }
 
@@ -165,7 +247,7 @@ fn wall_key(model: &mut Model, key: Key) -> Vec<Command> {
             return here.map(|(_, id, _)| actions::show(model, id, Placement::Tab)).unwrap_or_default();
         }
         Some(Action::Inbox) => return actions::act(model, Action::Inbox),
-        Some(Action::Help) => model.overlays.push(Overlay::Help(0)),
+        Some(Action::Help) => actions::help(model, Context::Wall),
         Some(action) => {
             let next = direction(action).and_then(|to| neighbour(&rects, here?.0, to));
             let chosen = next.and_then(|next| places.iter().find(|(pane, _, _)| *pane == next));

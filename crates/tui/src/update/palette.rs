@@ -1,15 +1,37 @@
 //! Choosing in the palette, and starting what was chosen.
 
-use proto::request::{AskAgents, Empty, GiveAnswer, Pad, PadAct, Presets, Spawn};
-use proto::{Kind, Request};
+use proto::request::{AskAgents, GiveAnswer, Presets, Spawn};
+use proto::{Kind, Name, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
+use super::{own_commands, pads, tasks};
 use crate::message::{CallFor, Command};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::overlay::{Overlay, Purpose};
+use crate::model::overlay::{Confirm, Overlay, Purpose};
 use crate::model::palette::{Choice, Entry, Placement};
+
+/// Asks before the tasks of another program are taken over; what that says is shown in a window.
+pub(super) fn ask_adoption(model: &mut Model) -> Vec<Command> {
+    let adoptable = model.adoptable().map(|(count, adoption)| (count, adoption.clone()));
+    let Some((count, adoption)) = adoptable else { return Vec::new() };
+    let lines = vec![
+        format!("{count} tasks become tasks here, where they are."),
+        format!("{} keeps its own list as it is.", adoption.from),
+        String::new(),
+        proto::Printable(&adoption.argv.join(" ")).to_string(),
+    ];
+    let adopt = Spawn {
+        argv: adoption.argv,
+        name: Some(format!("adopt-{}", adoption.from)),
+        ..spawn(model, Kind::Command)
+    };
+    let commands = vec![started(adopt, Placement::Tab)];
+    let confirm = Confirm::yes(format!("Adopt tasks from {}?", adoption.from), lines, commands);
+    model.overlays.push(Overlay::Confirm(Box::new(confirm)));
+    Vec::new()
+}
 
 /// What may have changed since the palette was open last.
 pub(super) fn refresh(model: &Model) -> Vec<Command> {
@@ -18,17 +40,6 @@ pub(super) fn refresh(model: &Model) -> Vec<Command> {
         call(CallFor::Presets, Request::Presets(Presets { project, path: path.clone() })),
         call(CallFor::Agents, Request::Agents(AskAgents { path })),
     ]
-}
-
-pub(super) fn ask_pads(model: &Model) -> Command {
-    let project = Some(model.place.directory.clone());
-    call(CallFor::Pads, Request::Pad(Pad { project, act: PadAct::List(Empty {}) }))
-}
-
-pub(super) fn read_pad(model: &Model, name: &str) -> Vec<Command> {
-    let act = PadAct::Read { name: name.to_owned(), revision: None };
-    let project = Some(model.place.directory.clone());
-    vec![call(CallFor::PadText, Request::Pad(Pad { project, act }))]
 }
 
 /// A key in the palette.
@@ -84,11 +95,19 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
                 Spawn { preset: Some(name.clone()), name: Some(name.clone()), ..spawn(model, Kind::Command) };
             vec![started(spawn, placement)]
         }
+        Choice::Restore(name) => tasks::restore(model, name),
         Choice::Answer { item, choice } => {
             let answer = GiveAnswer { item: *item, choice: choice.clone() };
             vec![call(CallFor::Answer(*item), Request::Answer(answer))]
         }
-        Choice::Pad(name) => read_pad(model, name),
+        Choice::Pad(name) => pads::read(model, name),
+        Choice::NewPad => pads::ask_new(model),
+        Choice::OwnCommand(at) => own_commands::run(model, *at),
+        Choice::OnTask(action, name) => {
+            let task = model.crew.tasks.iter().find(|task| task.name == *name).cloned();
+            task.map(|task| tasks::on_task(model, *action, &task)).unwrap_or_default()
+        }
+        Choice::TaskShell(task) => tasks::start_shell(model, task),
         Choice::RunTask { task, agent, session } => {
             let title = format!("Message to {agent} in {}; empty: none", proto::Printable(task));
             prompt(model, title, "", Purpose::RunTask(task.clone(), agent.clone(), session.clone()))
@@ -97,7 +116,26 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
 }
 
 pub(super) fn start_shell(model: &mut Model, placement: Placement) -> Vec<Command> {
-    vec![started(spawn(model, Kind::Terminal), placement)]
+    vec![started(shell(model), placement)]
+}
+
+/// The person's shell, with a name of its own.
+pub(super) fn shell(model: &Model) -> Spawn {
+    let name = model.place.shell.as_deref().and_then(|shell| free_name(model, shell));
+    Spawn { name, ..spawn(model, Kind::Terminal) }
+}
+
+/// A name after a program that no process has; none where the daemon has to make one.
+pub(super) fn free_name(model: &Model, program: &str) -> Option<String> {
+    let program = program.rsplit('/').next().unwrap_or(program).to_lowercase();
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    let base: String = program.chars().filter(|character| is_plain(*character)).collect();
+    let is_free = |name: &String| {
+        let is_name = name.parse::<Name>().is_ok();
+        is_name && model.crew.processes.iter().all(|process| process.name.as_str() != name)
+    };
+    let numbered = (2..100).map(|number| format!("{base}-{number}"));
+    std::iter::once(base.clone()).chain(numbered).find(is_free)
 }
 
 pub(super) fn ask_command(model: &mut Model, placement: Placement) -> Vec<Command> {
@@ -107,7 +145,9 @@ pub(super) fn ask_command(model: &mut Model, placement: Placement) -> Vec<Comman
 /// Runs what was typed, in a shell, so that pipes and variables mean what they always mean.
 pub(super) fn run_command(model: &Model, text: &str, placement: Placement) -> Vec<Command> {
     let argv = ["sh", "-c", text].map(str::to_owned).to_vec();
-    vec![started(Spawn { argv, ..spawn(model, Kind::Command) }, placement)]
+    let name =
+        text.split_whitespace().find(|word| !word.contains('=')).and_then(|word| free_name(model, word));
+    vec![started(Spawn { argv, name, ..spawn(model, Kind::Command) }, placement)]
 }
 
 pub(super) fn start_agent(model: &Model, name: &str, message: &str, placement: Placement) -> Vec<Command> {
@@ -117,11 +157,11 @@ pub(super) fn start_agent(model: &Model, name: &str, message: &str, placement: P
 }
 
 /// The environment is filled in where the command is carried out: the model has none.
-fn spawn(model: &Model, kind: Kind) -> Spawn {
+pub(super) fn spawn(model: &Model, kind: Kind) -> Spawn {
     let size = Deck::whole_size(model.areas().deck).into();
     Spawn { kind, cwd: Some(model.place.directory.clone()), size, ..Spawn::default() }
 }
 
-fn started(spawn: Spawn, placement: Placement) -> Command {
+pub(super) fn started(spawn: Spawn, placement: Placement) -> Command {
     call(CallFor::Start(placement), Request::Spawn(Box::new(spawn)))
 }

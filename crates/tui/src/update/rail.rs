@@ -2,7 +2,7 @@
 
 use term::Key;
 
-use super::{actions, palette};
+use super::{actions, pads};
 use crate::keymap::{Action, Context};
 use crate::message::Command;
 use crate::model::Model;
@@ -13,24 +13,43 @@ use crate::model::splits::Axis;
 
 pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
     match model.looks.keymap.action(Context::Rail, &key) {
-        Some(Action::Down) => step(model, 1),
-        Some(Action::Up) => step(model, -1),
-        Some(Action::Cancel) => model.rail.has_keys = false,
-        Some(Action::Accept) => return open(model, Placement::Tab),
-        Some(Action::SplitRight) => return open(model, Placement::Split(Axis::Columns)),
-        Some(Action::SplitDown) => return open(model, Placement::Split(Axis::Rows)),
-        Some(action @ (Action::Processes | Action::Help)) => return actions::act(model, action),
-        Some(action) => {
-            let process = model.rail.selected.as_ref().and_then(RailItem::process);
-            return process.map(|process| actions::on_process(model, action, process)).unwrap_or_default();
-        }
+        Some(action) => return act(model, action),
         None => model.toast("that key does nothing in the rail; ? lists the keys, Esc goes back"),
     }
     Vec::new()
 }
 
+/// Does an action of the rail.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
+    match action {
+        Action::Down => step(model, 1),
+        Action::Up => step(model, -1),
+        Action::Cancel => model.rail.has_keys = false,
+        Action::Accept => return open(model, Placement::Tab),
+        Action::SplitRight => return open(model, Placement::Split(Axis::Columns)),
+        Action::SplitDown => return open(model, Placement::Split(Axis::Rows)),
+        Action::Processes | Action::Help => return actions::act(model, action),
+        other => return act_on_selected(model, other),
+    }
+    Vec::new()
+}
+
+/// Does an action to what is selected.
+fn act_on_selected(model: &mut Model, action: Action) -> Vec<Command> {
+    match model.rail.selected.clone() {
+        Some(RailItem::Needing(id) | RailItem::Process(id)) => actions::on_process(model, action, id),
+        Some(RailItem::Pad(name)) => pads::act_on(model, action, &name),
+        Some(RailItem::Timer(number)) => {
+            let timer = model.crew.timers.iter().find(|timer| timer.timer == number).cloned();
+            timer.map(|timer| pads::act_on_timer(model, action, &timer)).unwrap_or_default()
+        }
+        Some(RailItem::Task(_)) => open(model, Placement::Tab),
+        None => Vec::new(),
+    }
+}
+
 /// Selects the row so many places further. A selection that is gone goes to the nearest that is left.
-fn step(model: &mut Model, by: isize) {
+pub(super) fn step(model: &mut Model, by: isize) {
     let items = rail::items(model);
     let at = model.rail.selected.as_ref().and_then(|selected| items.iter().position(|item| item == selected));
     let next = at.map_or(0, |at| at.saturating_add_signed(by).min(items.len().saturating_sub(1)));
@@ -48,7 +67,7 @@ pub(super) fn open(model: &mut Model, placement: Placement) -> Vec<Command> {
             }
             commands
         }
-        Some(RailItem::Pad(name)) => palette::read_pad(model, &name),
+        Some(RailItem::Pad(name)) => pads::read(model, &name),
         Some(RailItem::Timer(number)) => {
             let timer = model.crew.timers.iter().find(|timer| timer.timer == number).cloned();
             timer.map(|timer| super::events::show_timer(model, &timer)).unwrap_or_default()

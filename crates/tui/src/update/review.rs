@@ -1,32 +1,47 @@
 //! Keys in the review of a task: going through its changes, commenting, sending.
 
+use std::path::{Component, Path};
+
 use proto::request::{DiffTask, Empty, ReviewAct, ReviewTask, TaskAct};
 use proto::task::{TaskDiff, TaskReview};
 use term::Key;
 
-use super::actions::prompt;
+use super::actions::{self, prompt};
 use super::tasks::{self, named};
 use crate::keymap::{Action, Context};
-use crate::message::{CallFor, Command};
+use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
 use crate::model::overlay::{Overlay, Purpose};
 use crate::model::review::{LineKind, Review};
 
+/// Columns of one step to the side.
+const SIDE: usize = 8;
 /// Rows of half a page.
 const HALF_PAGE: isize = 12;
 
-/// Asks for a task's changes and its comments.
-pub(super) fn ask(task: &str) -> Vec<Command> {
+/// Opens the review of a task.
+pub(super) fn open(task: &str) -> Vec<Command> {
+    vec![ask(task, true)]
+}
+
+/// Reads the changes of an open review again.
+pub(super) fn refresh(task: &str) -> Vec<Command> {
+    vec![ask(task, false)]
+}
+
+/// Asks for a task's changes. Its comments are asked for when they have come and there is a review to show them in.
+fn ask(task: &str, opens: bool) -> Command {
     let diff = DiffTask { target: named(task), stat: false, base: None };
-    vec![tasks::ask(CallFor::TaskDone, TaskAct::Diff(diff)), act(task, ReviewAct::List(Empty {}))]
+    tasks::ask(CallFor::Changes { opens }, TaskAct::Diff(diff))
 }
 
 fn act(task: &str, act: ReviewAct) -> Command {
     tasks::ask(CallFor::TaskDone, TaskAct::Review(ReviewTask { target: named(task), act }))
 }
 
-/// Shows changes that have come.
-pub(super) fn show(model: &mut Model, diff: &TaskDiff) -> Vec<Command> {
+/// Shows changes that have come. A review that the person has left meanwhile is not opened again.
+pub(super) fn show(model: &mut Model, diff: &TaskDiff, opens: bool) -> Vec<Command> {
+    let opens = opens && matches!(model.overlays.last(), None | Some(Overlay::Tasks(_)));
     let review = Review::new(diff.name.clone(), &diff.text, diff.is_truncated);
     match model
         .overlays
@@ -35,13 +50,14 @@ pub(super) fn show(model: &mut Model, diff: &TaskDiff) -> Vec<Command> {
         .find(|overlay| matches!(overlay, Overlay::Review(old) if old.task == diff.name))
     {
         Some(Overlay::Review(old)) => {
-            let (comments, row) = (std::mem::take(&mut old.comments), old.row);
-            **old = Review { comments, row, ..review };
+            let (comments, search) = (std::mem::take(&mut old.comments), std::mem::take(&mut old.search));
+            **old = Review { comments, search, row: old.row, left: old.left, ..review };
             old.step(0);
         }
-        _ => model.overlays.push(Overlay::Review(Box::new(review))),
+        _ if opens => model.overlays.push(Overlay::Review(Box::new(review))),
+        _ => return Vec::new(),
     }
-    Vec::new()
+    vec![act(&diff.name, ReviewAct::List(Empty {}))]
 }
 
 /// Notes the comments of a review.
@@ -78,6 +94,16 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
         Some(Action::SelectText) => {
             review.anchor = if review.anchor.is_some() { None } else { Some(review.row) };
         }
+        Some(Action::ScrollLeft) => review.left = review.left.saturating_sub(SIDE),
+        Some(Action::ScrollRight) => review.left = (review.left + SIDE).min(review.longest()),
+        Some(Action::SearchForward) => {
+            return prompt(model, "Search in the changes".to_owned(), "", Purpose::FindChange);
+        }
+        Some(Action::SearchAgain) => {
+            let search = review.search.clone();
+            return find(model, search);
+        }
+        Some(Action::Edit) => return edit(model),
         Some(Action::Comment) => return comment(model),
         Some(Action::Send) => {
             if review.drafts() > 0 {
@@ -92,12 +118,41 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
             let task = model.crew.tasks.iter().find(|other| other.name == task).cloned();
             return task.map(|task| tasks::on_task(model, Action::Land, &task)).unwrap_or_default();
         }
-        Some(Action::Refresh) => return ask(&task),
-        Some(Action::Help) => model.overlays.push(Overlay::Help(0)),
+        Some(Action::Refresh) => return refresh(&task),
+        Some(Action::Help) => actions::help(model, Context::Review),
         Some(Action::Cancel) => drop(model.overlays.pop()),
         _ => model.toast("that key does nothing here; ? lists the keys"),
     }
     Vec::new()
+}
+
+/// Looks for a text in the changes and the comments.
+pub(super) fn find(model: &mut Model, text: String) -> Vec<Command> {
+    let Some(Overlay::Review(review)) = model.overlays.last_mut() else { return Vec::new() };
+    review.search = text;
+    if !review.find() {
+        model.toast("not found in the changes");
+    }
+    Vec::new()
+}
+
+/// Opens the selected file in the person's editor, at the selected line.
+fn edit(model: &mut Model) -> Vec<Command> {
+    let Some(Overlay::Review(review)) = model.overlays.last() else { return Vec::new() };
+    let directory = model.crew.tasks.iter().find(|task| task.name == review.task).map(|task| &task.directory);
+    let place = review.place_in_file().map(|(file, line)| (Path::new(file), line));
+    // The name is what git printed: only one that stays below the task's directory is opened.
+    let is_below = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+    match (directory, place.filter(|(file, _)| is_below(file))) {
+        (Some(directory), Some((file, line))) => {
+            let path = Path::new(directory).join(file);
+            vec![Command::EditFile { what: EditFor::Changes(review.task.clone()), path, line }]
+        }
+        _ => {
+            model.toast("choose a line of a file first");
+            Vec::new()
+        }
+    }
 }
 
 fn comment(model: &mut Model) -> Vec<Command> {

@@ -1,20 +1,19 @@
-//! Keys in the list of tasks and in the form of a new one, and what tasks are asked for.
+//! Keys in the list of tasks, and what tasks are asked for.
 
-use proto::request::{
-    AgentRequest, Close, CreateTask, DropTask, Empty, LandTask, SizeRequest, Spawn, Target, Task, TaskAct,
-    TaskTarget,
+use proto::request::{AgentRequest, Close, DropTask, Empty, Spawn, Target, TaskAct, TaskTarget};
+use proto::task::{
+    TaskCheckout, TaskCreated, TaskForecast, TaskOutcome, TaskRestorable, TaskView, process_name,
 };
-use proto::task::{TaskCheckout, TaskCreated, TaskOutcome, TaskView};
 use proto::{Kind, Name, Printable, Request, Stop};
 use term::{Key, KeyCode};
 
-use super::actions::{self, call, prompt, push};
-use super::{palette, review};
+use super::actions::{self, call, push};
+use super::{palette, review, task_forms};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
-use crate::model::overlay::{Confirm, Overlay, Purpose};
+use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page};
 use crate::model::palette::{Palette, Placement, Scope};
-use crate::model::tasks::{Field, TaskForm, TasksView, main_process, running_agent};
+use crate::model::tasks::{LandForm, TasksView, main_process, running_agent};
 use crate::model::{Model, deck::Deck};
 
 /// Opens the list and asks for it anew.
@@ -28,7 +27,7 @@ pub(super) fn ask_list() -> Command {
 }
 
 pub(super) fn ask(what: CallFor, act: TaskAct) -> Command {
-    call(what, Request::Task(Task { act }))
+    call(what, Request::Task(act.into()))
 }
 
 pub(super) fn named(name: &str) -> TaskTarget {
@@ -65,11 +64,17 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
         Some(Action::Down) => view.step(&model.crew, 1),
         Some(Action::Up) => view.step(&model.crew, -1),
         Some(Action::Search) => view.is_filtering = true,
+        Some(Action::Sort) => {
+            // The task that was selected stays so, wherever its row goes.
+            view.selected = view.task(&model.crew).map(|task| task.name.clone());
+            view.order = view.order.next();
+        }
         Some(Action::Cancel) => drop(model.overlays.pop()),
         Some(action @ (Action::Inbox | Action::NewTask)) => return actions::act(model, action),
-        Some(Action::Help) => model.overlays.push(Overlay::Help(0)),
+        Some(Action::Forecast) => return vec![ask(CallFor::Forecast, TaskAct::Forecast(Empty {}))],
+        Some(Action::Help) => actions::help(model, Context::Tasks),
         Some(Action::Restore) => {
-            return prompt(model, "Bring a dropped task back: its name".to_owned(), "", Purpose::Restore);
+            return vec![ask(CallFor::Restorable, TaskAct::Dropped(Empty {}))];
         }
         Some(action) => {
             let task = view.task(&model.crew).cloned();
@@ -88,33 +93,44 @@ pub(super) fn on_task(model: &mut Model, action: Action, task: &TaskView) -> Vec
             Some(process) => return actions::show(model, process, Placement::Tab),
             None => model.toast(format!("nothing works on {name}; r runs its agent")),
         },
-        Action::Review => return review::ask(&task.name),
+        Action::Explain => model.overlays.push(Overlay::Page(task_page(model, task))),
+        Action::Review => return review::open(&task.name),
         Action::Land => {
-            let base = task.worktree.as_ref().map_or("its base", |tree| tree.base.as_str());
-            let title =
-                format!("Land {name} on {}: a check that must succeed first, empty: none", Printable(base));
-            return prompt(model, title, "", Purpose::Land(task.name.clone()));
+            let base = task.worktree.as_ref().map_or_else(String::new, |tree| tree.base.clone());
+            let form = LandForm { task: task.name.clone(), base, ..LandForm::default() };
+            model.overlays.push(Overlay::Land(Box::new(form)));
         }
         Action::RunTask => return run(model, task),
         Action::StopTask => return stop(model, task),
-        Action::DropTask => {
-            let lines = vec![
-                "Its worktree is saved first; u brings it back for 14 days.".to_owned(),
-                "A task with work that is nowhere else is not dropped; land it, or drop it with qd drop --force.".to_owned(),
-            ];
-            let act = DropTask { target: named(&task.name), branch: false, force: false };
-            let request = Request::Task(Task { act: TaskAct::Drop(act) });
-            let confirm = Confirm {
-                title: format!("Drop {name}?"),
-                lines,
-                requests: vec![request],
-                what: CallFor::TaskDone,
-            };
-            model.overlays.push(Overlay::Confirm(Box::new(confirm)));
-        }
+        Action::DropTask => model.overlays.push(Overlay::Confirm(Box::new(ask_drop(task)))),
         _ => {}
     }
     Vec::new()
+}
+
+/// The question before a task is dropped: what is lost, and how far to go.
+fn ask_drop(task: &TaskView) -> Confirm {
+    let answer = |key, label, branch, force| {
+        let act = DropTask { target: named(&task.name), branch, force };
+        ConfirmAnswer { key, label, commands: vec![ask(CallFor::TaskDone, TaskAct::Drop(act))] }
+    };
+    let mut lines = vec!["Its worktree is saved first; u brings it back for 14 days.".to_owned()];
+    if let Some(git) = &task.git {
+        let unlanded = git.ahead > 0 && !git.merged;
+        lines.extend(unlanded.then(|| format!("Commits that are not in {}: {}.", base_of(task), git.ahead)));
+    }
+    lines.push("y drops it only if no work would be lost; f drops it all the same.".to_owned());
+    let mut answers = vec![answer('y', "drop", false, false)];
+    if let Some(tree) = &task.worktree {
+        lines.push(format!("b removes its branch {} too.", Printable(&tree.branch)));
+        answers.push(answer('b', "with its branch", true, false));
+    }
+    answers.push(answer('f', "all the same", false, true));
+    Confirm { title: format!("Drop {}?", Printable(&task.name)), lines, answers }
+}
+
+fn base_of(task: &TaskView) -> String {
+    task.worktree.as_ref().map_or_else(|| "its base".to_owned(), |tree| Printable(&tree.base).to_string())
 }
 
 /// Shows the agent that runs, or offers its sessions and a new one.
@@ -137,13 +153,10 @@ pub(super) fn start(
     message: Option<String>,
 ) -> Vec<Command> {
     let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
-    let own: String = name.chars().map(|character| if character == '/' { '-' } else { character }).collect();
-    let is_free = |own: &String| {
-        own.parse::<Name>().is_ok_and(|own| model.crew.processes.iter().all(|process| process.name != own))
-    };
+    let is_free = |own: &Name| model.crew.processes.iter().all(|process| process.name != *own);
     let spawn = Spawn {
         kind: Kind::Agent,
-        name: Some(own).filter(is_free),
+        name: process_name(name).filter(is_free).map(|own| own.to_string()),
         argv: vec![agent.to_owned()],
         cwd: Some(task.directory.clone()),
         task: Some(task.name.clone()),
@@ -152,6 +165,14 @@ pub(super) fn start(
         ..Spawn::default()
     };
     vec![call(CallFor::Start(Placement::Tab), Request::Spawn(Box::new(spawn)))]
+}
+
+/// Opens a shell where a task's work is.
+pub(super) fn start_shell(model: &mut Model, name: &str) -> Vec<Command> {
+    let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
+    let (cwd, task) = (Some(task.directory.clone()), Some(task.name.clone()));
+    let shell = palette::shell(model);
+    vec![call(CallFor::Start(Placement::Tab), Request::Spawn(Box::new(Spawn { cwd, task, ..shell })))]
 }
 
 fn stop(model: &mut Model, task: &TaskView) -> Vec<Command> {
@@ -167,84 +188,13 @@ fn stop(model: &mut Model, task: &TaskView) -> Vec<Command> {
         })
     };
     let names: Vec<String> = task.processes.iter().map(|process| process.name.to_string()).collect();
-    let confirm = Confirm {
-        title: format!("Stop {}?", Printable(&task.name)),
-        lines: vec![format!("{} end; the task and its files stay.", names.join(", "))],
-        requests: task.processes.iter().map(|process| close(process.id)).collect(),
-        what: CallFor::TaskDone,
-    };
+    let confirm = Confirm::yes(
+        format!("Stop {}?", Printable(&task.name)),
+        vec![format!("{} end; the task and its files stay.", names.join(", "))],
+        task.processes.iter().map(|process| call(CallFor::TaskDone, close(process.id))).collect(),
+    );
     model.overlays.push(Overlay::Confirm(Box::new(confirm)));
     Vec::new()
-}
-
-/// Lands a task. The environment of the check is filled in where the command is carried out.
-pub(super) fn land(name: &str, gate: &str) -> Vec<Command> {
-    let gate = Some(gate.trim().to_owned()).filter(|gate| !gate.is_empty());
-    let land = LandTask {
-        target: named(name),
-        into: None,
-        tell: gate.is_some(),
-        gate,
-        merge: false,
-        base_env: None,
-        size: SizeRequest::default(),
-    };
-    vec![ask(CallFor::TaskDone, TaskAct::Land(Box::new(land)))]
-}
-
-/// A key in the form of a new task.
-pub(super) fn form_key(model: &mut Model, key: Key) -> Vec<Command> {
-    let agents = model.crew.agents.len();
-    let Some(Overlay::Form(form)) = model.overlays.last_mut() else { return Vec::new() };
-    let is_create = key.modifiers.ctrl && key.code == KeyCode::Character('s');
-    match key.code {
-        KeyCode::Escape => drop(model.overlays.pop()),
-        _ if is_create => return create(model),
-        KeyCode::Tab if key.modifiers.shift => form.step(-1),
-        KeyCode::Tab | KeyCode::Down | KeyCode::Enter => form.step(1),
-        KeyCode::Up => form.step(-1),
-        _ => match form.line() {
-            Some(line) => drop(line.edit(&key)),
-            None => change(form, key, agents),
-        },
-    }
-    Vec::new()
-}
-
-fn change(form: &mut TaskForm, key: Key, agents: usize) {
-    let by = if key.code == KeyCode::Left { agents.saturating_sub(1) } else { 1 };
-    match form.field {
-        Field::Agent => form.agent = (form.agent + by) % agents.max(1),
-        Field::Worktree => form.has_worktree = !form.has_worktree,
-        Field::Run => form.runs = !form.runs,
-        Field::Prompt | Field::Name | Field::Start => {}
-    }
-}
-
-fn create(model: &mut Model) -> Vec<Command> {
-    let Some(Overlay::Form(form)) = model.overlays.last() else { return Vec::new() };
-    let form = (**form).clone();
-    let name = form.chosen_name();
-    if name.is_empty() {
-        model.toast("write what should be done, or a name");
-        return Vec::new();
-    }
-    let text = |line: String| Some(line.trim().to_owned()).filter(|line| !line.is_empty());
-    let create = CreateTask {
-        name,
-        directory: model.place.directory.clone(),
-        worktree: form.has_worktree,
-        start: text(form.start.text()).filter(|_| form.has_worktree),
-        agent: model.crew.agents.get(form.agent).cloned(),
-        prompt: text(form.prompt.text()),
-        workspace: None,
-        ports: 0,
-        // The loop that sends it adds the environment of that moment.
-        base_env: None,
-    };
-    model.overlays.pop();
-    model.toast(format!("{} is being created", Printable(&create.name)));
-    vec![ask(CallFor::TaskMade { runs: form.runs }, TaskAct::Create(Box::new(create)))]
 }
 
 /// What became of a request about tasks.
@@ -269,11 +219,83 @@ pub(super) fn answered(model: &mut Model, what: &CallFor, outcome: TaskOutcome) 
             let kept = if dropped.trash.is_some() { "; u brings it back" } else { "" };
             model.toast(format!("{} is dropped{kept}", Printable(&dropped.name)));
         }
-        TaskOutcome::Diff(diff) => return review::show(model, &diff),
+        TaskOutcome::Diff(diff) => {
+            return review::show(model, &diff, *what == CallFor::Changes { opens: true });
+        }
         TaskOutcome::Review(task) => review::note(model, task),
-        TaskOutcome::Forecast(_) => {}
+        TaskOutcome::Forecast(all) => {
+            model.overlays.push(Overlay::Page(forecast_page(&all)));
+            return Vec::new();
+        }
+        TaskOutcome::Restorable(tasks) => {
+            offer_restorable(model, tasks);
+            return Vec::new();
+        }
+        TaskOutcome::Collected(_) | TaskOutcome::Imported(_) => {}
     }
     vec![ask_list()]
+}
+
+/// Lets the person choose which dropped task comes back.
+fn offer_restorable(model: &mut Model, tasks: Vec<TaskRestorable>) {
+    if tasks.is_empty() {
+        return model.toast("no dropped task is kept");
+    }
+    model.crew.restorable = tasks;
+    model.overlays.push(Overlay::Palette(Palette::new("Bring back", Scope::Restorable, Placement::Tab)));
+}
+
+/// Brings a dropped task back.
+pub(super) fn restore(model: &mut Model, name: &str) -> Vec<Command> {
+    let mut commands = open(model);
+    commands.push(ask(CallFor::TaskMade { runs: false }, TaskAct::Restore(named(name))));
+    commands
+}
+
+/// Everything that the list has no room for.
+fn task_page(model: &Model, task: &TaskView) -> Page {
+    let mut lines = vec![
+        format!("status     {}", task.status.word()),
+        format!("directory  {}", Printable(&model.place.short(&task.directory))),
+    ];
+    if let Some(tree) = &task.worktree {
+        lines.push(format!("branch     {} from {}", Printable(&tree.branch), Printable(&tree.base)));
+    }
+    if let Some(git) = &task.git {
+        lines.push(format!(
+            "changes    +{} -{}, {} ahead, {} behind",
+            git.added, git.removed, git.ahead, git.behind
+        ));
+    }
+    lines.extend((task.comments > 0).then(|| format!("comments   {}", task.comments)));
+    for conflict in &task.conflicts {
+        let files: Vec<String> = conflict.files.iter().map(|file| Printable(file).to_string()).collect();
+        lines.push(format!("conflicts  with {} in {}", Printable(&conflict.with), files.join(", ")));
+    }
+    if let Some(failure) = &task.failure {
+        lines.extend([String::new(), "# Not landed".to_owned()]);
+        lines.extend(failure.lines().map(|line| Printable(line).to_string()));
+    }
+    if let Some(prompt) = &task.prompt {
+        lines.extend([String::new(), "# What should be done".to_owned()]);
+        lines.extend(prompt.lines().map(|line| Printable(line).to_string()));
+    }
+    Page { title: Printable(&task.name).to_string(), lines, ..Page::default() }
+}
+
+/// Which tasks would conflict with each other or with their base, and in which files.
+fn forecast_page(all: &[TaskForecast]) -> Page {
+    let mut lines = Vec::new();
+    for TaskForecast { task, conflict } in all {
+        let base = if conflict.is_base { " (its base)" } else { "" };
+        lines.push(format!("# {} and {}{base}", Printable(task), Printable(&conflict.with)));
+        lines.extend(conflict.files.iter().map(|file| format!("  {}", Printable(file))));
+        lines.push(String::new());
+    }
+    if lines.is_empty() {
+        lines.push("No task would conflict with another or with its base.".to_owned());
+    }
+    Page { title: "Conflicts to come".to_owned(), lines, ..Page::default() }
 }
 
 /// A task was created. If the preparation of its worktree failed, no agent starts in it.
@@ -281,6 +303,7 @@ fn created_task(model: &mut Model, what: &CallFor, created: TaskCreated) -> Vec<
     let TaskCreated { task, failure, .. } = created;
     let (name, agent, prompt) = (task.name.clone(), task.agent.clone(), task.prompt.clone());
     remember(model, task);
+    task_forms::made(model);
     if let Some(failure) = failure {
         let text = format!("{} is there, but not prepared: {}", Printable(&name), Printable(&failure));
         model.alert(text, None);
@@ -291,7 +314,9 @@ fn created_task(model: &mut Model, what: &CallFor, created: TaskCreated) -> Vec<
         commands.push(ask_list());
         return commands;
     }
-    model.toast(format!("{} is there", Printable(&name)));
+    let is_alone = *what == CallFor::TaskMade { runs: true };
+    let rest = if is_alone { ", but no agent was found to run; qd agents says why" } else { "" };
+    model.toast(format!("{} is there{rest}", Printable(&name)));
     vec![ask_list()]
 }
 

@@ -2,8 +2,14 @@
 
 mod golden;
 mod hostile;
+mod later;
+mod mouse;
+mod own_commands;
+mod plain_words;
 mod tasks;
 mod views;
+
+use std::path::Path;
 
 use proto::agent::InboxItem;
 use proto::event::Event;
@@ -44,7 +50,7 @@ fn agent(state: &str, since: u64) -> serde_json::Value {
 }
 
 pub(super) fn model(processes: Vec<ProcessView>) -> Model {
-    let place = Place { directory: "/work/acme".to_owned(), ..Place::default() };
+    let place = Place { directory: "/home/ana/acme".to_owned(), ..Place::default() };
     let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks(), place);
     model.now.epoch_ms = 600_000;
     update(&mut model, Message::Connected(processes));
@@ -116,6 +122,17 @@ fn an_unknown_key_after_the_prefix_is_sent_to_nobody() {
     open(&mut model, 1);
     assert!(to_child(&typed(&mut model, b"\x1c%")).is_empty());
     assert_eq!(model.toasts.len(), 1);
+}
+
+#[test]
+fn u11_a_key_that_the_person_made_direct_acts_without_the_prefix_and_no_other_does() {
+    let mut model = model(vec![process(1, "web", json!({}))]);
+    open(&mut model, 1);
+    let config = Config::parse("[keys.direct]\nzoom = 'alt-z'\n", Path::new("/nonexistent")).unwrap();
+    model.looks = config.looks();
+    assert!(to_child(&typed(&mut model, b"\x1bz")).is_empty());
+    assert!(model.deck.tab().unwrap().is_zoomed);
+    assert_eq!(to_child(&typed(&mut model, b"\x1bx")), b"\x1bx");
 }
 
 #[test]
@@ -234,6 +251,30 @@ fn u22_every_size_is_drawn_without_a_fault() {
             }
         }
     }
+}
+
+#[test]
+fn u22_below_the_least_size_only_leaving_acts() {
+    let mut model = model(vec![process(1, "a", json!({})), process(2, "b", json!({}))]);
+    open(&mut model, 1);
+    update(&mut model, Message::Resized(Size { cols: 40, rows: 10 }));
+    let (before, tabs) = (model.overlays.len(), model.deck.tabs.len());
+    let commands = typed(&mut model, b"ls\r\x1cX\x1cC\x1cx");
+    assert!(commands.is_empty(), "{commands:?}");
+    assert_eq!((model.overlays.len(), model.deck.tabs.len()), (before, tabs));
+    assert!(!typed(&mut model, b"\x1cd").is_empty(), "a person can leave");
+}
+
+#[test]
+fn u20_a_text_of_any_length_is_pasted_into_a_field_and_drawn() {
+    let mut model = model(vec![process(1, "a", json!({}))]);
+    open(&mut model, 1);
+    typed(&mut model, b"\x1cR");
+    let text = "word\t".repeat(30_000);
+    typed(&mut model, format!("\x1b[200~{text}\x1b[201~").as_bytes());
+    let mut grid = Grid::new(model.size);
+    view::overlays(&model, &mut grid);
+    assert!(grid.to_text().contains("word word"), "its end is in sight, and a tab parts two words");
 }
 
 #[test]
@@ -362,4 +403,28 @@ fn nothing_but_the_person_opens_something_over_the_deck() {
     assert!(model.overlays.is_empty());
     typed(&mut model, b"\x1c?");
     assert!(matches!(model.overlays.as_slice(), [Overlay::Help(_)]));
+}
+
+#[test]
+fn a_pad_is_edited_and_written_with_the_revision_that_was_read() {
+    use proto::request::{Pad, PadAct};
+    let mut model = model(Vec::new());
+    let text = json!({"text": {"name": "plan", "content": "one\n", "revision": 7, "author": "human"}});
+    let reply = proto::Reply::Pad(serde_json::from_value(text).unwrap());
+    update(&mut model, Message::Answered(CallFor::PadText, Ok(reply)));
+    let commands = typed(&mut model, b"E");
+    let [Command::Edit(what, text)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(text, "one\n");
+    let what = what.clone();
+    assert!(
+        update(&mut model, Message::Edited(what.clone(), "one\n".to_owned())).is_empty(),
+        "it is as it was"
+    );
+    let commands = update(&mut model, Message::Edited(what, "two\n".to_owned()));
+    let [Command::Call(CallFor::PadChanged, request)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert!(
+        matches!(&**request, proto::Request::Pad(Pad { act: PadAct::Write { content, expected_revision: Some(7), .. }, .. })
+            if content == "two\n"),
+        "{request:?}"
+    );
 }

@@ -11,35 +11,50 @@ use crate::theme::Role;
 const COLUMNS: u16 = 76;
 
 pub(crate) fn page(model: &Model, page: &Page, grid: &mut Grid) {
-    let area = model.areas().deck;
-    let lines: Vec<String> = page.lines.iter().flat_map(|line| wrap_keeping(line, COLUMNS - 4)).collect();
-    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let inside = framed(model, grid, area.middle(COLUMNS, rows), &page.title, "j k scroll  Esc back");
-    let most = lines.len().saturating_sub(usize::from(inside.rows));
-    for (row, line) in (inside.row..inside.bottom()).zip(lines.iter().skip(page.top.min(most))) {
+    let lines = page_lines(model, page);
+    let hints = if page.pad.is_some() { "j k scroll  E edit  Esc back" } else { "j k scroll  Esc back" };
+    let inside = framed(model, grid, page_place(model, lines.len()), &page.title, hints);
+    let top = page.top.min(lines.len().saturating_sub(usize::from(inside.rows)));
+    for (row, line) in (inside.row..inside.bottom()).zip(lines.iter().skip(top)) {
         let role = if line.starts_with('#') { Role::Heading } else { Role::Text };
         grid.text(Point { col: inside.col + 1, row }, line, text(model, role), inside.cols.saturating_sub(2));
     }
 }
 
+/// The first row of a page when its last one is in sight.
+pub(crate) fn last_top(model: &Model, page: &Page) -> usize {
+    let count = page_lines(model, page).len();
+    count.saturating_sub(usize::from(page_place(model, count).inside().rows))
+}
+
+fn page_lines(model: &Model, page: &Page) -> Vec<String> {
+    let columns = COLUMNS.min(model.areas().body.cols).saturating_sub(4);
+    page.lines.iter().flat_map(|line| wrap_keeping(line, columns)).collect()
+}
+
+fn page_place(model: &Model, lines: usize) -> Rect {
+    let rows = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
+    model.areas().body.middle(COLUMNS, rows)
+}
+
 /// Lines that fit stay as they are, with their blanks.
-fn wrap_keeping(line: &str, columns: u16) -> Vec<String> {
+pub(crate) fn wrap_keeping(line: &str, columns: u16) -> Vec<String> {
     if width::columns(line) <= columns { vec![line.to_owned()] } else { wrap(line, columns) }
 }
 
 pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
-    let area = model.areas().deck.middle(COLUMNS, 3);
+    let area = model.areas().body.middle(COLUMNS, 3);
     let verb = match prompt.purpose {
-        Purpose::Rename(_) => "rename",
+        Purpose::Rename(_) | Purpose::RenamePad(_) => "rename",
+        Purpose::NewPad => "write it in your editor",
         Purpose::Tell(_) | Purpose::Answer(_) => "send",
         Purpose::Run(_) => "run",
         Purpose::StartAgent(..) | Purpose::RunTask(..) => "start",
-        Purpose::Search(_) => "search",
-        Purpose::Land(_) => "land",
-        Purpose::Restore => "bring it back",
+        Purpose::Search(_) | Purpose::FindChange => "search",
         Purpose::Comment(_) => "keep it",
     };
-    let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}  Esc back"));
+    let editor = if prompt.purpose.may_be_long() { "  Ctrl-X editor" } else { "" };
+    let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}{editor}  Esc back"));
     line(
         model,
         grid,
@@ -50,28 +65,42 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
 
 /// A line that is edited: its end is in sight, the cursor is the terminal's own.
 pub(crate) fn line(model: &Model, grid: &mut Grid, line: &Line, area: Rect) {
-    let before = width::columns(&line.before());
-    let hidden = before.saturating_sub(area.cols.saturating_sub(1));
+    // A pasted text may be longer than a screen can have columns.
+    let long = |text: &str| -> usize {
+        width::clusters(text).iter().map(|(_, columns)| usize::from(*columns)).sum()
+    };
+    let before = long(&line.before());
+    let hidden = before.saturating_sub(usize::from(area.cols.saturating_sub(1)));
     let mut skipped = 0;
     let shown: String = width::clusters(&line.text())
         .into_iter()
         .skip_while(|(_, columns)| {
             let is_hidden = skipped < hidden;
-            skipped += u16::from(*columns);
+            skipped += usize::from(*columns);
             is_hidden
         })
         .map(|(cluster, _)| cluster)
         .collect();
     grid.text(Point { col: area.col, row: area.row }, &shown, text(model, Role::Text), area.cols);
-    let col = area.col + before - hidden;
+    let col = area.col + u16::try_from(before - hidden).unwrap_or(0);
     grid.cursor = Some(ShownCursor { at: Point { col, row: area.row }, form: None });
 }
 
 pub(crate) fn confirm(model: &Model, confirm: &Confirm, grid: &mut Grid) {
-    let lines: Vec<String> = confirm.lines.iter().flat_map(|line| wrap(line, COLUMNS - 4)).collect();
+    let columns = COLUMNS.min(model.areas().body.cols).saturating_sub(4);
+    let mut lines: Vec<String> = confirm.lines.iter().flat_map(|line| wrap(line, columns)).collect();
+    let answers: Vec<String> =
+        confirm.answers.iter().map(|answer| format!("{} {}", answer.key, answer.label)).collect();
+    let mut hints = format!("{}  any other key: no", answers.join("  "));
+    // Answers that do not fit into the frame are lines of their own.
+    if width::columns(&hints) + 2 > columns {
+        lines.push(String::new());
+        lines.extend(answers);
+        hints = "any other key: no".to_owned();
+    }
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let area = model.areas().deck.middle(COLUMNS, rows);
-    let inside = framed(model, grid, area, &confirm.title, "y yes  any other key: no");
+    let area = model.areas().body.middle(COLUMNS, rows);
+    let inside = framed(model, grid, area, &confirm.title, &hints);
     for (row, line) in (inside.row..inside.bottom()).zip(&lines) {
         grid.text(
             Point { col: inside.col + 1, row },

@@ -26,6 +26,7 @@ pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
     }
     let below = history.lines.len().saturating_sub(history.top + usize::from(screen.rows));
     let words = match (history.is_loading, below) {
+        (true, _) if history.sought.is_some() => " searching above ".to_owned(),
         (true, _) => " loading ".to_owned(),
         (false, 0) if history.anchor.is_none() => " bottom ".to_owned(),
         (false, _) => format!(" {} of {} ", history.cursor.line + 1, history.lines.len()),

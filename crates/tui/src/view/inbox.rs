@@ -4,18 +4,53 @@ use proto::agent::{InboxItem, ItemKind};
 
 use super::{cut, framed, text, text_to, wrap};
 use crate::frame::{Grid, Point, Rect};
-use crate::model::overlay::InboxView;
+use crate::model::overlay::{InboxView, Overlay};
 use crate::model::{Model, age};
 use crate::theme::Role;
 
-/// Columns of the list.
+/// Columns of the list where there is room for both beside each other.
 const LIST: u16 = 30;
+/// With fewer columns the list lies above the question.
+const BESIDE: u16 = 64;
+/// Rows of the list when it lies above.
+const LIST_ROWS: u16 = 4;
+
+/// Fewer rows show no screen.
+const PEEK_ROWS: u16 = 5;
+
+/// The parts of the inbox.
+struct Parts {
+    list: Rect,
+    item: Rect,
+}
+
+fn place(model: &Model) -> Rect {
+    let area = model.areas().deck;
+    area.middle(110, area.rows)
+}
+
+fn parts(model: &Model) -> Parts {
+    let inside = place(model).inside();
+    if inside.cols >= BESIDE {
+        let right = inside.cols.saturating_sub(LIST + 1);
+        let item = Rect { col: inside.col + LIST + 2, cols: right.saturating_sub(2), ..inside };
+        return Parts { list: Rect { cols: LIST, ..inside }, item };
+    }
+    let count = u16::try_from(model.crew.open_items().count()).unwrap_or(u16::MAX);
+    let rows = LIST_ROWS.min(count.saturating_mul(2)).min(inside.rows / 2);
+    let item = inside.rows_from(rows + 1, u16::MAX);
+    let item = Rect { col: item.col + 1, cols: item.cols.saturating_sub(2), ..item };
+    Parts { list: inside.rows_from(0, rows), item }
+}
 
 pub(crate) fn draw(model: &Model, inbox: &InboxView, grid: &mut Grid) {
-    let title = format!("Inbox ({})", model.crew.inbox.len());
-    let hints = "1-9 answer  Enter answer in words  v see its screen  e explain  Esc back";
-    let area = model.areas().deck;
-    let inside = framed(model, grid, area.middle(110, area.rows), &title, hints);
+    let later = match model.crew.snoozed.len() {
+        0 => String::new(),
+        count => format!(", {count} later"),
+    };
+    let title = format!("Inbox ({}{later})", model.crew.open_items().count());
+    let hints = "1-9 answer  Enter words  v screen  s snooze 10m  e explain  Esc back";
+    let inside = framed(model, grid, place(model), &title, hints);
     let Some(selected) = inbox.item(&model.crew) else {
         let words = "Nobody asks anything. Questions, permissions and failures of all agents come here.";
         for (row, line) in (inside.row + 1..inside.bottom()).zip(wrap(words, inside.cols.saturating_sub(4))) {
@@ -23,19 +58,40 @@ pub(crate) fn draw(model: &Model, inbox: &InboxView, grid: &mut Grid) {
         }
         return;
     };
-    list(model, grid, Rect { cols: LIST.min(inside.cols), ..inside }, selected);
-    let right = inside.cols.saturating_sub(LIST + 1);
-    for row in inside.row..inside.bottom() {
-        super::put(grid, inside.col + LIST, row, super::lines(model)[5], text(model, Role::Border));
+    let parts = parts(model);
+    let border = text(model, Role::Border);
+    if parts.list.cols < inside.cols {
+        let col = parts.list.right();
+        (inside.row..inside.bottom())
+            .for_each(|row| super::put(grid, col, row, super::lines(model)[5], border));
+    } else {
+        let row = parts.list.bottom();
+        (inside.col..inside.right())
+            .for_each(|col| super::put(grid, col, row, super::lines(model)[4], border));
     }
-    item(model, grid, Rect { col: inside.col + LIST + 2, cols: right.saturating_sub(2), ..inside }, selected);
+    list(model, grid, parts.list, selected);
+    item(model, grid, parts.item, inbox, selected);
+}
+
+/// The number of the item at a place of the list.
+pub(crate) fn hit(model: &Model, at: Point) -> Option<u64> {
+    let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return None };
+    let area = parts(model).list;
+    let first = first_item(model, inbox.item(&model.crew)?, area);
+    let row = usize::from(at.row.checked_sub(area.row)?) / 2;
+    model.crew.open_items().nth(first + row).filter(|_| area.contains(at)).map(|item| item.item)
+}
+
+/// The first item in sight: the selected one always is.
+fn first_item(model: &Model, selected: &InboxItem, area: Rect) -> usize {
+    let at = model.crew.open_items().position(|item| item == selected).unwrap_or(0);
+    (at + 1).saturating_sub(usize::from(area.rows / 2).max(1))
 }
 
 fn list(model: &Model, grid: &mut Grid, area: Rect, selected: &InboxItem) {
-    let at = model.crew.inbox.iter().position(|item| item == selected).unwrap_or(0);
-    let first = at.saturating_sub(usize::from(area.rows / 2).saturating_sub(1));
+    let first = first_item(model, selected, area);
     let rows = (area.row..area.bottom().saturating_sub(1)).step_by(2);
-    for (row, item) in rows.zip(model.crew.inbox.iter().skip(first)) {
+    for (row, item) in rows.zip(model.crew.open_items().skip(first)) {
         let since = age(model.now.epoch_ms.saturating_sub(item.at));
         let name = format!("{} {}", glyph(item.kind), item.name);
         grid.text(
@@ -63,33 +119,98 @@ fn list(model: &Model, grid: &mut Grid, area: Rect, selected: &InboxItem) {
     }
 }
 
-fn item(model: &Model, grid: &mut Grid, area: Rect, item: &InboxItem) {
-    let mut lines: Vec<(String, Role)> = Vec::new();
-    let safe = |words: &str| -> String {
-        words.lines().map(|line| proto::Printable(line).to_string()).collect::<Vec<_>>().join("\n")
-    };
-    lines.extend(
-        wrap(&format!("{}: {}", item.name, safe(&item.title)), area.cols)
-            .into_iter()
-            .map(|line| (line, Role::Heading)),
-    );
-    lines.push((String::new(), Role::Text));
-    lines.extend(wrap(&safe(&item.body), area.cols).into_iter().map(|line| (line, Role::Text)));
-    lines.push((String::new(), Role::Text));
-    for (at, option) in item.options.iter().enumerate() {
-        lines.push((format!("  {}  {}", at + 1, proto::Printable(&option.label)), Role::Active));
+/// The lines of the selected item, in the order they are shown.
+struct ItemLines {
+    /// The question; may be longer than the window.
+    question: Vec<(String, Role)>,
+    /// The answers, and what it is answered with by itself. Always in sight.
+    answers: Vec<(String, Role)>,
+}
+
+impl ItemLines {
+    fn of(model: &Model, columns: u16, item: &InboxItem) -> Self {
+        let safe = |words: &str| -> String {
+            words.lines().map(|line| proto::Printable(line).to_string()).collect::<Vec<_>>().join("\n")
+        };
+        let title = wrap(&format!("{}: {}", item.name, safe(&item.title)), columns);
+        let mut question: Vec<(String, Role)> = title.into_iter().map(|line| (line, Role::Heading)).collect();
+        question.push((String::new(), Role::Text));
+        question.extend(wrap(&safe(&item.body), columns).into_iter().map(|line| (line, Role::Text)));
+        let mut answers = vec![(String::new(), Role::Text)];
+        for (at, option) in item.options.iter().enumerate() {
+            let label = proto::Printable(&option.label).to_string();
+            for (nth, line) in wrap(&label, columns.saturating_sub(5)).into_iter().enumerate() {
+                let number = if nth == 0 { (at + 1).to_string() } else { " ".to_owned() };
+                answers.push((format!("  {number}  {line}"), Role::Active));
+            }
+        }
+        if item.options.is_empty() {
+            answers.push(("  Enter  answer in your own words".to_owned(), Role::Active));
+        }
+        if let Some(expiry) = &item.expires {
+            let left = age(expiry.at.saturating_sub(model.now.epoch_ms));
+            answers.push((String::new(), Role::Text));
+            answers
+                .push((format!("answered with {} in {left}", proto::Printable(&expiry.answer)), Role::Warn));
+        }
+        Self { question, answers }
     }
-    if item.options.is_empty() {
-        lines.push(("  Enter  answer in your own words".to_owned(), Role::Active));
+
+    fn count(&self) -> usize {
+        self.question.len() + self.answers.len()
     }
-    if let Some(expiry) = &item.expires {
-        let left = age(expiry.at.saturating_sub(model.now.epoch_ms));
-        lines.push((String::new(), Role::Text));
-        lines.push((format!("answered with {} in {left}", proto::Printable(&expiry.answer)), Role::Warn));
+
+    /// How many lines of the question are in sight; one row says how many are not.
+    fn room(&self, rows: u16) -> usize {
+        match usize::from(rows) {
+            rows if self.count() <= rows => self.question.len(),
+            rows => rows.saturating_sub(self.answers.len() + 1).max(1),
+        }
     }
+
+    /// The lines in sight, with a line that says how much of the question is not.
+    fn in_sight(self, rows: u16, top: usize) -> Vec<(String, Role)> {
+        let room = self.room(rows);
+        let hidden = self.question.len() - room.min(self.question.len());
+        let (above, below) = (top.min(hidden), hidden - top.min(hidden));
+        let mut lines: Vec<_> = self.question.into_iter().skip(above).take(room).collect();
+        if hidden > 0 {
+            let more = format!("{above} more lines above, {below} below: PgUp and PgDn show them");
+            lines.push((more, Role::Warn));
+        }
+        lines.extend(self.answers);
+        lines
+    }
+}
+
+fn item(model: &Model, grid: &mut Grid, area: Rect, inbox: &InboxView, item: &InboxItem) {
+    let lines = ItemLines::of(model, area.cols, item).in_sight(area.rows, inbox.top);
     for (row, (line, role)) in (area.row..area.bottom()).zip(&lines) {
         grid.text(Point { col: area.col, row }, line, text(model, *role), area.cols);
     }
+    if let Some(screen) = peek_place(model) {
+        let place = Point { col: area.col, row: screen.row - 1 };
+        grid.text(place, "its screen now", text(model, Role::Dim), area.cols);
+    }
+}
+
+/// How many lines of the selected question are above the window when its end is shown.
+pub(crate) fn last_top(model: &Model) -> usize {
+    let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return 0 };
+    let Some(selected) = inbox.item(&model.crew) else { return 0 };
+    let area = parts(model).item;
+    let lines = ItemLines::of(model, area.cols, selected);
+    lines.question.len().saturating_sub(lines.room(area.rows))
+}
+
+/// Where the screen of the selected item's process is shown, below its answers; none where there is no room.
+pub(crate) fn peek_place(model: &Model) -> Option<Rect> {
+    let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return None };
+    let selected = inbox.item(&model.crew)?;
+    let area = parts(model).item;
+    let used = u16::try_from(ItemLines::of(model, area.cols, selected).count()).ok()?;
+    let screen = area.rows_from(used.saturating_add(2), u16::MAX);
+    (screen.rows >= PEEK_ROWS && !model.is_too_small()).then_some(screen)
 }
 
 fn glyph(kind: ItemKind) -> &'static str {

@@ -9,7 +9,7 @@ use crate::theme::Role;
 /// Columns of an entry where there is room.
 const WIDE: u16 = 26;
 /// Columns of the key.
-const KEY: u16 = 8;
+const KEY: u16 = 6;
 
 /// The groups of the menu. An action that the person has given no key is left out.
 const GROUPS: &[(&str, &[(Action, &str)])] = &[
@@ -30,7 +30,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
     (
         "START",
         &[
-            (Action::New, "agent, shell, command"),
+            (Action::New, "agent, shell …"),
             (Action::NewTask, "task"),
             (Action::SplitRight, "split right"),
             (Action::SplitDown, "split down"),
@@ -57,6 +57,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
             (Action::Direct, "direct view"),
             (Action::Resize, "resize"),
             (Action::Even, "even out"),
+            (Action::Move, "move it"),
             (Action::Paste, "paste"),
             (Action::CloseView, "close the view"),
         ],
@@ -75,6 +76,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
         &[
             (Action::ToggleRail, "hide the rail"),
             (Action::DismissToasts, "dismiss notices"),
+            (Action::StartDaemon, "start the daemon"),
             (Action::Leave, "leave; all goes on"),
         ],
     ),
@@ -84,7 +86,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Row {
     Heading(&'static str),
-    Entry(String, &'static str),
+    Entry(String, String),
 }
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
@@ -131,10 +133,20 @@ fn groups(model: &Model) -> Vec<Vec<Row>> {
         action => key(action),
     };
     let group = |(heading, actions): &(&'static str, &'static [(Action, &'static str)])| {
-        let entries = actions.iter().filter_map(|(action, words)| Some(Row::Entry(keys(*action)?, words)));
+        let entries = actions
+            .iter()
+            .filter_map(|(action, words)| Some(Row::Entry(keys(*action)?, (*words).to_owned())));
         std::iter::once(Row::Heading(heading)).chain(entries).collect()
     };
-    GROUPS.iter().map(group).collect()
+    let own = model
+        .looks
+        .commands
+        .iter()
+        .zip(0..)
+        .filter_map(|(own, number)| Some(Row::Entry(key(Action::OwnCommand(number))?, own.name.clone())));
+    let own: Vec<Row> = own.collect();
+    let own = (!own.is_empty()).then(|| std::iter::once(Row::Heading("YOURS")).chain(own).collect());
+    GROUPS.iter().map(group).chain(own).collect()
 }
 
 /// The columns and their width: as few rows as there can be, groups whole where that is possible, and without headings
@@ -188,7 +200,9 @@ mod tests {
 
     #[test]
     fn u12_no_key_of_the_menu_is_cut_off_at_the_least_size() {
-        let rows = |count: usize| (0..count).map(|_| Row::Entry("x".to_owned(), "words")).collect::<Vec<_>>();
+        let rows = |count: usize| {
+            (0..count).map(|_| Row::Entry("x".to_owned(), "words".to_owned())).collect::<Vec<_>>()
+        };
         let groups: Vec<Vec<Row>> = [9, 4, 8, 7, 5, 4].map(rows).to_vec();
         let (columns, width) = layout(&groups, 58, 12);
         assert_eq!(columns.iter().map(Vec::len).sum::<usize>(), 37);

@@ -40,9 +40,15 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     let Some(process) = model.process_of(pane).and_then(|id| model.crew.get(id)) else { return };
     let mark = model.crew.mark(process);
     let number = matches!(model.base_view(), Some(Overlay::Wall(_))).then(|| format!("{} ", at + 1));
-    let is_title = !process.title.is_empty() && process.title != process.name.as_str();
+    let is_title =
+        model.looks.has_titles && !process.title.is_empty() && process.title != process.name.as_str();
     let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
-    let state = model.state_words(process);
+    let mut state = model.state_words(process);
+    let wanted = width::columns(process.name.as_str()) + number.as_deref().map_or(0, width::columns);
+    // In a narrow pane the mark says enough.
+    if place.cols.saturating_sub(width::columns(&state) + 8) < wanted {
+        state.clear();
+    }
     let room = place.cols.saturating_sub(width::columns(&state) + 8);
     let name = cut(
         &format!("{}{}{own_title}", number.unwrap_or_default(), process.name),
@@ -56,6 +62,7 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
         text(model, name_role),
         room + 2,
     );
-    let state = format!(" {} {state} ", mark.glyph(model.looks.is_ascii));
+    let blank = if state.is_empty() { "" } else { " " };
+    let state = format!(" {}{blank}{state} ", mark.glyph(model.looks.is_ascii));
     text_to(grid, place.right().saturating_sub(1), place.row, &state, text(model, mark.role()));
 }

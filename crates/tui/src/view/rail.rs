@@ -15,12 +15,21 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
     for row in area.row..area.bottom() {
         put(grid, area.right(), row, line, text(model, Role::Border));
     }
-    if model.is_loaded && rows(model).is_empty() && area.cols > STRIP_MAX {
+    if model.daemon.is_loaded && rows(model).is_empty() && area.cols > STRIP_MAX {
         empty(model, grid, area);
     }
     let first = first_row(model, area);
-    for (row, content) in (area.row..area.bottom()).zip(rows(model).into_iter().skip(first)) {
-        draw_row(model, grid, Rect { row, rows: 1, ..area }, &content);
+    let rows = rows(model);
+    let hidden = rows.len().saturating_sub(first + usize::from(area.rows));
+    for (row, content) in (area.row..area.bottom()).zip(rows.iter().skip(first)) {
+        draw_row(model, grid, Rect { row, rows: 1, ..area }, content);
+    }
+    if hidden > 0 && area.rows > 0 {
+        // The last row says that there are more.
+        let last = Rect { row: area.bottom() - 1, rows: 1, ..area };
+        grid.fill(last, text(model, Role::Text));
+        let words = if area.cols <= STRIP_MAX { "+".to_owned() } else { format!("{} more", hidden + 1) };
+        grid.text(Point { col: last.col, row: last.row }, &words, text(model, Role::Dim), last.cols);
     }
 }
 

@@ -1,26 +1,31 @@
 //! The review: the files at the left where there is room, the changes with the comments at the right.
 
 use proto::task::{ReviewComment, ReviewStatus};
+use term::Underline;
 
 use super::{cut, put, text};
+use crate::frame::width::columns;
 use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::model::Model;
+use crate::model::overlay::Overlay;
 use crate::model::review::{DiffLine, LineKind, Review, ReviewRow};
 use crate::theme::Role;
 
 /// Columns of the list of files, and from where on there is one.
 const FILES: u16 = 24;
 const WIDE: u16 = 80;
+/// Columns of a line's sign and number.
+const NUMBERS: u16 = 9;
 
 pub(crate) fn draw(model: &Model, review: &Review, grid: &mut Grid) {
     let area = model.areas().deck;
     let drafts = review.drafts();
     let cut_off = if review.is_truncated { "  (only the beginning is shown)" } else { "" };
     let title = format!(
-        "REVIEW {}  {} files  {} comments, {drafts} unsent{cut_off}",
+        "REVIEW {}  {}  {}, {drafts} unsent{cut_off}",
         proto::Printable(&review.task),
-        review.files.len(),
-        review.comments.len(),
+        counted(review.files.len(), "file"),
+        counted(review.comments.len(), "comment"),
     );
     grid.text(Point { col: area.col + 1, row: area.row }, &title, text(model, Role::Heading), area.cols);
     for col in area.col..area.right() {
@@ -33,19 +38,14 @@ pub(crate) fn draw(model: &Model, review: &Review, grid: &mut Grid) {
         grid.text(Point { col: body.col + 1, row: body.row + 1 }, words, text(model, Role::Dim), body.cols);
         return;
     }
-    let left = if area.cols >= WIDE { FILES + 1 } else { 0 };
-    let body = if left > 0 {
+    if area.cols >= WIDE {
         files(model, review, grid, Rect { cols: FILES, ..body });
-        Rect { col: body.col + left, cols: body.cols - left, ..body }
-    } else {
-        body
-    };
-    let height = usize::from(body.rows);
-    let first = review.row.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
+    }
+    let (body, first) = layout(model, review);
     for (screen_row, (at, row)) in (body.row..body.bottom()).zip(rows.iter().enumerate().skip(first)) {
         let line = Rect { row: screen_row, rows: 1, ..body };
         match row {
-            ReviewRow::Line(number) => diff_line(model, grid, line, &review.lines[*number]),
+            ReviewRow::Line(number) => diff_line(model, grid, line, &review.lines[*number], review.left),
             ReviewRow::Comment(number) => comment(model, grid, line, &review.comments[*number]),
         }
         if review.is_selected(at) {
@@ -56,6 +56,29 @@ pub(crate) fn draw(model: &Model, review: &Review, grid: &mut Grid) {
             grid.cursor = Some(ShownCursor { at: Point { col: body.col, row: screen_row }, form: None });
         }
     }
+}
+
+/// A number of things in words.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Where the changes are, and the first row of them that is shown.
+fn layout(model: &Model, review: &Review) -> (Rect, usize) {
+    let area = model.areas().deck;
+    let left = if area.cols >= WIDE { FILES + 1 } else { 0 };
+    let body = area.rows_from(2, u16::MAX);
+    let body = Rect { col: body.col + left, cols: body.cols - left, ..body };
+    let height = usize::from(body.rows);
+    (body, review.row.saturating_sub(height / 2).min(review.rows().len().saturating_sub(height)))
+}
+
+/// The row at a place.
+pub(crate) fn hit(model: &Model, at: Point) -> Option<usize> {
+    let Some(Overlay::Review(review)) = model.overlays.last() else { return None };
+    let (body, first) = layout(model, review);
+    let row = first + usize::from(at.row.checked_sub(body.row)?);
+    (body.contains(at) && row < review.rows().len()).then_some(row)
 }
 
 fn files(model: &Model, review: &Review, grid: &mut Grid, area: Rect) {
@@ -79,7 +102,7 @@ fn files(model: &Model, review: &Review, grid: &mut Grid, area: Rect) {
     }
 }
 
-fn diff_line(model: &Model, grid: &mut Grid, area: Rect, line: &DiffLine) {
+fn diff_line(model: &Model, grid: &mut Grid, area: Rect, line: &DiffLine, left: usize) {
     let (sign, role) = match line.kind {
         LineKind::File => (' ', Role::Heading),
         LineKind::Hunk => (' ', Role::Active),
@@ -91,10 +114,28 @@ fn diff_line(model: &Model, grid: &mut Grid, area: Rect, line: &DiffLine) {
     let number = line.new.or(line.old).map_or_else(String::new, |number| number.to_string());
     let words = match line.kind {
         LineKind::File | LineKind::Hunk | LineKind::Note => line.text.clone(),
-        _ => format!("{sign} {number:>5}  {}", line.text.replace('\t', "    ")),
+        _ => {
+            let code: String = line.text.replace('\t', "    ").chars().skip(left).collect();
+            format!("{sign} {number:>5}  {code}")
+        }
     };
     let words = cut(&proto::Printable(&words).to_string(), area.cols, model.looks.is_ascii);
     grid.text(Point { col: area.col, row: area.row }, &words, text(model, role), area.cols);
+    if let Some(part) = changed_part(line, left, area) {
+        grid.restyle(part, |style| style.underline = Underline::Single);
+    }
+}
+
+/// Where the changed words of a line are drawn.
+fn changed_part(line: &DiffLine, left: usize, area: Rect) -> Option<Rect> {
+    let (from, to) = line.changed?;
+    let columns = |end: usize| {
+        let text = line.text.get(..end)?.replace('\t', "    ");
+        let shown: String = text.chars().skip(left).collect();
+        Some(columns(&proto::Printable(&shown).to_string()).saturating_add(NUMBERS).min(area.cols))
+    };
+    let (first, last) = (columns(from)?, columns(to)?);
+    Some(Rect { col: area.col + first, cols: last.saturating_sub(first), rows: 1, ..area })
 }
 
 fn comment(model: &Model, grid: &mut Grid, area: Rect, comment: &ReviewComment) {

@@ -14,9 +14,10 @@ pub(crate) fn draw(model: &Model, view: &SettingsView, grid: &mut Grid) {
         "Kept in tui.toml in the configuration directory; that file has more, and a change of it is taken over at once."
             .to_owned(),
     ];
-    let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, COLUMNS - 4)).collect();
+    let columns = COLUMNS.min(model.areas().body.cols).saturating_sub(5);
+    let notes: Vec<String> = notes.iter().flat_map(|note| wrap(note, columns)).collect();
     let count = Setting::ALL.len() + notes.len();
-    let area = model.areas().deck.middle(COLUMNS, u16::try_from(count).unwrap_or(u16::MAX) + 5);
+    let area = model.areas().body.middle(COLUMNS, u16::try_from(count).unwrap_or(u16::MAX) + 5);
     let inside = framed(model, grid, area, "Settings", "j k choose  h l change  Esc back");
     let mut row = inside.row + 1;
     for (at, setting) in Setting::ALL.into_iter().enumerate().take(usize::from(inside.rows)) {
@@ -49,7 +50,7 @@ pub(crate) fn draw(model: &Model, view: &SettingsView, grid: &mut Grid) {
 }
 
 pub(crate) fn recorder(model: &Model, recorder: &Recorder, grid: &mut Grid) {
-    let area = model.areas().deck.middle(COLUMNS, 8);
+    let area = model.areas().body.middle(COLUMNS, 8);
     let hints = if recorder.key.is_some() {
         "Enter keep it  any key: that one instead  Esc back"
     } else {

@@ -8,6 +8,9 @@ use crate::theme::{Mark, Role};
 /// Columns of the longest title of a tab.
 const TITLE_MAX: u16 = 20;
 
+/// Columns of the sign for a new tab, with room beside it.
+const NEW_COLUMNS: u16 = 5;
+
 /// What a click hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
@@ -39,12 +42,7 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
         }
         grid.text(Point { col, row }, &format!(" {} ", label.name), style, u16::MAX);
     }
-    let project = std::path::Path::new(&model.place.project).file_name();
-    let project =
-        project.map_or_else(String::new, |name| proto::Printable(&name.to_string_lossy()).to_string());
-    let words =
-        if model.place.own.is_some() { format!("{project} (inside qd) ") } else { format!("{project} ") };
-    text_to(grid, model.size.cols, row, &words, text(model, Role::Bar));
+    text_to(grid, model.size.cols, row, &project_words(model), text(model, Role::Bar));
 }
 
 /// Which tab a place belongs to.
@@ -59,22 +57,72 @@ fn columns(label: &Label) -> u16 {
     3 + width::columns(&label.number) + width::columns(&label.name) + u16::from(label.mark.is_some())
 }
 
+/// The tabs that fit, the shown one always among them, and the sign for a new one.
 fn labels(model: &Model) -> Vec<Label> {
+    let all: Vec<Label> = (0..model.deck.tabs.len()).map(|at| label(model, at)).collect();
+    let project = width::columns(&project_words(model));
+    let room = model.size.cols.saturating_sub(project + NEW_COLUMNS);
+    let active = model.deck.active.min(all.len().saturating_sub(1));
+    let mut left = room;
+    let behind = |label: &&Label| {
+        let fits = columns(label) <= left;
+        left = left.saturating_sub(columns(label));
+        fits
+    };
+    let shown = all.get(..=active).unwrap_or_default().iter().rev().take_while(behind).count();
+    let first = (active + 1).saturating_sub(shown.max(1)).min(all.len());
     let mut col = 0;
     let mut labels = Vec::new();
-    for (at, tab) in model.deck.tabs.iter().enumerate() {
-        let process = model.deck.panes.get(&tab.focus).and_then(|id| model.crew.get(*id));
-        let name = process.map_or_else(|| "gone".to_owned(), |process| process.name.to_string());
-        let label = Label {
-            hit: Hit::Tab(at),
-            col,
-            number: (at + 1).to_string(),
-            mark: process.map(|process| model.crew.mark(process)),
-            name: cut(&name, TITLE_MAX, model.looks.is_ascii),
-        };
-        col += columns(&label);
-        labels.push(label);
+    for label in all.into_iter().skip(first) {
+        if col + columns(&label) > room && !labels.is_empty() {
+            break;
+        }
+        let next = col + columns(&label);
+        labels.push(Label { col, ..label });
+        col = next;
     }
     labels.push(Label { hit: Hit::New, col, number: String::new(), mark: None, name: "+".to_owned() });
     labels
+}
+
+fn label(model: &Model, at: usize) -> Label {
+    let tab = model.deck.tabs.get(at);
+    let process = tab.and_then(|tab| model.crew.get(*model.deck.panes.get(&tab.focus)?));
+    let name = process.map_or_else(|| "gone".to_owned(), |process| process.name.to_string());
+    Label {
+        hit: Hit::Tab(at),
+        col: 0,
+        number: (at + 1).to_string(),
+        mark: process.map(|process| model.crew.mark(process)),
+        name: cut(&name, TITLE_MAX, model.looks.is_ascii),
+    }
+}
+
+/// The project, and that this deck runs in another.
+fn project_words(model: &Model) -> String {
+    let project = std::path::Path::new(&model.place.project).file_name();
+    let project =
+        project.map_or_else(String::new, |name| proto::Printable(&name.to_string_lossy()).to_string());
+    if model.place.own.is_some() { format!("{project} (inside qd) ") } else { format!("{project} ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::model::Place;
+    use proto::{ProcessId, Size};
+
+    #[test]
+    fn the_shown_tab_is_in_sight_however_many_there_are() {
+        let size = Size { cols: 60, rows: 16 };
+        let mut model = Model::new(size, Config::default().looks(), Place::default());
+        (1..=30).for_each(|number| model.deck.open(ProcessId::from_entropy(number)));
+        for active in 0..30 {
+            model.deck.active = active;
+            let labels = labels(&model);
+            assert!(labels.iter().any(|label| label.hit == Hit::Tab(active)), "{active}");
+            assert!(labels.iter().all(|label| label.col + columns(label) <= size.cols), "{active}");
+        }
+    }
 }

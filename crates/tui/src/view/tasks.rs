@@ -1,8 +1,12 @@
-//! The list of tasks with a peek at the selected one, and the form of a new task.
+//! The list of tasks with a peek at the selected one.
 
-use super::{cut, dialogs, framed, put, text, text_to};
+use proto::task::TaskView;
+
+use super::{cut, dialogs, put, text, text_to};
+use crate::frame::width::columns;
 use crate::frame::{Grid, Point, Rect, ShownCursor};
-use crate::model::tasks::{Field, HEAD, TaskForm, TasksView, diff_words, main_process, mark};
+use crate::model::overlay::Overlay;
+use crate::model::tasks::{HEAD, TasksView, diff_words, main_process, mark};
 use crate::model::{Model, age};
 use crate::theme::Role;
 
@@ -10,7 +14,10 @@ pub(crate) fn draw(model: &Model, view: &TasksView, grid: &mut Grid) {
     let area = model.areas().deck;
     let rows = view.rows(&model.crew);
     let point = |row| Point { col: area.col + 1, row };
-    grid.text(point(area.row), &format!("TASKS {}", rows.len()), text(model, Role::Heading), area.cols);
+    let title = format!("TASKS {}", rows.len());
+    let end = grid.text(point(area.row), &title, text(model, Role::Heading), area.cols);
+    let order = format!("by {}", view.order.word());
+    grid.text(Point { col: end + 2, row: area.row }, &order, text(model, Role::Dim), area.cols);
     let filter = view.filter.text();
     if view.is_filtering || !filter.is_empty() {
         let start =
@@ -21,7 +28,10 @@ pub(crate) fn draw(model: &Model, view: &TasksView, grid: &mut Grid) {
             grid.cursor = None;
         }
     }
-    let head = row_text(area.cols, ["STATUS", "TASK", "AGENT", "CTX", "DIFF", "ACTIVE", ""]);
+    let head = row_text(
+        widths(model, area.cols),
+        ["STATUS", "TASK", "AGENT", "OWN", "CTX", "DIFF", "ACTIVE", "NOTE"],
+    );
     grid.text(Point { col: area.col + 3, row: area.row + 1 }, &head, text(model, Role::Dim), area.cols);
     for col in area.col..area.right() {
         put(grid, col, area.row + 2, super::lines(model)[4], text(model, Role::Border));
@@ -34,12 +44,8 @@ pub(crate) fn draw(model: &Model, view: &TasksView, grid: &mut Grid) {
         };
         grid.text(point(area.row + HEAD), words, text(model, Role::Dim), area.cols);
     }
-    let end = view.peek_place(&model.crew, model.areas().deck).map_or(area.bottom(), |place| place.row);
     let selected = view.task(&model.crew).map(|task| task.name.clone());
-    let at = rows.iter().position(|task| Some(&task.name) == selected.as_ref()).unwrap_or(0);
-    let height = usize::from(end.saturating_sub(area.row + HEAD));
-    let first = (at + 1).saturating_sub(height.max(1));
-    for (row, task) in (area.row + HEAD..end).zip(rows.iter().skip(first)) {
+    for (row, task) in shown(model, view) {
         let line = Rect { row, rows: 1, ..area };
         draw_task(model, grid, line, task);
         if Some(&task.name) == selected.as_ref() {
@@ -51,6 +57,25 @@ pub(crate) fn draw(model: &Model, view: &TasksView, grid: &mut Grid) {
         }
     }
     peek_note(model, view, grid);
+}
+
+/// The tasks that are in sight, with their rows; the selected one always is.
+fn shown<'m>(model: &'m Model, view: &TasksView) -> Vec<(u16, &'m TaskView)> {
+    let area = model.areas().deck;
+    let rows = view.rows(&model.crew);
+    let end = view.peek_place(&model.crew, area).map_or(area.bottom(), |place| place.row);
+    let selected = view.task(&model.crew).map(|task| &task.name);
+    let at = rows.iter().position(|task| Some(&task.name) == selected).unwrap_or(0);
+    let height = usize::from(end.saturating_sub(area.row + HEAD));
+    let first = (at + 1).saturating_sub(height.max(1));
+    (area.row + HEAD..end).zip(rows.into_iter().skip(first)).collect()
+}
+
+/// The name of the task at a place.
+pub(crate) fn hit(model: &Model, at: Point) -> Option<String> {
+    let Some(Overlay::Tasks(view)) = model.overlays.last() else { return None };
+    let is_here = |(row, _): &(u16, &TaskView)| *row == at.row && model.areas().deck.contains(at);
+    shown(model, view).into_iter().find(is_here).map(|(_, task)| task.name.clone())
 }
 
 /// What is said in place of a screen when the task has none.
@@ -71,7 +96,20 @@ fn peek_note(model: &Model, view: &TasksView, grid: &mut Grid) {
     }
 }
 
-fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &proto::task::TaskView) {
+/// Why the last landing failed.
+fn not_landed(task: &TaskView) -> Option<String> {
+    task.failure.as_ref().map(|failure| format!("not landed (e): {failure}"))
+}
+
+/// The name of the repository; that of a worktree has the task's name behind it.
+fn repository(task: &TaskView) -> Option<String> {
+    let name = std::path::Path::new(&task.project.path).file_name()?.to_string_lossy().into_owned();
+    let is_tree = task.project.path == task.directory;
+    let own = name.strip_suffix(&task.name).and_then(|rest| rest.strip_suffix("--")).filter(|_| is_tree);
+    Some(own.map_or_else(|| name.clone(), str::to_owned))
+}
+
+fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &TaskView) {
     let mark = mark(task.status);
     grid.text(
         Point { col: area.col + 1, row: area.row },
@@ -81,18 +119,28 @@ fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &proto::task::Tas
     );
     let context = task.processes.iter().find_map(|process| process.context);
     let with = task.conflicts.first().map(|conflict| format!("with {}", conflict.with));
-    let note = task.operation.map(|operation| operation.doing().to_owned()).or(with).or(task.failure.clone());
-    let comments = (task.comments > 0).then(|| format!("{} comments", task.comments));
+    let note = task.operation.map(|operation| operation.doing().to_owned()).or(with).or(not_landed(task));
+    let comments = (task.comments > 0).then(|| format!("comments {}", task.comments));
+    let differs = |is_other: fn(&TaskView, &TaskView) -> bool| {
+        model.crew.tasks.iter().any(|other| is_other(other, task))
+    };
+    let is_elsewhere = differs(|one, other| one.project.key != other.project.key);
+    let repository = repository(task).filter(|_| is_elsewhere).map(|name| format!("in {name}"));
+    let workspace = differs(|one, other| one.workspace != other.workspace);
+    let workspace = workspace.then(|| format!("workspace {}", task.workspace));
+    let notes: Vec<String> = note.into_iter().chain(comments).chain(repository).chain(workspace).collect();
     let words = row_text(
-        area.cols,
+        widths(model, area.cols),
         [
             task.status.word(),
             &proto::Printable(&task.name).to_string(),
             task.agent.as_deref().unwrap_or("-"),
+            // A worktree that Quarterdeck made and may remove, or a directory of the person's.
+            if task.worktree.is_some() { "own" } else { "-" },
             &context.map_or_else(|| "-".to_owned(), |percent| format!("{percent}%")),
             &diff_words(task),
             &age(model.now.epoch_ms.saturating_sub(task.active_at)),
-            &note.or(comments).map_or_else(String::new, |note| proto::Printable(&note).to_string()),
+            &proto::Printable(&notes.join(", ")).to_string(),
         ],
     );
     let words = cut(&words, area.cols.saturating_sub(4), model.looks.is_ascii);
@@ -104,78 +152,30 @@ fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &proto::task::Tas
     );
 }
 
-/// The columns of a row. A narrow list leaves the agent and the context out.
-fn row_text(cols: u16, [status, task, agent, context, diff, active, note]: [&str; 7]) -> String {
-    let name = usize::from(cols / 4).clamp(12, 32);
-    let task = cut(task, u16::try_from(name).unwrap_or(32), true);
-    match cols < 70 {
-        true => format!("{status:<9} {task:<name$} {diff:<11} {active:<6} {note}"),
-        false => format!("{status:<9} {task:<name$} {agent:<10} {context:<5} {diff:<12} {active:<7} {note}"),
-    }
+/// Columns of the list, of its names and of its agents. A narrow list leaves the agent, the owner and the context out.
+struct Widths {
+    is_narrow: bool,
+    name: u16,
+    agent: usize,
 }
 
-/// The form of a new task.
-pub(crate) fn form(model: &Model, form: &TaskForm, grid: &mut Grid) {
-    let area = model.areas().deck.middle(72, 15);
-    let inside = framed(model, grid, area, "New task", "Ctrl-S create  Tab next  Space change  Esc back");
-    let agents = &model.crew.agents;
-    let agent =
-        agents.get(form.agent).map_or_else(|| "none found".to_owned(), |agent| format!("< {agent} >"));
-    let name = form.chosen_name();
-    let check = |is_on: bool| if is_on { "[x]" } else { "[ ]" };
-    let made = if form.name.text().is_empty() { "  (from the text)" } else { "" };
-    let base = if form.start.text().is_empty() { "the default branch" } else { "" };
-    let rows: [(Field, String); 5] = [
-        (Field::Name, format!("{name}{made}")),
-        (Field::Agent, agent),
-        (Field::Worktree, format!("{} a worktree and a branch of its own", check(form.has_worktree))),
-        (Field::Start, base.to_owned()),
-        (Field::Run, format!("{} start the agent now", check(form.runs))),
-    ];
-    let label = |grid: &mut Grid, row: u16, field: Field| {
-        let role = if field == form.field { Role::Focus } else { Role::Text };
-        grid.text(Point { col: inside.col + 1, row }, field.label(), text(model, role), inside.cols);
-    };
-    let mut row = inside.row + 1;
-    label(grid, row, Field::Prompt);
-    let line = |row| Rect { col: inside.col + 3, row, cols: inside.cols.saturating_sub(5), rows: 1 };
-    let prompt_row = row + 1;
-    let mut cursor = None;
-    dialogs::line(model, grid, &form.prompt, line(prompt_row));
-    if form.field == Field::Prompt {
-        cursor = grid.cursor;
-    }
-    row += 3;
-    for (field, value) in rows {
-        label(grid, row, field);
-        let place = Rect { col: inside.col + 12, row, cols: inside.cols.saturating_sub(14), rows: 1 };
-        let edited = match field {
-            Field::Name if form.field == field || !form.name.text().is_empty() => Some(&form.name),
-            Field::Start if form.field == field || !form.start.text().is_empty() => Some(&form.start),
-            _ => None,
-        };
-        match edited {
-            Some(line) => {
-                dialogs::line(model, grid, line, place);
-                cursor = if form.field == field { grid.cursor } else { cursor };
-            }
-            None => {
-                let role = if field == form.field { Role::Active } else { Role::Dim };
-                grid.text(Point { col: place.col, row }, &value, text(model, role), place.cols);
-                if form.field == field {
-                    cursor = Some(ShownCursor { at: Point { col: place.col, row }, form: None });
-                }
-            }
+fn widths(model: &Model, cols: u16) -> Widths {
+    let longest = |width: fn(&TaskView) -> u16| model.crew.tasks.iter().map(width).max().unwrap_or(0);
+    let name = longest(|task| columns(&proto::Printable(&task.name).to_string())).max(12);
+    let agent = longest(|task| task.agent.as_deref().map_or(0, columns)).clamp(6, 12);
+    Widths { is_narrow: cols < 70, name: name.min((cols / 4).clamp(12, 32)), agent: usize::from(agent) }
+}
+
+fn row_text(widths: Widths, [status, task, agent, own, context, diff, active, note]: [&str; 8]) -> String {
+    let Widths { is_narrow, name, agent: wide } = widths;
+    let task = cut(task, name, true);
+    let name = usize::from(name);
+    match is_narrow {
+        true => format!("{status:<9} {task:<name$} {diff:<11} {active:<6} {note}"),
+        false => {
+            format!(
+                "{status:<9} {task:<name$}  {agent:<wide$}  {own:<3}  {context:<4} {diff:<11} {active:<6}  {note}"
+            )
         }
-        row += 1;
     }
-    grid.cursor = cursor;
-    let words =
-        format!("will be made: {} in {}", proto::Printable(&name), proto::Printable(&model.place.project));
-    grid.text(
-        Point { col: inside.col + 1, row: row + 1 },
-        &cut(&words, inside.cols.saturating_sub(2), model.looks.is_ascii),
-        text(model, Role::Dim),
-        inside.cols,
-    );
 }

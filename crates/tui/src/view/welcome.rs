@@ -1,45 +1,66 @@
 //! The empty deck: what can be started, and the one key to know.
 
+use super::dialogs::wrap_keeping;
 use super::text;
 use crate::frame::{Grid, Point};
 use crate::keymap::{Action, Context};
-use crate::model::Model;
+use crate::model::{Away, Model};
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
-    let area = model.areas().deck.middle(66, 14);
+    let area = model.areas().deck.middle(66, 16);
     let style = |role| text(model, role);
-    for (row, (words, role)) in (area.row..area.bottom()).zip(lines(model)) {
+    let lines = lines(model)
+        .into_iter()
+        .flat_map(|(words, role)| wrap_keeping(&words, area.cols).into_iter().map(move |line| (line, role)));
+    for (row, (words, role)) in (area.row..area.bottom()).zip(lines) {
         grid.text(Point { col: area.col, row }, &words, style(role), area.cols);
     }
 }
 
 fn lines(model: &Model) -> Vec<(String, Role)> {
-    if let Some(reason) = &model.away {
-        let words = format!("The daemon is away: {}", proto::Printable(reason));
-        return vec![(words, Role::Alert), ("It is asked again until it answers.".to_owned(), Role::Dim)];
+    match &model.daemon.away {
+        None => {}
+        Some(Away::Broken(reason)) => {
+            let words = format!("The daemon is away: {}", proto::Printable(reason));
+            return vec![(words, Role::Alert), ("It is asked again until it answers.".to_owned(), Role::Dim)];
+        }
+        Some(Away::ShutDown) => {
+            let rest = format!("{}; {}.", model.still_running(), model.start_hint());
+            return vec![("The daemon was shut down.".to_owned(), Role::Alert), (rest, Role::Text)];
+        }
     }
     let count = model.crew.processes.len();
-    let head = match (model.is_loaded, count) {
+    let running = model.crew.processes.iter().filter(|process| process.status.is_live()).count();
+    let head = match (model.daemon.is_loaded, running) {
         (false, _) => "Asking the daemon…".to_owned(),
-        (true, 0) => "Nothing runs here yet.".to_owned(),
+        (true, 0) if count == 0 => "Nothing runs here yet.".to_owned(),
+        (true, 0) => "Nothing runs; nothing is open.".to_owned(),
         (true, 1) => "One process runs; nothing is open.".to_owned(),
-        (true, count) => format!("{count} processes run; nothing is open."),
+        (true, running) => format!("{running} processes run; nothing is open."),
     };
     let keymap = &model.looks.keymap;
     let prefix = keymap.prefix_text();
     let leave = keymap.key_of(Context::Deck, Action::Leave).unwrap_or_default();
     let presets: Vec<&str> = model.crew.presets.iter().map(|preset| preset.name.as_str()).collect();
-    let row = |key: &str, what: &str, note: &str| (format!("  {key}  {what:<18} {note}"), Role::Text);
+    let agents = match model.crew.knows_agents && model.crew.agents.is_empty() {
+        true => "none found; see qd agents".to_owned(),
+        false => model.crew.agents.join(" "),
+    };
+    let row = |key: &str, what: &str, note: &str| (format!("  {key}  {what:<26} {note}"), Role::Text);
     let mut lines = vec![
         (head, Role::Heading),
         (String::new(), Role::Text),
-        row("1", "Start an agent", &model.crew.agents.join(" ")),
-        row("2", "Open a shell", &model.place.directory),
+        row("1", "Start an agent on a task", &agents),
+        row("2", "Open a shell", &model.place.short(&model.place.directory)),
         row("3", "Run a command", &presets.join(" ")),
-        row("4", "Go to a process", if count == 0 { "" } else { "also in the rail: Tab after the menu key" }),
-        (String::new(), Role::Text),
+        row("4", "Go to a process", if count == 0 { "" } else { "also in the rail" }),
     ];
+    if let Some((count, adoption)) = model.adoptable() {
+        let what = format!("Adopt tasks from {}", adoption.from);
+        lines.push(row("5", &what, &format!("{count} found")));
+    }
+    lines.push((String::new(), Role::Text));
     lines.extend(prefix_lines(model, &prefix));
     lines.push((String::new(), Role::Text));
     lines.push((format!("Leave with {prefix} {leave}: everything goes on running."), Role::Dim));

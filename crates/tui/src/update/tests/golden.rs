@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use proto::{ProcessId, Size};
 use serde_json::json;
 
-use super::{agent, model, process};
+use super::tasks::{listed, reviewed, task};
+use super::{agent, model, process, typed};
 use crate::frame::Grid;
 use crate::message::Message;
 use crate::model::Model;
@@ -64,14 +65,14 @@ fn picture(model: &Model) -> String {
     text
 }
 
-#[test]
-fn u24_the_deck_looks_as_it_did_at_three_sizes_in_three_themes() {
+/// Compares the pictures of a model at three sizes in three themes with those that are kept.
+fn compare(what: &str, prepared: impl Fn() -> Model) {
     for size in SIZES {
         for theme in THEMES {
-            let mut model = crew();
+            let mut model = prepared();
+            let name = format!("{what}-{size}-{}.txt", theme.word());
             model.looks.theme = theme;
             update(&mut model, Message::Resized(size));
-            let name = format!("deck-{size}-{}.txt", theme.word());
             let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(&name);
             let drawn = picture(&model);
             if std::env::var_os("QD_BLESS").is_some() {
@@ -81,4 +82,39 @@ fn u24_the_deck_looks_as_it_did_at_three_sizes_in_three_themes() {
             assert!(kept == drawn, "{name} has changed; it is now:\n{drawn}");
         }
     }
+}
+
+/// Tasks in every kind of state.
+fn tasks() -> Model {
+    let mut model = crew();
+    typed(&mut model, b"\x1ct");
+    let mut conflict = task("bump-deps", "conflict", &[]);
+    conflict.conflicts = vec![proto::task::TaskConflict {
+        with: "api-v2".to_owned(),
+        is_base: false,
+        files: vec!["Cargo.lock".to_owned()],
+    }];
+    let mut elsewhere = task("site", "working", &[2]);
+    elsewhere.workspace = "web".to_owned();
+    let merged = task("cleanup", "merged", &[]);
+    listed(
+        &mut model,
+        vec![task("fix-login", "blocked", &[1]), task("api-v2", "done", &[]), elsewhere, conflict, merged],
+    );
+    model
+}
+
+#[test]
+fn u24_the_deck_looks_as_it_did_at_three_sizes_in_three_themes() {
+    compare("deck", crew);
+}
+
+#[test]
+fn u24_tasks_and_review_look_as_they_did_at_three_sizes_in_three_themes() {
+    compare("tasks", tasks);
+    compare("review", || {
+        let mut model = crew();
+        reviewed(&mut model);
+        model
+    });
 }

@@ -1,5 +1,5 @@
-//! Every view as text, at three sizes. `QD_BLESS=1 cargo test -p tui golden` writes them anew; look at the difference
-//! before it is committed.
+//! Every view as text at four sizes, and its styles in three themes. `QD_BLESS=1 cargo test -p tui golden` writes them
+//! anew; look at the difference before it is committed.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,10 +8,14 @@ use proto::Size;
 use proto::event::Event;
 use serde_json::json;
 
+use super::tasks::{listed, task};
 use super::{agent, blocked, model, open, process, typed};
 use crate::frame::Grid;
 use crate::message::Message;
 use crate::model::Model;
+use crate::model::history::HistoryLine;
+use crate::model::overlay::Overlay;
+use crate::theme::Theme;
 use crate::update::update;
 use crate::view;
 
@@ -23,7 +27,12 @@ const SIZES: [Size; 4] = [
 ];
 
 /// The views by name, with the keys that open them.
-const VIEWS: [(&str, &[u8]); 10] = [
+const VIEWS: [(&str, &[u8]); 19] = [
+    ("welcome", b""),
+    ("rail", b"\x1c\t"),
+    ("history", b""),
+    ("explain", b"\x1ce"),
+    ("popup", b""),
     ("menu", b"\x1c"),
     ("palette", b"\x1c "),
     ("split", b"\x1cv"),
@@ -34,6 +43,10 @@ const VIEWS: [(&str, &[u8]); 10] = [
     ("recorder", b"\x1c,jjjj\r\x02"),
     ("new-task", b"\x1cCFix the login"),
     ("end", b"\x1cX"),
+    ("tasks", b"\x1ct"),
+    ("land", b"\x1ctL"),
+    ("drop", b"\x1ctx"),
+    ("message", b"\x1cn\x1cm"),
 ];
 
 fn crew() -> Model {
@@ -50,8 +63,48 @@ fn crew() -> Model {
     open(&mut model, 2);
     update(&mut model, Message::Happened(Event::ItemOpened(Box::new(item))));
     model.crew.agents = vec!["fake".to_owned()];
+    listed(&mut model, vec![task("fix-login", "blocked", &[1]), task("api-v2", "done", &[])]);
     model.toasts.clear();
     model
+}
+
+/// The picture of a view at a size, in a theme.
+fn picture(name: &str, keys: &[u8], size: Size, theme: Theme) -> Grid {
+    let mut model = if name == "welcome" { super::model(Vec::new()) } else { crew() };
+    model.looks.theme = theme;
+    update(&mut model, Message::Resized(size));
+    typed(&mut model, keys);
+    match (name, model.deck.focused()) {
+        ("history", Some((pane, _))) => {
+            let lines = (1..=80).map(|number| line(&format!("compiled {number} of 80"))).collect();
+            update(&mut model, Message::Lines { pane, lines, is_alternate: false, search: false });
+            typed(&mut model, b"kkVk");
+        }
+        ("popup", _) => model.overlays.push(Overlay::Popup(proto::ProcessId::from_entropy(3))),
+        _ => {}
+    }
+    model.now.ms += 1_000;
+    let mut grid = Grid::new(size);
+    view::chrome(&model, &mut grid);
+    view::overlays(&model, &mut grid);
+    grid
+}
+
+/// A line of a screen, without colours.
+fn line(text: &str) -> HistoryLine {
+    let mut screen = term::Screen::new(term::GridSize::clamped(80, 1), term::Limits { history_lines: 0 });
+    screen.feed(text.as_bytes());
+    HistoryLine { cells: screen.row_cells(0), ..HistoryLine::default() }
+}
+
+/// Compares a text with the one that is kept.
+fn compare(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{name}.txt"));
+    if std::env::var_os("QD_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{name} has changed; it is now:\n{text}");
 }
 
 #[test]
@@ -59,20 +112,97 @@ fn u24_golden_every_view_looks_as_it_did_at_every_size() {
     for (name, keys) in VIEWS {
         let mut text = String::new();
         for size in SIZES {
-            let mut model = crew();
-            update(&mut model, Message::Resized(size));
-            typed(&mut model, keys);
-            model.now.ms += 1_000;
-            let mut grid = Grid::new(size);
-            view::chrome(&model, &mut grid);
-            view::overlays(&model, &mut grid);
+            let grid = picture(name, keys, size, Theme::default());
             writeln!(text, "== {size}\n{}", grid.to_text()).unwrap();
         }
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("view-{name}.txt"));
-        if std::env::var_os("QD_BLESS").is_some() {
-            std::fs::write(&path, &text).unwrap();
-        }
-        let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(kept == text, "{name} has changed; it is now:\n{text}");
+        compare(&format!("view-{name}"), &text);
     }
+}
+
+/// The styles of a picture: a letter for each, then the runs of every row; a row like the one above it is a `=`.
+fn styles(grid: &Grid, rows: u16) -> String {
+    let (mut known, mut text, mut above) = (Vec::new(), String::new(), String::new());
+    for row in 0..rows {
+        let mut runs = String::new();
+        let mut last = None;
+        for (col, cell) in grid.row(row).iter().enumerate().filter(|(_, cell)| !cell.text.is_empty()) {
+            let at = known.iter().position(|style| *style == cell.style).unwrap_or(known.len());
+            if at == known.len() {
+                known.push(cell.style);
+            }
+            if last.replace(at) != Some(at) {
+                write!(runs, " {col}{}", char::from(b'a' + u8::try_from(at).unwrap())).unwrap();
+            }
+        }
+        writeln!(text, "{}", if runs == above { " =" } else { &runs }).unwrap();
+        above = runs;
+    }
+    for (letter, style) in ('a'..).zip(&known) {
+        let mut pen = Vec::new();
+        term::write_style(&mut pen, style);
+        let pen = String::from_utf8(pen).unwrap();
+        writeln!(text, "{letter} {}", pen.trim_start_matches("\x1b[").trim_end_matches('m')).unwrap();
+    }
+    text
+}
+
+#[test]
+fn u24_golden_every_view_has_the_styles_that_it_had_in_three_themes() {
+    for (name, keys) in VIEWS {
+        let mut text = String::new();
+        for size in &SIZES[1..] {
+            for theme in [Theme::Terminal, Theme::Dark, Theme::Plain] {
+                writeln!(text, "== {size} {}", theme.word()).unwrap();
+                text.push_str(&styles(&picture(name, keys, *size, theme), size.rows));
+            }
+        }
+        compare(&format!("styles-{name}"), &text);
+    }
+}
+
+/// The inbox with one permission for this command, as text at 80x24.
+fn asked(model: &mut Model, command: &str) -> String {
+    let item = serde_json::from_value(json!({"item": 5, "id": proto::ProcessId::from_entropy(1).to_string(),
+        "name": "lead", "kind": "permission", "title": "Run a command?", "body": command, "at": 470_000,
+        "options": [{"names": ["allow"], "label": "Allow this once and never again without asking me about it first",
+        "keys": []}, {"names": ["deny"], "label": "No", "keys": []}]}));
+    update(model, Message::Resized(Size { cols: 80, rows: 24 }));
+    model.crew.inbox.clear();
+    update(model, Message::Happened(Event::ItemOpened(Box::new(item.unwrap()))));
+    model.toasts.clear();
+    typed(model, b"\x1ca");
+    drawn(model)
+}
+
+fn drawn(model: &Model) -> String {
+    let mut grid = Grid::new(model.size);
+    view::chrome(model, &mut grid);
+    view::overlays(model, &mut grid);
+    grid.to_text()
+}
+
+#[test]
+fn u18_the_inbox_hides_nothing_of_a_command_that_is_allowed() {
+    let mut model = crew();
+    let words: String = (0..30).map(|n| format!("part{n:02};")).collect();
+    let seen = asked(&mut model, &words);
+    assert!((0..30).all(|n| seen.contains(&format!("{n:02};"))), "{seen}");
+    assert!(seen.contains("about it first") && !seen.contains("more lines"), "{seen}");
+}
+
+#[test]
+fn u18_a_question_longer_than_the_window_says_so_and_every_line_of_it_can_be_shown() {
+    let mut model = crew();
+    let lines: String = (0..60).map(|n| format!("line {n:02}.\n")).collect();
+    let mut seen = asked(&mut model, &lines);
+    assert!(seen.contains("0 more lines above") && !seen.contains("line 59."), "{seen}");
+    let mut all = seen.clone();
+    for _ in 0..8 {
+        typed(&mut model, b"\x04");
+        seen = drawn(&model);
+        all.push_str(&seen);
+        assert!(seen.contains("1  Allow this once"), "the answers stay in sight: {seen}");
+    }
+    assert!(seen.contains("0 below") && seen.contains("line 59."), "{seen}");
+    assert!((0..60).all(|n| all.contains(&format!("line {n:02}."))), "{all}");
 }

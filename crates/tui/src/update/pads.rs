@@ -1,0 +1,148 @@
+//! Scratchpads and timers: reading, editing, renaming, removing; pausing and ending.
+
+use proto::crew::{TimerStatus, TimerView};
+use proto::request::{ChangeTimer, Pad, PadAct, TimerChange};
+use proto::{Printable, Request};
+
+use super::actions::{call, prompt};
+use crate::keymap::Action;
+use crate::message::{CallFor, Command, EditFor};
+use crate::model::Model;
+use crate::model::overlay::{Confirm, OpenPad, Overlay, Page, Purpose};
+
+/// What is done to a scratchpad of this project.
+fn ask(model: &Model, what: CallFor, act: PadAct) -> Command {
+    call(what, Request::Pad(Pad { project: Some(model.place.directory.clone()), act }))
+}
+
+pub(super) fn ask_list(model: &Model) -> Command {
+    ask(model, CallFor::Pads, PadAct::List(proto::request::Empty {}))
+}
+
+pub(super) fn read(model: &Model, name: &str) -> Vec<Command> {
+    vec![ask(model, CallFor::PadText, PadAct::Read { name: name.to_owned(), revision: None })]
+}
+
+/// Shows the text of a scratchpad.
+pub(super) fn show(model: &mut Model, pad: OpenPad) {
+    let lines = pad.content.lines().map(|line| Printable(line).to_string()).collect();
+    let title = format!("{} (r{})", Printable(&pad.name), pad.revision);
+    model.overlays.clear();
+    model.overlays.push(Overlay::Page(Page { title, lines, top: 0, pad: Some(pad) }));
+}
+
+/// Opens a scratchpad in the person's editor.
+pub(super) fn edit(pad: &OpenPad) -> Vec<Command> {
+    vec![Command::Edit(EditFor::Pad(pad.clone()), pad.content.clone())]
+}
+
+/// Opens a new scratchpad in the person's editor, under a name that the daemon takes: what is written must not be lost by it.
+pub(super) fn edit_new(model: &mut Model, words: &str) -> Vec<Command> {
+    match name_from(words) {
+        Some(name) => edit(&OpenPad { name, ..OpenPad::default() }),
+        None => {
+            model.toast("a scratchpad's name has letters a-z or digits");
+            ask_new(model)
+        }
+    }
+}
+
+/// Makes a scratchpad's name of a person's words: small letters, digits and `.`, `_`, `-`, and `-` for everything else.
+fn name_from(words: &str) -> Option<String> {
+    const MAX: usize = 64;
+    let plain = |character: char| match character.to_ascii_lowercase() {
+        plain @ ('a'..='z' | '0'..='9' | '.' | '_') => plain,
+        _ => '-',
+    };
+    let name: String = words.trim().chars().map(plain).collect();
+    let name = name.trim_start_matches(['.', '_', '-']);
+    let name: String = name.chars().take(MAX).collect();
+    let name = name.trim_end_matches(['.', '-']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Asks for the name of a new scratchpad.
+pub(super) fn ask_new(model: &mut Model) -> Vec<Command> {
+    prompt(model, "New scratchpad: its name".to_owned(), "", Purpose::NewPad)
+}
+
+/// A scratchpad comes back from the editor. One that somebody else has changed meanwhile is not overwritten.
+pub(super) fn edited(model: &mut Model, pad: OpenPad, text: &str) -> Vec<Command> {
+    if text == pad.content {
+        model.toast(format!("{} is as it was", Printable(&pad.name)));
+        return Vec::new();
+    }
+    let expected_revision = Some(pad.revision);
+    let act = PadAct::Write { name: pad.name, content: text.to_owned(), expected_revision };
+    vec![ask(model, CallFor::PadChanged, act)]
+}
+
+/// A scratchpad has another text or name, or is gone.
+pub(super) fn changed(model: &mut Model, name: &str, revision: u64) -> Vec<Command> {
+    model.toast(format!("{} is at revision {revision}", Printable(name)));
+    let is_read = matches!(model.overlays.last(), Some(Overlay::Page(page)) if page.pad.is_some());
+    let mut commands = vec![ask_list(model)];
+    if is_read {
+        commands.extend(read(model, name));
+    }
+    commands
+}
+
+/// A key of the rail on a scratchpad.
+pub(super) fn act_on(model: &mut Model, action: Action, name: &str) -> Vec<Command> {
+    let shown = Printable(name).to_string();
+    match action {
+        Action::CloseProcess => {
+            let act = PadAct::Delete { name: name.to_owned(), expected_revision: None };
+            let commands = vec![ask(model, CallFor::PadChanged, act)];
+            let lines = vec!["Its history stays.".to_owned()];
+            let confirm = Confirm::yes(format!("Remove {shown}?"), lines, commands);
+            model.overlays.push(Overlay::Confirm(Box::new(confirm)));
+            Vec::new()
+        }
+        Action::Rename => prompt(model, format!("Rename {shown}"), name, Purpose::RenamePad(name.to_owned())),
+        _ => read(model, name),
+    }
+}
+
+pub(super) fn rename(model: &Model, name: String, to: String) -> Vec<Command> {
+    vec![ask(model, CallFor::PadChanged, PadAct::Rename { name, to })]
+}
+
+/// A key of the rail on a timer: it is ended after a yes, or paused and continued.
+pub(super) fn act_on_timer(model: &mut Model, action: Action, timer: &TimerView) -> Vec<Command> {
+    let change =
+        |change| call(CallFor::Nothing, Request::ChangeTimer(ChangeTimer { timer: timer.timer, change }));
+    match action {
+        Action::CloseProcess => {
+            let lines = vec![format!("{} is not woken by it.", timer.owner_name)];
+            let confirm =
+                Confirm::yes(format!("End timer {}?", timer.timer), lines, vec![change(TimerChange::Cancel)]);
+            model.overlays.push(Overlay::Confirm(Box::new(confirm)));
+            Vec::new()
+        }
+        Action::Restart if timer.status == TimerStatus::Paused => vec![change(TimerChange::Resume)],
+        Action::Restart => vec![change(TimerChange::Pause)],
+        _ => super::events::show_timer(model, timer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_person_become_a_name_that_the_daemon_takes() {
+        let cases = [
+            ("plan", Some("plan")),
+            (" My Notes ", Some("my-notes")),
+            ("../evil name", Some("evil-name")),
+            ("a.b_c-1.", Some("a.b_c-1")),
+            ("…", None),
+        ];
+        for (words, name) in cases {
+            assert_eq!(name_from(words).as_deref(), name, "{words}");
+        }
+        assert_eq!(name_from(&"x".repeat(100)).map(|name| name.len()), Some(64));
+    }
+}
