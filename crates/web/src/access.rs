@@ -10,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use proto::Limit;
+use proto::limit::check_label;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +86,8 @@ pub struct NewIdentity {
     pub label: String,
     /// What it may do.
     pub scope: Scope,
-    /// When it ends; a device without an end stays signed in for 30 days after each use.
-    pub expires: Option<u64>,
+    /// How long it lives, in milliseconds; a device without an end stays signed in for 30 days after each use.
+    pub life_ms: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -136,18 +138,23 @@ impl AccessFile {
         Ok(found.map(|record| record.identity()))
     }
 
-    /// Returns true if the identity exists and has not ended.
-    pub fn is_valid(&self, id: &str) -> io::Result<bool> {
+    /// Returns true if the identity exists with the same scope and has not ended.
+    pub fn is_valid(&self, identity: &AccessIdentity) -> io::Result<bool> {
         let now = now_ms();
-        Ok(self.current()?.records.iter().any(|record| record.id == id && !record.is_over(now)))
+        let is_it = |record: &AccessRecord| record.id == identity.id && record.scope == identity.scope;
+        Ok(self.current()?.records.iter().any(|record| is_it(record) && !record.is_over(now)))
     }
 
-    /// Adds an identity; returns it with its secret, which is kept nowhere.
+    /// Adds an identity; returns it with its secret, which is kept nowhere. A label or a workspace that the daemon would
+    /// refuse in every hello is refused here.
     pub fn add(&self, new: NewIdentity) -> io::Result<(AccessIdentity, Secret)> {
+        check_label(&new.label)
+            .and_then(|()| Limit::default().tightened(&new.scope.limit()))
+            .map_err(|failure| io::Error::new(io::ErrorKind::InvalidInput, failure.message))?;
         let secret = Secret::fresh()?;
         let now = now_ms();
         let prefix = &new.kind.word()[..1];
-        let expires = new.expires.or_else(|| (new.kind == IdentityKind::Device).then_some(now + DEVICE_LIFE));
+        let life_ms = new.life_ms.or_else(|| (new.kind == IdentityKind::Device).then_some(DEVICE_LIFE));
         let record = AccessRecord {
             id: format!("{prefix}_{}", letters(8)?.to_ascii_lowercase()),
             kind: new.kind,
@@ -156,13 +163,13 @@ impl AccessFile {
             digest: secret.digest(),
             created: now,
             seen: now,
-            expires,
+            expires: life_ms.map(|life| now.saturating_add(life)),
         };
         let identity = record.identity();
         self.change(|records| {
             records.retain(|record| !record.is_over(now));
             if records.len() >= MOST {
-                let what = format!("there are {MOST} devices, tokens and links, the most there may be");
+                let what = format!("there are {MOST} devices, tokens and links, which is the limit");
                 return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
             }
             records.push(record);
@@ -180,6 +187,34 @@ impl AccessFile {
             Ok(())
         })?;
         Ok(was_there)
+    }
+
+    /// Removes the identities of a workspace, which is gone or made anew; returns how many there were.
+    pub fn revoke_workspace(&self, workspace: &str) -> io::Result<usize> {
+        let is_its = |record: &AccessRecord| record.scope.workspace.as_deref() == Some(workspace);
+        let count = self.current()?.records.iter().filter(|record| is_its(record)).count();
+        if count > 0 {
+            self.change(|records| {
+                records.retain(|record| !is_its(record));
+                Ok(())
+            })?;
+        }
+        Ok(count)
+    }
+
+    /// Gives the identities of a workspace its new name. Sockets that they have open close, because their scope is another
+    /// one now; they connect again.
+    pub fn rename_workspace(&self, workspace: &str, to: &str) -> io::Result<()> {
+        let is_its = |record: &AccessRecord| record.scope.workspace.as_deref() == Some(workspace);
+        if !self.current()?.records.iter().any(is_its) {
+            return Ok(());
+        }
+        self.change(|records| {
+            for record in records.iter_mut().filter(|record| is_its(record)) {
+                record.scope.workspace = Some(to.to_owned());
+            }
+            Ok(())
+        })
     }
 
     fn note_seen(&self, id: &str, now: u64) -> io::Result<()> {
@@ -240,7 +275,7 @@ fn stamp(path: &Path) -> io::Result<Option<(u64, i64, u64)>> {
 }
 
 /// Makes a directory that only this user may enter, and those above it.
-fn make_private(directory: &Path) -> io::Result<()> {
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let known = fs::symlink_metadata(directory)?;
     if !known.is_dir() || known.uid() != rustix::process::getuid().as_raw() || known.mode() & 0o077 != 0 {
@@ -268,11 +303,11 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::AccessRole;
+    use proto::Role;
 
-    fn new(kind: IdentityKind, expires: Option<u64>) -> NewIdentity {
-        let scope = Scope { role: AccessRole::Type, ..Scope::default() };
-        NewIdentity { kind, label: "Ana's phone".to_owned(), scope, expires }
+    fn new(kind: IdentityKind, life_ms: Option<u64>) -> NewIdentity {
+        let scope = Scope { role: Role::Type, ..Scope::default() };
+        NewIdentity { kind, label: "Ana's phone".to_owned(), scope, life_ms }
     }
 
     #[test]
@@ -297,17 +332,48 @@ mod tests {
         let directory = root.path().join("web");
         let server = AccessFile::open(&directory).unwrap();
         let (identity, secret) = server.add(new(IdentityKind::Token, None)).unwrap();
-        assert!(server.is_valid(&identity.id).unwrap());
+        assert!(server.is_valid(&identity).unwrap());
         assert!(AccessFile::open(&directory).unwrap().revoke(&identity.id).unwrap());
         assert_eq!(server.find(secret.expose()).unwrap(), None);
-        assert!(!server.is_valid(&identity.id).unwrap());
+        assert!(!server.is_valid(&identity).unwrap());
+    }
+
+    #[test]
+    fn w8_the_tokens_of_a_workspace_follow_its_name_and_go_with_it() {
+        let root = tempfile::tempdir().unwrap();
+        let file = AccessFile::open(&root.path().join("web")).unwrap();
+        let scope = Scope { workspace: Some("phone".to_owned()), ..Scope::default() };
+        let (own, secret) = file.add(NewIdentity { scope, ..new(IdentityKind::Token, None) }).unwrap();
+        let (other, _) = file.add(new(IdentityKind::Token, None)).unwrap();
+        file.rename_workspace("phone", "desk").unwrap();
+        assert!(!file.is_valid(&own).unwrap(), "what it had open under the old name closes");
+        let renamed = file.find(secret.expose()).unwrap().unwrap();
+        assert_eq!((renamed.id, renamed.scope.workspace.as_deref()), (own.id, Some("desk")));
+        assert_eq!(file.revoke_workspace("phone").unwrap(), 0);
+        assert_eq!(file.revoke_workspace("desk").unwrap(), 1);
+        assert_eq!(file.find(secret.expose()).unwrap(), None);
+        assert!(file.is_valid(&other).unwrap());
+    }
+
+    #[test]
+    fn w9_a_label_or_a_workspace_that_the_daemon_would_refuse_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let file = AccessFile::open(&root.path().join("web")).unwrap();
+        let labelled =
+            |label: &str| NewIdentity { label: label.to_owned(), ..new(IdentityKind::Token, None) };
+        for bad in ["", "say \"hi\"", "a\nb", &"x".repeat(65)] {
+            assert_eq!(file.add(labelled(bad)).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{bad:?}");
+        }
+        let scope = Scope { workspace: Some("a\nb".to_owned()), ..Scope::default() };
+        assert!(file.add(NewIdentity { scope, ..labelled("x") }).is_err());
+        assert!(file.list().unwrap().is_empty());
     }
 
     #[test]
     fn w9_what_has_ended_is_nobody() {
         let root = tempfile::tempdir().unwrap();
         let file = AccessFile::open(&root.path().join("web")).unwrap();
-        let (_, secret) = file.add(new(IdentityKind::Link, Some(now_ms() - 1))).unwrap();
+        let (_, secret) = file.add(new(IdentityKind::Link, Some(0))).unwrap();
         assert_eq!(file.find(secret.expose()).unwrap(), None);
         assert!(file.list().unwrap().is_empty());
     }

@@ -29,6 +29,7 @@ impl AuditFile {
 
     /// Appends a fact about a caller.
     pub(crate) fn note(&self, who: &AccessIdentity, what: &str, more: Value) {
+        tracing::info!(who = who.id, what, "audited");
         let mut line =
             json!({"at": now_ms(), "who": who.id, "label": who.label, "role": who.scope.role, "what": what});
         if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {

@@ -6,12 +6,12 @@ use axum::extract::ws::{WebSocket, WebSocketUpgrade, rejection::WebSocketUpgrade
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use client::Incoming;
+use client::{AsyncReader, Incoming};
 use proto::request::Empty;
 use proto::{Reply, Request};
 use serde_json::json;
 
-use crate::door::{DoorConnection, DoorReader};
+use crate::door::DoorConnection;
 use crate::gateway::{Shared, SocketPermit};
 use crate::identity::AccessIdentity;
 use crate::problem::Problem;
@@ -73,10 +73,10 @@ async fn begin(gateway: &Shared, identity: &AccessIdentity) -> Option<(DoorConne
 }
 
 /// Passes events on until one side ends; returns the last message for the client.
-async fn pump(reader: &mut DoorReader, ends: &mut Ends) -> Option<axum::extract::ws::Message> {
+async fn pump(reader: &mut AsyncReader, ends: &mut Ends) -> Option<axum::extract::ws::Message> {
     loop {
         tokio::select! {
-            incoming = reader.next() => match incoming {
+            incoming = reader.receive() => match incoming {
                 Ok(Some(Incoming::Event(event))) => {
                     let message = json!({"type": "event", "revision": event.revision, "what": event.what});
                     ends.outbox.send(socket::text(&message)).await.ok()?;

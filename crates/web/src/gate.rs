@@ -9,20 +9,26 @@
 //! | a cookie, no origin, and `Sec-Fetch-Site: same-origin` | the cookie, for reading only |
 //! | a cookie, no origin | nothing |
 
-use axum::extract::{Request, State};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use http_server::HttpPeer;
+use proto::Role;
 
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, AccessRole, IdentityKind};
+use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
-use crate::routes::Access;
-use crate::secrets;
+use crate::routes::{Access, Route};
+use crate::{link, secrets, socket};
 
 /// The header that a page sends with every request. No other site's page can: it would have to be asked for first.
 const OWN_HEADER: &str = "x-qd";
+
+/// How long a browser remembers to come over HTTPS: 180 days.
+const STRICT: &str = "max-age=15552000";
 
 /// The nonce of a response's styles.
 #[derive(Clone, Debug)]
@@ -37,18 +43,30 @@ pub(crate) async fn guard(State(gateway): State<Shared>, mut request: Request, n
         Err(error) => return Problem::internal(error).into_response(),
     };
     request.extensions_mut().insert(Nonce(nonce.clone()));
+    let is_strict = is_strict(&gateway, request.headers());
     let mut response = match gateway.names.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
+            tracing::debug!(method = %request.method(), why, "a request is refused by its names");
             gateway.metrics.count_refusal();
             Problem::denied(why).into_response()
         }
     };
     add_headers(response.headers_mut(), &nonce);
+    if is_strict {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT));
+    }
     response
 }
 
-fn add_headers(headers: &mut HeaderMap, nonce: &str) {
+/// Returns true if the answer asks the browser to come over HTTPS from now on.
+fn is_strict(gateway: &Gateway, headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    host.is_some() && host == gateway.strict_host.as_deref()
+}
+
+/// Adds the security headers to an answer; `nonce` is that of its styles.
+pub(crate) fn add_headers(headers: &mut HeaderMap, nonce: &str) {
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' blob:; connect-src 'self'; \
          font-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; \
@@ -70,14 +88,14 @@ fn add_headers(headers: &mut HeaderMap, nonce: &str) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Lets a request to a route with this access pass if its caller may.
+/// Lets a request to a route pass if its caller may.
 pub(crate) async fn authorize(
-    access: Access,
+    route: &'static Route,
     State(gateway): State<Shared>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let needed = match access {
+    let needed = match route.access {
         Access::Public | Access::Socket => return next.run(request).await,
         Access::SignIn => {
             return match is_page_change(request.headers()) {
@@ -86,21 +104,66 @@ pub(crate) async fn authorize(
             };
         }
         Access::Role(role) => role,
-        Access::Confirmed | Access::Bearer => AccessRole::Admin,
+        Access::Confirmed => Role::Admin,
+        // The daemon refuses the tools that are beyond the token's role.
+        Access::Bearer => Role::View,
     };
-    match caller(&gateway, request.method(), request.headers()) {
-        Ok(identity) => match check(&gateway, access, needed, &identity) {
-            Ok(()) => {
-                if let Some(peer) = request.extensions().get::<HttpPeer>() {
-                    peer.know();
-                }
-                request.extensions_mut().insert(identity);
-                next.run(request).await
-            }
+    let caller = caller(&gateway, request.method(), request.headers());
+    let who = caller.as_ref().map_or("nobody", |identity| identity.id.as_str()).to_owned();
+    let response = match caller {
+        Ok(identity) => match check(&gateway, route.access, needed, &identity) {
+            Ok(()) => serve(route, gateway, identity, request, next).await,
             Err(problem) => refuse(&gateway, problem),
         },
         Err(problem) => refuse(&gateway, problem),
+    };
+    // The table's own path: what a caller has put into a path or behind it may be anything.
+    tracing::debug!(route = ?route, who, status = response.status().as_u16(), "answered");
+    response
+}
+
+/// Answers a request of a known caller; a link gets nothing beside its target.
+async fn serve(
+    route: &'static Route,
+    gateway: Shared,
+    caller: AccessIdentity,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let checked = match RawPathParams::from_request_parts(&mut parts, &gateway).await {
+        Ok(named) => link::check_route(&gateway, &caller, route.path, &named).await,
+        Err(error) => Err(Problem::invalid("path", error)),
+    };
+    if let Err(problem) = checked {
+        return refuse(&gateway, problem);
     }
+    if let Some(peer) = parts.extensions.get::<HttpPeer>() {
+        peer.know();
+    }
+    parts.extensions.insert(caller);
+    next.run(Request::from_parts(parts, body)).await
+}
+
+/// Ends a request, and a stream of events that it began, when its caller is revoked.
+pub(crate) async fn until_revoked(State(gateway): State<Shared>, request: Request, next: Next) -> Response {
+    let Some(caller) = request.extensions().get::<AccessIdentity>().cloned() else {
+        return next.run(request).await;
+    };
+    let response = tokio::select! {
+        biased;
+        response = next.run(request) => response,
+        () = socket::revoked(gateway.clone(), caller.clone()) => {
+            return refuse(&gateway, Problem::unauthorized());
+        }
+    };
+    let (parts, body) = response.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        return Response::from_parts(parts, body);
+    }
+    let events = body.into_data_stream().take_until(Box::pin(socket::revoked(gateway, caller)));
+    Response::from_parts(parts, Body::from_stream(events))
 }
 
 const PAGE_ONLY: &str =
@@ -111,21 +174,8 @@ fn refuse(gateway: &Gateway, problem: Problem) -> Response {
     problem.into_response()
 }
 
-fn check(
-    gateway: &Gateway,
-    access: Access,
-    needed: AccessRole,
-    identity: &AccessIdentity,
-) -> Result<(), Problem> {
-    if identity.scope.role < needed {
-        let message = format!(
-            "this needs the role {}; {} has {}",
-            needed.word(),
-            identity.label,
-            identity.scope.role.word()
-        );
-        return Err(Problem::denied(message));
-    }
+fn check(gateway: &Gateway, access: Access, needed: Role, identity: &AccessIdentity) -> Result<(), Problem> {
+    identity.check_role(needed)?;
     match access {
         Access::Confirmed if identity.kind != IdentityKind::Device => {
             Err(Problem::denied("only a paired device may do this"))
@@ -134,9 +184,8 @@ fn check(
             let problem = Problem::denied("a person at the machine must confirm this");
             Err(problem.hint("`qd pair --confirm` shows a code; POST it to /api/v1/step-up"))
         }
-        // The tools act for the person who started the server, in every workspace.
-        Access::Bearer if identity.kind != IdentityKind::Token || identity.scope.workspace.is_some() => {
-            Err(Problem::denied("only a bearer token that is not limited to a workspace counts here"))
+        Access::Bearer if identity.kind != IdentityKind::Token => {
+            Err(Problem::denied("this needs a bearer token"))
         }
         _ => Ok(()),
     }

@@ -8,6 +8,7 @@ use http_server::ServerNames;
 use tokio::sync::watch;
 
 use crate::access::AccessFile;
+use crate::attachments::Attachments;
 use crate::audit::AuditFile;
 use crate::cookie::CookieSpec;
 use crate::dialect::Registry;
@@ -15,7 +16,9 @@ use crate::door::Door;
 use crate::identity::AccessIdentity;
 use crate::metrics::Metrics;
 use crate::pairing::Pairing;
+use crate::passphrase::PassphraseFile;
 use crate::tickets::Tickets;
+use crate::tools::Tools;
 
 /// WebSockets at once.
 const MOST_SOCKETS: usize = 256;
@@ -33,6 +36,8 @@ pub(crate) struct Gateway {
     pub(crate) pairing: Pairing,
     pub(crate) tickets: Tickets,
     pub(crate) cookie: CookieSpec,
+    /// The host whose browsers are to come over HTTPS from now on.
+    pub(crate) strict_host: Option<String>,
     /// The path below which the server is reached, with a slash at both ends.
     pub(crate) base: String,
     pub(crate) confirmations: Confirmations,
@@ -42,6 +47,13 @@ pub(crate) struct Gateway {
     pub(crate) metrics: Metrics,
     pub(crate) audit: AuditFile,
     pub(crate) sessions: Registry,
+    /// A terminal of the dialect without input, output and viewers ends after this many milliseconds.
+    pub(crate) terminal_idle_ms: Option<u64>,
+    pub(crate) tools: Tools,
+    pub(crate) attachments: Attachments,
+    pub(crate) passphrase: PassphraseFile,
+    #[cfg(feature = "push")]
+    pub(crate) push: crate::push::Push,
 }
 
 /// The state of the router.

@@ -1,44 +1,11 @@
 //! Who calls: a paired device, a token or a link, each with a role and perhaps a workspace or one target.
 
+use client::RemotePerson;
+use proto::limit::check_label;
+use proto::{Limit, Role};
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do at most. Each role includes those before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AccessRole {
-    /// Look at lists, screens, logs and events.
-    #[default]
-    View,
-    /// Type, start, end, send messages and answer.
-    Type,
-    /// Mint and revoke, grant, trust.
-    Admin,
-}
-
-impl AccessRole {
-    /// Its name on the wire.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::View => "view",
-            Self::Type => "type",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl std::str::FromStr for AccessRole {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "view" => Ok(Self::View),
-            "type" => Ok(Self::Type),
-            "admin" => Ok(Self::Admin),
-            other => Err(format!("a role is view, type or admin, not {}", proto::Printable(other))),
-        }
-    }
-}
+use crate::problem::Problem;
 
 /// How a caller proves who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +15,7 @@ pub enum IdentityKind {
     Device,
     /// A script or a program, by its bearer token.
     Token,
-    /// Somebody with a link to one process, who may only watch.
+    /// Somebody with a link to one process or one task, who may only watch.
     Link,
 }
 
@@ -64,17 +31,48 @@ impl IdentityKind {
     }
 }
 
+/// The one thing that a link shows. In the file and in answers it is a process's id, or an object with a task's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LinkTarget {
+    /// The process with this id.
+    Process(String),
+    /// A task, with its processes.
+    Task {
+        /// Its name.
+        task: String,
+        /// When it was created, in milliseconds since the epoch: a later task may have the same name.
+        created_at: u64,
+    },
+}
+
 /// What an identity may do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// The role.
-    pub role: AccessRole,
+    pub role: Role,
     /// The workspace; without one, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The one process that a link shows.
+    /// What a link shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    pub target: Option<LinkTarget>,
+}
+
+impl Default for Scope {
+    /// To watch, everywhere.
+    fn default() -> Self {
+        Self { role: Role::View, workspace: None, target: None }
+    }
+}
+
+impl Scope {
+    /// What a connection to the daemon may do at most for a caller with this scope. The daemon enforces it; that a link
+    /// shows one process or one task is the server's own rule.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        Limit { workspace: self.workspace.clone(), role: self.role }
+    }
 }
 
 /// A caller that was recognised.
@@ -92,9 +90,33 @@ pub struct AccessIdentity {
 }
 
 impl AccessIdentity {
-    /// Returns true if it may know of this process.
+    /// Returns whom a connection to the daemon is for.
     #[must_use]
-    pub fn covers(&self, process: &str) -> bool {
-        self.scope.target.as_deref().is_none_or(|only| only == process)
+    pub fn person(&self) -> RemotePerson {
+        // A label from before labels were checked is replaced by the id.
+        let label = if check_label(&self.label).is_ok() { &self.label } else { &self.id };
+        RemotePerson { label: label.clone(), limit: self.scope.limit() }
     }
+
+    /// Checks that the role is enough. The daemon checks it again; here it is refused before anything is asked.
+    pub(crate) fn check_role(&self, needed: Role) -> Result<(), Problem> {
+        if self.scope.role >= needed || !checks_roles() {
+            return Ok(());
+        }
+        let (needed, own) = (needed.word(), self.scope.role.word());
+        Err(Problem::denied(format!("this needs the role {needed}; {} has {own}", self.label)))
+    }
+}
+
+/// Returns false if a test has switched the server's own checks of roles off, to see that the daemon refuses by itself. A
+/// release build has no such switch.
+#[cfg(debug_assertions)]
+pub(crate) fn checks_roles() -> bool {
+    std::env::var_os("QD_TEST_UNCHECKED_ROLES").is_none()
+}
+
+/// Returns true: the server checks roles.
+#[cfg(not(debug_assertions))]
+pub(crate) fn checks_roles() -> bool {
+    true
 }

@@ -4,26 +4,30 @@
 //! role of every caller on every route and socket.
 //!
 //! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
-//! [`pairing`] and `tickets` (who calls), `verb_call` and `api` (the routes of the API), `door` (connections to the
+//! [`pairing`], [`passphrase`] and `tickets` (who calls), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
 //! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
-//! of the page), [`bind`] and `serve` (where it listens).
+//! of the page), [`bind`], [`tls`], `serve` and `metrics_listener` (where it listens).
 //!
 //! | task | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | connection (1 per client) | its TCP stream | requests | answers | a request has 10 s to arrive | the client goes |
 //! | socket (1 per WebSocket) | one connection to the daemon | output, messages | frames, orders | output: it stops reading, and the daemon skips ahead; keys: it stops reading the client | either side ends, or the caller is revoked |
 //! | writer (1 per WebSocket) | the sending half | 8 messages | frames, pings | the socket waits | a message does not leave within 30 s |
-//! | orders (1 per viewer) | the half that sends to the daemon | 8 orders | calls, input | the client is not read | the viewer goes |
+//! | orders (1 per viewer) | the half that sends to the daemon | 8 orders | calls, input | the client is not read; in the dialect for 3 s, then input is refused | the viewer goes, and 10 s later at the latest |
 //! | revocation (thread) | an inotify descriptor | changes of the file of identities | a number | - | the server ends |
 
 pub mod access;
 pub mod bind;
 pub mod identity;
 pub mod pairing;
+pub mod passphrase;
 pub mod routes;
 pub mod secrets;
+pub mod tls;
 
 mod api;
+mod api_query;
+mod attachments;
 mod audit;
 mod clock;
 mod cookie;
@@ -32,23 +36,32 @@ mod door;
 mod events;
 mod gate;
 mod gateway;
+mod last_orders;
+mod link;
 mod metrics;
+mod metrics_listener;
 mod openapi;
 mod page;
 mod problem;
+#[cfg(feature = "push")]
+mod push;
 mod qr;
 mod revocation;
 mod serve;
 mod socket;
 mod tickets;
+mod tools;
 mod verb_call;
 mod view;
 
 pub use access::{AccessFile, AccessRecord, NewIdentity};
-pub use bind::{Exposure, UnsafeBind};
-pub use identity::{AccessIdentity, AccessRole, IdentityKind, Scope};
+pub use bind::{Encryption, Exposure, UnsafeBind};
+pub use identity::{AccessIdentity, IdentityKind, LinkTarget, Scope};
 pub use pairing::{CodePurpose, Pairing};
+pub use passphrase::PassphraseFile;
 pub use qr::qr_lines;
 pub use routes::{Access, HttpMethod, ROUTES, Route};
 pub use secrets::Secret;
-pub use serve::{McpRouter, ServerReady, WebError, WebSetup, serve, web_directory};
+pub use serve::{ServerReady, WebError, WebSetup, serve, web_directory};
+pub use tls::CertificateSource;
+pub use tools::ToolsRouter;

@@ -81,7 +81,9 @@ impl Pairing {
 
     /// Takes a code that somebody shows; it cannot be used again.
     pub fn redeem(&self, shown: &str) -> Result<CodePurpose, CodeRefusal> {
-        self.redeem_at(shown, now_ms())
+        let taken = self.redeem_at(shown, now_ms());
+        tracing::trace!(is_good = taken.is_ok(), "a code was shown");
+        taken
     }
 
     fn redeem_at(&self, shown: &str, now: u64) -> Result<CodePurpose, CodeRefusal> {
@@ -114,7 +116,7 @@ impl Pairing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::AccessRole;
+    use proto::Role;
 
     fn pairing() -> (tempfile::TempDir, Pairing) {
         let root = tempfile::tempdir().unwrap();
@@ -123,7 +125,7 @@ mod tests {
     }
 
     fn purpose() -> CodePurpose {
-        CodePurpose::Pair(Scope { role: AccessRole::Type, ..Scope::default() })
+        CodePurpose::Pair(Scope { role: Role::Type, ..Scope::default() })
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on, on_service};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use proto::Role;
 
 use crate::api::{access, processes, service, tickets};
 use crate::gateway::Shared;
-use crate::identity::AccessRole;
+#[cfg(feature = "push")]
+use crate::push;
 use crate::verb_call::{self, Input, VerbCall};
-use crate::{dialect, events, gate, page, view};
+use crate::{dialect, events, gate, page, tools, view};
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +55,10 @@ pub enum Access {
     /// To be the server's own page; it signs in here.
     SignIn,
     /// At least this role.
-    Role(AccessRole),
+    Role(Role),
     /// To be a device of an administrator that a person at the machine has confirmed.
     Confirmed,
-    /// A bearer token of an administrator of all workspaces.
+    /// A bearer token of any role; the daemon decides what its tools may do.
     Bearer,
     /// A ticket, a bearer token or a token in the first frame, which the WebSocket's own handler checks.
     Socket,
@@ -104,9 +106,9 @@ impl Route {
     }
 }
 
-const VIEW: Access = Access::Role(AccessRole::View);
-const TYPE: Access = Access::Role(AccessRole::Type);
-const ADMIN: Access = Access::Role(AccessRole::Admin);
+const VIEW: Access = Access::Role(Role::View);
+const TYPE: Access = Access::Role(Role::Type);
+const ADMIN: Access = Access::Role(Role::Admin);
 
 const fn own(
     method: HttpMethod,
@@ -163,12 +165,18 @@ pub const ROUTES: &[Route] = &[
     own(Get, "/api/v1/devices", ADMIN, "Devices, tokens and links", access::list),
     own(Delete, "/api/v1/devices/{id}", ADMIN, "Revokes a device, a token or a link", access::revoke),
     own(Post, "/api/v1/tokens", Access::Confirmed, "Mints a bearer token", access::mint_token),
-    own(Post, "/api/v1/links", Access::Confirmed, "Mints a link to watch one process", access::mint_link),
+    own(
+        Post,
+        "/api/v1/links",
+        Access::Confirmed,
+        "Mints a link to watch one process or one task",
+        access::mint_link,
+    ),
     own(Post, "/api/v1/tickets", VIEW, "A ticket that opens one WebSocket", tickets::issue),
     verb(Get, "/api/v1/status", VIEW, "How the daemon is", call("status", Input::nothing)),
     verb(Get, "/api/v1/agents", VIEW, "The agents that can be started", call("agents", Input::nothing)),
     verb(Get, "/api/v1/viewers", VIEW, "The viewers of all processes", call("viewers", Input::nothing)),
-    verb(Get, "/api/v1/processes", VIEW, "All processes", call("list", Input::nothing)),
+    own(Get, "/api/v1/processes", VIEW, "All processes", processes::list),
     verb(Post, "/api/v1/processes", TYPE, "Starts a process", call("spawn", Input::body)),
     own(Get, "/api/v1/processes/{id}", VIEW, "One process", processes::one),
     verb(
@@ -257,13 +265,14 @@ pub const ROUTES: &[Route] = &[
         "Matches in what it has shown",
         call("search", Input::search),
     ),
-    verb(
+    own(
         Get,
         "/api/v1/processes/{id}/result",
         VIEW,
         "What an agent said at the end of a turn",
-        call("result", Input::result),
+        processes::result,
     ),
+    own(Post, "/api/v1/processes/{id}/files", TYPE, "Stores a file for an agent", processes::attach),
     verb(
         Get,
         "/api/v1/processes/{id}/explain",
@@ -286,7 +295,7 @@ pub const ROUTES: &[Route] = &[
         "Takes a queued message back",
         call("cancel_message", Input::mail),
     ),
-    verb(Get, "/api/v1/inbox", VIEW, "What needs a person", call("inbox", Input::nothing)),
+    own(Get, "/api/v1/inbox", VIEW, "What needs a person", processes::inbox),
     verb(Post, "/api/v1/inbox/{item}/answer", TYPE, "Answers an item", call("answer", Input::item)),
     verb(Get, "/api/v1/timers", VIEW, "The timers", call("timers", Input::nothing)),
     verb(Get, "/api/v1/presets", VIEW, "A project's stored commands", call("presets", Input::project)),
@@ -321,6 +330,14 @@ pub const ROUTES: &[Route] = &[
         call("task", Input::task_review),
     ),
     verb(Post, "/api/v1/tasks/{task}/land", Access::Confirmed, "Lands it", call("task", Input::task_land)),
+    #[cfg(feature = "push")]
+    own(Get, "/api/v1/push/key", VIEW, "The key with which a browser subscribes", push::key),
+    #[cfg(feature = "push")]
+    own(Post, "/api/v1/push/subscriptions", VIEW, "Subscribes this device's browser", push::subscribe),
+    #[cfg(feature = "push")]
+    own(Delete, "/api/v1/push/subscriptions", VIEW, "Ends that", push::unsubscribe),
+    #[cfg(feature = "push")]
+    own(Post, "/api/v1/push/test", VIEW, "Notifies this device's browsers", push::test),
     mcp(Post, "A message of the Model Context Protocol"),
     mcp(Get, "The stream of a session of that protocol"),
     mcp(Delete, "Ends a session of that protocol"),
@@ -331,30 +348,34 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// Returns the router of the whole table; behind `gate::guard` for everything.
-pub(crate) fn router(gateway: &Shared, mcp: &Router) -> Router {
+pub(crate) fn router(gateway: &Shared) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        router = router.route(route.path, answered(route, gateway, mcp));
+        router = router.route(route.path, answered(route, gateway));
     }
     let router = match gateway.base.trim_matches('/') {
         "" => router,
         // A proxy may pass the base on or remove it.
         base => router.clone().route(&format!("/{base}/"), page::index()).nest(&format!("/{base}"), router),
     };
-    let router = router.fallback(service::nothing_there);
+    let router = router.fallback(page::unknown);
     router.layer(from_fn_with_state(gateway.clone(), gate::guard)).with_state(gateway.clone())
 }
 
-fn answered(route: &'static Route, gateway: &Shared, mcp: &Router) -> MethodRouter<Shared> {
-    let access = route.access;
+fn answered(route: &'static Route, gateway: &Shared) -> MethodRouter<Shared> {
     let methods = match route.handler {
         Handler::Own(handler) => handler(),
-        Handler::Verb(call) => on(route.method.filter(), verb_call::handler(call)),
-        Handler::Mcp => on_service(route.method.filter(), mcp.clone()),
+        Handler::Verb(call) => lasting(on(route.method.filter(), verb_call::handler(call)), gateway),
+        Handler::Mcp => lasting(on(route.method.filter(), tools::handle), gateway),
     };
     methods.route_layer(from_fn_with_state(gateway.clone(), move |state, request, next| {
-        gate::authorize(access, state, request, next)
+        gate::authorize(route, state, request, next)
     }))
+}
+
+/// What may take long ends when its caller is revoked.
+fn lasting(methods: MethodRouter<Shared>, gateway: &Shared) -> MethodRouter<Shared> {
+    methods.layer(from_fn_with_state(gateway.clone(), gate::until_revoked))
 }
 
 #[cfg(test)]
@@ -372,7 +393,9 @@ mod tests {
     #[test]
     fn w6_what_changes_something_needs_more_than_to_view() {
         for route in ROUTES.iter().filter(|route| route.method != HttpMethod::Get) {
-            let is_own = ["/api/v1/login", "/api/v1/logout", "/api/v1/tickets"].contains(&route.path);
+            // They change nothing but what belongs to the caller itself.
+            let own = ["/api/v1/login", "/api/v1/logout", "/api/v1/tickets"];
+            let is_own = own.contains(&route.path) || route.path.starts_with("/api/v1/push/");
             assert!(is_own || route.access != VIEW && route.access != Access::Public, "{route:?}");
         }
     }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
-use crate::identity::AccessIdentity;
+use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
 use crate::tickets::TicketFor;
 
@@ -46,7 +46,9 @@ pub(crate) fn opener(
     let mut tickets =
         offered.flat_map(|text| text.split(',')).filter_map(|one| one.trim().strip_prefix(TICKET));
     if let Some(ticket) = tickets.next() {
-        let found = gateway.tickets.redeem(ticket).filter(|(identity, _)| is_valid(gateway, identity));
+        let is_its =
+            |identity: &AccessIdentity| is_valid(gateway, identity) && is_holder(gateway, headers, identity);
+        let found = gateway.tickets.redeem(ticket).filter(|(identity, _)| is_its(identity));
         return found.map(|(identity, what)| Some((identity, Some(what)))).ok_or_else(Problem::unauthorized);
     }
     if headers.contains_key(header::AUTHORIZATION) {
@@ -55,13 +57,22 @@ pub(crate) fn opener(
     Ok(None)
 }
 
+/// Returns true if the browser that shows a ticket is the one that it was issued to. A program has no cookie.
+fn is_holder(gateway: &Gateway, headers: &HeaderMap, identity: &AccessIdentity) -> bool {
+    if identity.kind == IdentityKind::Token {
+        return true;
+    }
+    let shown = gateway.cookie.find(headers).and_then(|secret| gateway.access.find(secret).ok().flatten());
+    shown.is_some_and(|shown| shown.id == identity.id)
+}
+
 /// Applies the limits to an upgrade.
 pub(crate) fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
     upgrade.protocols([SUBPROTOCOL]).max_message_size(MAX_MESSAGE).max_frame_size(MAX_FRAME)
 }
 
 fn is_valid(gateway: &Gateway, identity: &AccessIdentity) -> bool {
-    gateway.access.is_valid(&identity.id).unwrap_or(false)
+    gateway.access.is_valid(identity).unwrap_or(false)
 }
 
 /// Returns once the identity was revoked or has ended.

@@ -67,13 +67,16 @@ impl Tickets {
         }
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let ticket = Ticket { digest: secret.digest(), identity: identity.clone(), what, until: now + LIFE };
+        tracing::trace!(who = identity.id, number, what = ?ticket.what, "a ticket is issued");
         open.insert(number, ticket);
         Ok(secret)
     }
 
     /// Takes a ticket that is shown; it cannot be used again, whatever becomes of the request.
     pub(crate) fn redeem(&self, shown: &str) -> Option<(AccessIdentity, TicketFor)> {
-        self.redeem_at(shown, Instant::now())
+        let taken = self.redeem_at(shown, Instant::now());
+        tracing::trace!(is_good = taken.is_some(), "a ticket was shown");
+        taken
     }
 
     fn redeem_at(&self, shown: &str, now: Instant) -> Option<(AccessIdentity, TicketFor)> {

@@ -89,11 +89,6 @@ impl Input {
         ]))
     }
 
-    /// `result` of a turn, the last one if none is named.
-    pub(crate) fn result(&self) -> Arguments {
-        Ok(self.with(&[("target", self.text("id")), ("turn", self.number("turn")?)]))
-    }
-
     /// About the message of the path.
     pub(crate) fn mail(&self) -> Arguments {
         Ok(self.with(&[("mail", self.path_number("mail")?)]))
@@ -288,11 +283,6 @@ async fn read(request: axum::extract::Request, gateway: &Shared) -> Result<(Acce
     .map_err(|_| Problem::invalid("path", "it is not text"))?
     .map_or_else(HashMap::new, |Path(path)| path);
     let Query(query) = Query::try_from_uri(&parts.uri).map_err(|error| Problem::invalid("query", error))?;
-    if path.get("id").is_some_and(|id| !identity.covers(id))
-        || identity.scope.target.is_some() && !path.contains_key("id")
-    {
-        return Err(Problem::denied("this link shows one process only"));
-    }
     Ok((identity, Input { path, query, body: read_object(body).await? }))
 }
 

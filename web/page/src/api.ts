@@ -37,7 +37,10 @@ export async function call<T>(path: string, options: Call = {}): Promise<T> {
   const response = await send(path, options);
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
   const failure = await failureOf(response);
-  if (response.status === 403 && failure.hint?.includes("step-up") && (await handlers.stepUp())) return call(path, options);
+  if (response.status === 403 && failure.hint?.includes("step-up")) {
+    if (await handlers.stepUp()) return call(path, options);
+    throw new ApiError(403, { code: failure.code, message: text.notConfirmed });
+  }
   if (response.status === 401 && path !== "login" && path !== "step-up") handlers.signedOut();
   throw new ApiError(response.status, failure);
 }
@@ -76,9 +79,10 @@ async function failureOf(response: Response): Promise<Failure> {
 
 export const get = <T>(path: string, query?: Call["query"], signal?: AbortSignal): Promise<T> =>
   call<T>(path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) });
-export const post = <T>(path: string, body: unknown = {}): Promise<T> => call<T>(path, { method: "POST", body });
-export const remove = <T>(path: string, query?: Call["query"]): Promise<T> =>
-  call<T>(path, { method: "DELETE", ...(query ? { query } : {}) });
+export const post = <T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> =>
+  call<T>(path, { method: "POST", body, ...(signal ? { signal } : {}) });
+export const remove = <T>(path: string, query?: Call["query"], body?: unknown): Promise<T> =>
+  call<T>(path, { method: "DELETE", ...(query ? { query } : {}), ...(body === undefined ? {} : { body }) });
 
 /** Returns the path of a process's call. */
 export const processPath = (id: string, verb = ""): string => `processes/${encodeURIComponent(id)}${verb && `/${verb}`}`;

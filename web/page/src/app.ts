@@ -2,10 +2,11 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
+import { linkedTask } from "./model.ts";
 import { openPalette } from "./parts/palette.ts";
 import { isDark, isNarrow, setTheme } from "./preferences.ts";
 import { paths, type Route } from "./router.ts";
-import { state } from "./store.ts";
+import { dismiss, state } from "./store.ts";
 import { text } from "./strings.ts";
 import { deck, rail } from "./views/deck.ts";
 import { inbox, item } from "./views/inbox.ts";
@@ -60,7 +61,7 @@ function content(route: Route): TemplateResult {
     case "task": return lazy?.task(route.name, route.tab) ?? loading();
     case "pads": return lazy?.pads(route.name, route.project) ?? loading();
     case "settings": return lazy?.settings() ?? loading();
-    default: return html`<div class="page"><p class="note">${text.unknownPage}</p></div>`;
+    default: return html`<div class="page"><div class="empty"><p class="lead">${text.unknownPage}</p><p><a href=${paths.deck}>${text.go(text.deck)}</a></p></div></div>`;
   }
 }
 
@@ -79,16 +80,10 @@ function topBar(): TemplateResult {
   return html`<header class="top" data-region>
     <a class="brand" href=${paths.deck}><img src="icon.svg" alt="" width="24" height="24"><span>${text.product}</span></a>
     ${state.model.me?.workspace ? html`<span class="workspace">${state.model.me.workspace}</span>` : nothing}
-    <button class="find" @click=${openPalette}><span>${text.findOrDo}</span><kbd>Ctrl K</kbd></button>
+    <button class="find" @click=${openPalette}><span>${text.findOrDo}</span><kbd aria-hidden="true">Ctrl K</kbd><svg aria-hidden="true" viewBox="0 0 24 24" width="22" height="22"><circle cx="10.5" cy="10.5" r="6"></circle><path d="M15 15l5 5"></path></svg></button>
     <span class="space"></span>
     ${connection()}
-    <nav class="top-links" aria-label=${text.views}>
-      <a href=${paths.deck} aria-current=${current("deck", "wall")}>${text.deck}</a>
-      <a href=${paths.inbox} aria-current=${current("inbox", "item")}>${text.inbox}${needs()}</a>
-      <a href=${paths.tasks} aria-current=${current("tasks", "task")}>${text.tasks}</a>
-      <a href=${paths.pads()} aria-current=${current("pads")}>${text.pads}</a>
-      <a href=${paths.settings} aria-current=${current("settings")}>${text.settings}</a>
-    </nav>
+    <nav class="top-links" aria-label=${text.views}>${places().map((place) => html`<a href=${place.path} aria-current=${place.here}>${place.label}${place.extra ?? nothing}</a>`)}</nav>
     <button class="quiet square theme" aria-label=${text.theme} title=${text.theme} @click=${() => setTheme(isDark() ? "light" : "dark")}>${isDark() ? "☀\u{FE0E}" : "☾"}</button>
   </header>`;
 }
@@ -104,17 +99,34 @@ function banner(): TemplateResult | typeof nothing {
   return nothing;
 }
 
+interface Place {
+  path: string;
+  icon: string;
+  label: string;
+  here: "page" | typeof nothing;
+  extra?: TemplateResult | typeof nothing;
+}
+
+/** Where a person can go from everywhere; a link shows its target alone. */
+function places(): Place[] {
+  const deck: Place = { path: paths.deck, icon: "☰", label: text.deck, here: current("deck", "wall", ...(isNarrow() ? ["process" as const] : [])) };
+  const settings: Place = { path: paths.settings, icon: "⚙\u{FE0E}", label: text.settings, here: current("settings") };
+  const task = linkedTask(state.model);
+  if (task !== undefined) return [{ path: paths.task(task), icon: "⎇", label: text.task, here: current("task") }, deck, settings];
+  if (state.model.me?.target !== undefined) return [deck, settings];
+  return [
+    deck,
+    { path: paths.inbox, icon: "◆", label: text.inbox, here: current("inbox", "item"), extra: needs() },
+    { path: paths.tasks, icon: "⎇", label: text.tasks, here: current("tasks", "task") },
+    { path: paths.pads(), icon: "▤", label: text.pads, here: current("pads") },
+    settings,
+  ];
+}
+
 function tabBar(): TemplateResult {
-  const tab = (path: string, icon: string, label: string, here: "page" | typeof nothing, extra: unknown = nothing): TemplateResult =>
-    html`<a href=${path} aria-current=${here}><span class="icon" aria-hidden="true">${icon}</span><span>${label}</span>${extra}</a>`;
-  return html`<nav class="tabs" aria-label=${text.views} data-region>
-    ${tab(paths.deck, "☰", text.deck, current("deck", "wall", "process"))}
-    ${tab(paths.inbox, "◆", text.inbox, current("inbox", "item"), needs())}
-    ${tab(paths.tasks, "⎇", text.tasks, current("tasks", "task"))}
-    ${tab(paths.settings, "⚙\u{FE0E}", text.settings, current("settings", "pads"))}
-  </nav>`;
+  return html`<nav class="tabs" aria-label=${text.views} data-region>${places().map((place) => html`<a href=${place.path} aria-current=${place.here}><span class="icon" aria-hidden="true">${place.icon}</span><span>${place.label}</span>${place.extra ?? nothing}</a>`)}</nav>`;
 }
 
 function notes(): TemplateResult {
-  return html`<div class="notes" role="status" aria-live="polite">${repeat(state.notes, (entry) => entry.id, (entry) => html`<p class=${entry.isError ? "error" : ""}>${entry.text}</p>`)}</div>`;
+  return html`<div class="notes" role="status" aria-live="polite">${repeat(state.notes, (entry) => entry.id, (entry) => html`<p class=${entry.isError ? "error" : ""} @click=${() => dismiss(entry)}>${entry.text}</p>`)}</div>`;
 }

@@ -1,7 +1,7 @@
 // Keeps the model equal to what the daemon knows: by the events socket, or by asking where a link allows no events.
 
-import { get, processPath } from "./api.ts";
-import { applyMessage, withProcesses } from "./model.ts";
+import { get } from "./api.ts";
+import { applyMessage, differences, withProcesses } from "./model.ts";
 import { go } from "./navigate.ts";
 import { noticeInbox } from "./notify.ts";
 import { paths } from "./router.ts";
@@ -26,8 +26,7 @@ export function onEvent(next: (what: DoorEvent) => void): void {
 
 export function beginEvents(): void {
   endEvents();
-  const target = state.model.me?.target;
-  if (target !== undefined) return void ask(target);
+  if (state.model.me?.target !== undefined) return void ask();
   socket = new Socket(() => "ws/events", { for: "events" }, {
     open: () => update({ link: "open" }),
     message: (data) => typeof data === "string" && receive(data),
@@ -48,16 +47,20 @@ function lose(code: number): void {
   update({ link: code === DAEMON_GONE ? "open" : "lost", roundTrip: undefined, model: { ...state.model, isDaemonUp } });
 }
 
-/** A link shows one process; it gets no events. */
-async function ask(target: string): Promise<void> {
+/** A link gets no events: it asks. */
+async function ask(): Promise<void> {
   const began = performance.now();
   try {
-    const process = await get<ProcessView>(processPath(target));
-    update({ link: "open", roundTrip: Math.round(performance.now() - began), model: withProcesses(state.model, [process]) });
+    const processes = await get<ProcessView[]>("processes");
+    const roundTrip = Math.round(performance.now() - began);
+    const before = state.model;
+    const model = { ...withProcesses(before, processes), inbox: await get<InboxItem[]>("inbox") };
+    update({ link: "open", roundTrip, model });
+    differences(before, model).forEach(listener);
   } catch {
     update({ link: "lost" });
   }
-  asking = setTimeout(() => void ask(target), ASK_EVERY_MS);
+  asking = setTimeout(() => void ask(), ASK_EVERY_MS);
 }
 
 function receive(data: string): void {

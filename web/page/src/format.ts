@@ -39,3 +39,10 @@ export function exitText(exit: { code?: number; signal?: number; reason: string 
   if (exit.signal !== undefined) return `signal ${exit.signal}`;
   return exit.reason;
 }
+
+/** Returns a command as a person would type it: of a line for the shell, the line. */
+export function commandText(argv: readonly string[]): string {
+  const [program = "", flag, line] = argv;
+  if (/^(.*\/)?(ba|z|da|)sh$/.test(program) && flag === "-c" && line !== undefined) return line;
+  return [program.split("/").at(-1) ?? program, ...argv.slice(1)].join(" ");
+}

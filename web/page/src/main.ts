@@ -52,7 +52,7 @@ async function begin(): Promise<void> {
     if (found && !state.model.isLoaded) update({ model: { ...withProcesses(state.model, found[0]), inbox: found[1] } });
   });
   loadLazy((views) => {
-    extra.entries = () => [
+    extra.entries = () => me.target !== undefined ? [] : [
       ...views.taskList().map((task) => ({ label: task.name, kind: text.kindTask, path: paths.task(task.name) })),
       ...views.padList().map((pad) => ({ label: pad.name, kind: text.pads, path: paths.pads(pad.name) })),
     ];
@@ -64,7 +64,7 @@ async function begin(): Promise<void> {
 /** A link may be for one thing only; it opens on that. */
 function openTarget(me: Me): void {
   if (state.route.view !== "deck") return;
-  if (me.target !== undefined) go(paths.process(me.target), true);
+  if (me.target !== undefined) go(typeof me.target === "string" ? paths.process(me.target) : paths.task(me.target.task), true);
 }
 
 let taskTimer: ReturnType<typeof setTimeout> | undefined;

@@ -1,6 +1,6 @@
 // What the page knows of the daemon, and how messages change it. Pure: no browser, no clock.
 
-import type { EventsMessage, InboxItem, Me, ProcessView, Receipt } from "./types.ts";
+import type { DoorEvent, EventsMessage, InboxItem, Me, ProcessView, Receipt } from "./types.ts";
 
 export interface Model {
   me?: Me;
@@ -12,12 +12,14 @@ export interface Model {
   processes: ReadonlyMap<string, ProcessView>;
   inbox: readonly InboxItem[];
   receipts: ReadonlyMap<number, Receipt>;
+  /** The newest turn of each agent whose end was announced. */
+  endedTurns: ReadonlyMap<string, number>;
   /** The process that another client wants shown. */
   selected?: string;
 }
 
 export function emptyModel(): Model {
-  return { isLoaded: false, isDaemonUp: true, revision: 0, processes: new Map(), inbox: [], receipts: new Map() };
+  return { isLoaded: false, isDaemonUp: true, revision: 0, processes: new Map(), inbox: [], receipts: new Map(), endedTurns: new Map() };
 }
 
 /** Returns the model after a message of the events socket. */
@@ -38,7 +40,7 @@ export function withProcesses(model: Model, processes: readonly ProcessView[]): 
   return { ...model, isLoaded: true, isDaemonUp: true, processes: new Map(processes.map((process) => [process.id, process])) };
 }
 
-function applyEvent(model: Model, what: import("./types.ts").DoorEvent): Model {
+function applyEvent(model: Model, what: DoorEvent): Model {
   if (what.changed) return { ...model, processes: new Map(model.processes).set(what.changed.id, what.changed) };
   if (what.removed) return withoutProcess(model, what.removed.id);
   if (what.item_opened) return { ...model, inbox: withItem(model.inbox, what.item_opened) };
@@ -47,6 +49,7 @@ function applyEvent(model: Model, what: import("./types.ts").DoorEvent): Model {
     return { ...model, inbox: model.inbox.filter((item) => item.item !== closed) };
   }
   if (what.mail) return { ...model, receipts: new Map(model.receipts).set(what.mail.mail, what.mail) };
+  if (what.turn_ended) return { ...model, endedTurns: new Map(model.endedTurns).set(what.turn_ended.id, what.turn_ended.turn) };
   if (what.selected) return { ...model, selected: what.selected.id };
   return model;
 }
@@ -150,6 +153,31 @@ export function sinceOf(process: ProcessView, item?: InboxItem): number {
 
 export function canType(model: Model): boolean {
   return model.me !== undefined && model.me.role !== "view";
+}
+
+/** The task that a link shows. */
+export function linkedTask(model: Model): string | undefined {
+  const target = model.me?.target;
+  return typeof target === "object" ? target.task : undefined;
+}
+
+/** The page may show this task: a link shows one at most. */
+export function canOpenTask(model: Model, name: string): boolean {
+  return model.me?.target === undefined || linkedTask(model) === name;
+}
+
+/** Returns the events that would have told of these differences: a link asks, and gets no events. */
+export function differences(before: Model, after: Model): DoorEvent[] {
+  const events: DoorEvent[] = [];
+  for (const process of after.processes.values()) {
+    const known = before.processes.get(process.id);
+    if (JSON.stringify(known) === JSON.stringify(process)) continue;
+    const turn = process.agent?.turn;
+    const hasEnded = turn !== undefined && (known?.agent?.turn !== turn || known.agent.state !== process.agent?.state);
+    events.push(hasEnded ? { turn_ended: { id: process.id, turn } } : { changed: process });
+  }
+  for (const id of before.processes.keys()) if (!after.processes.has(id)) events.push({ removed: { id } });
+  return events;
 }
 
 export function isAdmin(model: Model): boolean {

@@ -31,6 +31,8 @@ export function watchLinks(): void {
     const anchor = event.target instanceof Element ? event.target.closest("a") : null;
     if (!anchor || anchor.target || anchor.origin !== location.origin || !anchor.pathname.startsWith(basePath)) return;
     event.preventDefault();
+    // What went wrong belongs to the view that is left.
+    update({ notes: state.notes.filter((note) => !note.isError) });
     go(anchor.href);
   });
 }

@@ -31,6 +31,10 @@ const narrow = matchMedia("(max-width: 760px)");
 export const isTouch = (): boolean => coarse.matches;
 export const isNarrow = (): boolean => narrow.matches;
 
+/** The agent that a person chose last for a task. */
+export const lastAgent = (): string | null => read("agent");
+export const setLastAgent = (name: string): void => write("agent", name);
+
 export function themeChoice(): ThemeChoice {
   const value = read("theme");
   return value === "light" || value === "dark" ? value : "auto";

@@ -8,16 +8,21 @@ export class Resource<T> {
   error: string | undefined;
   isLoading = false;
   private key: string | undefined;
+  private mark = "";
   private generation = 0;
 
   constructor(private readonly fetcher: (key: string) => Promise<T>) {}
 
-  /** Fetches when the key differs from the last one; returns the value so far. */
-  use(key: string): T | undefined {
+  /** Fetches when the key differs from the last one, or the mark does: then the old value is shown meanwhile. */
+  use(key: string, mark = ""): T | undefined {
     if (key !== this.key) {
       this.key = key;
       this.value = undefined;
       this.error = undefined;
+      this.mark = mark;
+      void this.load();
+    } else if (mark !== this.mark) {
+      this.mark = mark;
       void this.load();
     }
     return this.value;

@@ -55,6 +55,8 @@ function paint(element: HTMLElement, run: StyledRun): void {
   const front = run.reverse ? (run.bg ?? "back") : run.fg;
   const back = run.reverse ? (run.fg ?? "front") : run.bg;
   if (front !== undefined) element.style.color = cssColor(front);
+  // A bright colour that was meant for a dark screen is darkened on a light one; old browsers ignore this.
+  if (front !== undefined && back === undefined) element.style.color = `oklch(from ${cssColor(front)} min(l, var(--screen-brightest)) c h)`;
   if (back !== undefined) element.style.backgroundColor = cssColor(back);
 }
 

@@ -16,8 +16,10 @@ export interface Events {
 }
 
 const PING_EVERY_MS = 20_000;
+/** A socket that is in use must answer within this time. */
+const ANSWER_MS = 9000;
 /** A socket that was asleep must answer within this time. */
-const WAKE_MS = 3000;
+const WAKE_MS = 1500;
 /** There is no such process. */
 const NOT_THERE = 4404;
 /** Close codes after which another attempt would end alike: refused, revoked, not there. */
@@ -33,10 +35,13 @@ export class Socket {
   private pings = 0;
   private sentAt = 0;
   private readonly wake = (): void => this.checkLife();
+  /** A page with an open socket is not kept for the way back. */
+  private readonly rest = (): void => this.lose(true);
 
   constructor(private readonly path: () => string, private readonly ticket: Ticket, private readonly events: Events) {
     addEventListener("online", this.wake);
     addEventListener("pageshow", this.wake);
+    addEventListener("pagehide", this.rest);
     document.addEventListener("visibilitychange", this.wake);
     void this.connect();
   }
@@ -61,6 +66,7 @@ export class Socket {
     this.isClosed = true;
     removeEventListener("online", this.wake);
     removeEventListener("pageshow", this.wake);
+    removeEventListener("pagehide", this.rest);
     document.removeEventListener("visibilitychange", this.wake);
     clearTimeout(this.retry);
     this.drop();
@@ -69,7 +75,8 @@ export class Socket {
   private async connect(): Promise<void> {
     if (this.isAsking || this.isClosed) return;
     this.isAsking = true;
-    const answer = await post<{ ticket: string }>("tickets", this.ticket).catch((error: unknown) => error);
+    // After sleep the connections that the browser keeps for calls are dead as well: the first attempt gives up early.
+    const answer = await post<{ ticket: string }>("tickets", this.ticket, AbortSignal.timeout(this.attempt === 0 ? WAKE_MS : ANSWER_MS)).catch((error: unknown) => error);
     this.isAsking = false;
     if (this.isClosed) return;
     if (!isTicket(answer)) return this.again(answer instanceof ApiError && answer.status === 404 ? NOT_THERE : 0);
@@ -99,7 +106,7 @@ export class Socket {
     clearTimeout(this.pulse);
     this.sentAt = performance.now();
     this.send(JSON.stringify({ type: "ping", id: ++this.pings }));
-    this.pulse = setTimeout(() => this.lose(), WAKE_MS * 3);
+    this.pulse = setTimeout(() => this.lose(), ANSWER_MS);
   }
 
   private answered(): void {
@@ -121,9 +128,11 @@ export class Socket {
     this.pulse = setTimeout(() => this.lose(), WAKE_MS);
   }
 
-  private lose(): void {
+  /** Gives a socket up; one that rests waits until the page is shown again. */
+  private lose(isResting = false): void {
     this.drop();
     this.again(0);
+    if (isResting) clearTimeout(this.retry);
   }
 
   private drop(): void {

@@ -64,6 +64,13 @@ let noteNumber = 0;
 /** Shows a note for a while; it never takes the keyboard. */
 export function note(message: string, isError = false): void {
   const entry: Note = { id: ++noteNumber, text: message, isError };
-  update({ notes: [...state.notes.slice(-2), entry] });
-  setTimeout(() => update({ notes: state.notes.filter((other) => other !== entry) }), isError ? 8000 : 3500);
+  // The same words again replace those that are shown.
+  const others = state.notes.filter((other) => other.text !== message);
+  update({ notes: [...others.slice(-2), entry] });
+  setTimeout(() => dismiss(entry), isError ? 8000 : 3500);
+}
+
+/** Takes a note away; a person taps it, or its time is over. */
+export function dismiss(entry: Note): void {
+  if (state.notes.includes(entry)) update({ notes: state.notes.filter((other) => other !== entry) });
 }

@@ -26,6 +26,9 @@ export interface ScreenEvents {
   leave: () => void;
 }
 
+/** Programs choose bright colours for a dark screen; on a light one they are darkened until they can be read. */
+const contrastOf = (isDark: boolean): number => (isDark ? 1 : 4.5);
+
 function themeOf(theme: ScreenTheme): ITheme {
   const names = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
   const bright = ["brightBlack", "brightRed", "brightGreen", "brightYellow", "brightBlue", "brightMagenta", "brightCyan", "brightWhite"] as const;
@@ -50,7 +53,7 @@ abstract class Screen implements Emulator {
       fontSize,
       lineHeight: 1.15,
       theme: themeOf(isDark ? DARK : LIGHT),
-      minimumContrastRatio: 1,
+      minimumContrastRatio: contrastOf(isDark),
       macOptionIsMeta: true,
       customGlyphs: true,
     });
@@ -72,6 +75,7 @@ abstract class Screen implements Emulator {
 
   setTheme(isDark: boolean): void {
     this.terminal.options.theme = themeOf(isDark ? DARK : LIGHT);
+    this.terminal.options.minimumContrastRatio = contrastOf(isDark);
   }
 
   close(): void {

@@ -185,9 +185,8 @@ export interface TaskView {
   since: number;
   project: { key: string; path: string };
   directory: string;
-  is_owned: boolean;
-  branch?: string;
-  base?: string;
+  /** The worktree that Quarterdeck made for it. */
+  worktree?: { branch: string; base: string };
   agent?: string;
   prompt?: string;
   created_at: number;
@@ -203,6 +202,8 @@ export interface TaskView {
   };
   conflicts?: { with: string; is_base?: boolean; files: string[] }[];
   operation?: string;
+  /** Why its newest landing did not succeed. */
+  failure?: string;
   comments: number;
 }
 
@@ -264,18 +265,20 @@ export interface AgentOffer {
   problems?: string[];
 }
 
+/** What a link shows: a process by its id, or a task. */
+export type LinkTarget = string | { task: string; created_at: number };
+
 export interface Me {
   id: string;
   kind: "device" | "token" | "link";
   label: string;
   role: Role;
   workspace?: string;
-  /** The one process that a link shows. */
-  target?: string;
+  target?: LinkTarget;
   /** A person at the machine has confirmed this device lately. */
   confirmed?: boolean;
   version?: string;
-  /** What this server has beyond the least: `files`, `push`. */
+  /** What this server has beyond the least: `files`, `passphrase`, `push`. */
   features?: string[];
 }
 
@@ -286,7 +289,7 @@ export interface AccessRecord {
   label: string;
   role: Role;
   workspace?: string;
-  target?: string;
+  target?: LinkTarget;
   created: number;
   seen?: number | null;
   expires?: number | null;

@@ -6,22 +6,24 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Extension, Json};
-use proto::ErrorCode;
+use proto::limit::check_label;
+use proto::request::Empty;
+use proto::{ErrorCode, Printable, Reply, Request, Role};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access::NewIdentity;
-use crate::clock::{DAY, MINUTE, now_ms};
+use crate::clock::{DAY, MINUTE};
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, AccessRole, IdentityKind, Scope};
+use crate::identity::{AccessIdentity, IdentityKind, LinkTarget, Scope};
+use crate::link;
 use crate::pairing::{CodePurpose, CodeRefusal};
+use crate::passphrase::PassphraseRefusal;
 use crate::problem::Problem;
 use crate::secrets::Secret;
 use crate::verb_call::read_object;
 
-/// The longest label.
-const MAX_LABEL: usize = 64;
 /// The longest life of a link.
 const MAX_LINK_LIFE: u64 = 7 * DAY;
 
@@ -37,16 +39,18 @@ struct SignIn {
 struct Mint {
     #[serde(default)]
     name: String,
-    #[serde(default)]
-    role: AccessRole,
+    /// To watch, if it is not given.
+    role: Option<Role>,
     workspace: Option<String>,
     process: Option<String>,
+    task: Option<String>,
     minutes: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Code {
-    code: String,
+struct Proof {
+    code: Option<String>,
+    passphrase: Option<String>,
 }
 
 async fn body<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, Problem> {
@@ -79,7 +83,7 @@ fn pair(gateway: &Gateway, code: &str, name: &str) -> Result<Response, Problem> 
         }
     };
     let label = checked_label(name, "browser")?;
-    let new = NewIdentity { kind: IdentityKind::Device, label, scope, expires: None };
+    let new = NewIdentity { kind: IdentityKind::Device, label, scope, life_ms: None };
     let (identity, secret) = gateway.access.add(new).map_err(Problem::internal)?;
     gateway.audit.note(&identity, "paired", json!({}));
     Ok(signed_in(gateway, &identity, secret.expose()))
@@ -106,11 +110,10 @@ fn signed_in(gateway: &Gateway, identity: &AccessIdentity, secret: &str) -> Resp
 
 fn checked_label(name: &str, otherwise: &str) -> Result<String, Problem> {
     let name = if name.trim().is_empty() { otherwise } else { name.trim() };
-    let is_plain = proto::Printable(name).to_text() == name && !name.contains('"');
-    if name.chars().count() > MAX_LABEL || !is_plain {
-        return Err(Problem::invalid("name", format!("at most {MAX_LABEL} printable characters, no quotes")));
+    match check_label(name) {
+        Ok(()) => Ok(name.to_owned()),
+        Err(failure) => Err(Problem { status: StatusCode::BAD_REQUEST, failure }),
     }
-    Ok(name.to_owned())
 }
 
 pub(crate) fn logout() -> MethodRouter<Shared> {
@@ -137,6 +140,9 @@ pub(crate) fn me() -> MethodRouter<Shared> {
         let mut who = json!(caller);
         who["confirmed"] = json!(gateway.confirmations.is_confirmed(&caller.id));
         who["version"] = json!(proto::version::VERSION);
+        let passphrase = gateway.passphrase.is_set().then_some("passphrase");
+        let push = cfg!(feature = "push").then_some("push");
+        who["features"] = ["files"].into_iter().chain(passphrase).chain(push).collect();
         Json(who)
     }
     get(handle)
@@ -148,18 +154,38 @@ pub(crate) fn step_up() -> MethodRouter<Shared> {
         Extension(caller): Extension<AccessIdentity>,
         sent: Body,
     ) -> Result<Json<Value>, Problem> {
-        let sent: Code = body(sent).await?;
-        match gateway.pairing.redeem(&sent.code).map_err(refused)? {
-            CodePurpose::Confirm => {
-                gateway.audit.note(&caller, "confirmed", json!({}));
-                Ok(Json(json!({"seconds": gateway.confirmations.confirm(&caller.id).as_secs()})))
+        let proof: Proof = body(sent).await?;
+        let by = match (proof.code, proof.passphrase) {
+            (Some(code), None) => check_code(&gateway, &code).map(|()| "code")?,
+            (None, Some(passphrase)) => {
+                check_passphrase(gateway.clone(), passphrase).await.map(|()| "passphrase")?
             }
-            CodePurpose::Pair(_) => {
-                Err(Problem::denied("this code pairs a device: `qd pair --confirm` shows another"))
-            }
-        }
+            _ => return Err(Problem::invalid("body", "give a code or a passphrase")),
+        };
+        gateway.audit.note(&caller, "confirmed", json!({"by": by}));
+        Ok(Json(json!({"seconds": gateway.confirmations.confirm(&caller.id).as_secs()})))
     }
     post(handle)
+}
+
+fn check_code(gateway: &Gateway, code: &str) -> Result<(), Problem> {
+    match gateway.pairing.redeem(code).map_err(refused)? {
+        CodePurpose::Confirm => Ok(()),
+        CodePurpose::Pair(_) => {
+            Err(Problem::denied("this code pairs a device: `qd pair --confirm` shows another"))
+        }
+    }
+}
+
+async fn check_passphrase(gateway: Shared, shown: String) -> Result<(), Problem> {
+    let checked = tokio::task::spawn_blocking(move || gateway.passphrase.check(&shown)).await;
+    checked.map_err(Problem::internal)?.map_err(|why| match why {
+        PassphraseRefusal::NotSet => {
+            Problem::denied("there is no passphrase: `qd access passphrase` sets one")
+        }
+        PassphraseRefusal::Wrong => Problem::denied("this is not the passphrase"),
+        PassphraseRefusal::TooOften => Problem::busy("too many were wrong: wait 15 minutes, or use a code"),
+    })
 }
 
 pub(crate) fn list() -> MethodRouter<Shared> {
@@ -178,7 +204,7 @@ pub(crate) fn revoke() -> MethodRouter<Shared> {
     ) -> Result<Json<Value>, Problem> {
         gateway.tickets.revoke(&id);
         if !gateway.access.revoke(&id).map_err(Problem::internal)? {
-            let message = format!("no device, token or link \"{}\"", proto::Printable(&id));
+            let message = format!("no device, token or link \"{}\"", Printable(&id));
             return Err(Problem::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message));
         }
         gateway.audit.note(&caller, "revoked", json!({"id": id}));
@@ -194,11 +220,15 @@ pub(crate) fn mint_token() -> MethodRouter<Shared> {
         sent: Body,
     ) -> Result<Json<Value>, Problem> {
         let mint: Mint = body(sent).await?;
-        let scope =
-            Scope { role: mint.role, workspace: own_workspace(&caller, mint.workspace)?, target: None };
-        let expires = mint.minutes.map(|minutes| now_ms() + minutes.saturating_mul(MINUTE));
+        let role = mint.role.unwrap_or(Role::View);
+        let workspace = own_workspace(&caller, mint.workspace)?;
+        if let Some(workspace) = &workspace {
+            check_known(&gateway, &caller, workspace).await?;
+        }
+        let scope = Scope { role, workspace, target: None };
+        let life_ms = mint.minutes.map(|minutes| minutes.saturating_mul(MINUTE));
         let label = checked_label(&mint.name, "token")?;
-        let new = NewIdentity { kind: IdentityKind::Token, label, scope, expires };
+        let new = NewIdentity { kind: IdentityKind::Token, label, scope, life_ms };
         minted(&gateway, &caller, new)
     }
     post(handle)
@@ -211,27 +241,57 @@ pub(crate) fn mint_link() -> MethodRouter<Shared> {
         sent: Body,
     ) -> Result<Json<Value>, Problem> {
         let mint: Mint = body(sent).await?;
-        let process =
-            mint.process.ok_or_else(|| Problem::invalid("process", "say which one the link shows"))?;
-        let process = super::processes::find(&gateway, &caller, &process).await?;
-        let workspace = own_workspace(&caller, mint.workspace)?;
-        let scope = Scope { role: AccessRole::View, workspace, target: Some(process.id.to_string()) };
+        let (workspace, target) = link_target(&gateway, &caller, mint.process, mint.task).await?;
+        let scope = Scope { role: Role::View, workspace: Some(workspace), target: Some(target) };
         let life = mint.minutes.map_or(DAY, |minutes| minutes.saturating_mul(MINUTE)).min(MAX_LINK_LIFE);
         let label = checked_label(&mint.name, "link")?;
-        let new = NewIdentity { kind: IdentityKind::Link, label, scope, expires: Some(now_ms() + life) };
+        let new = NewIdentity { kind: IdentityKind::Link, label, scope, life_ms: Some(life) };
         minted(&gateway, &caller, new)
     }
     post(handle)
+}
+
+/// Returns what a link is to show, and its workspace.
+async fn link_target(
+    gateway: &Gateway,
+    caller: &AccessIdentity,
+    process: Option<String>,
+    task: Option<String>,
+) -> Result<(String, LinkTarget), Problem> {
+    match (process, task) {
+        (Some(process), None) => {
+            let process = super::processes::find(gateway, caller, &process).await?;
+            Ok((process.workspace, LinkTarget::Process(process.id.to_string())))
+        }
+        (None, Some(task)) => {
+            let task = link::find_task(gateway, caller, &task).await?;
+            Ok((task.workspace, LinkTarget::Task { task: task.name, created_at: task.created_at }))
+        }
+        _ => Err(Problem::invalid("body", "give a process or a task that the link shows")),
+    }
 }
 
 /// Returns the workspace of what a caller mints: a caller with one gives no other.
 fn own_workspace(caller: &AccessIdentity, asked: Option<String>) -> Result<Option<String>, Problem> {
     match (&caller.scope.workspace, asked) {
         (Some(own), Some(asked)) if *own != asked => {
-            Err(Problem::denied(format!("this device is limited to workspace {}", proto::Printable(own))))
+            Err(Problem::denied(format!("this device is limited to workspace {}", Printable(own))))
         }
         (Some(own), _) => Ok(Some(own.clone())),
         (None, asked) => Ok(asked),
+    }
+}
+
+/// Refuses a workspace that the caller knows nothing of.
+async fn check_known(gateway: &Gateway, caller: &AccessIdentity, workspace: &str) -> Result<(), Problem> {
+    match gateway.door.ask(caller, Request::Workspaces(Empty {})).await? {
+        Reply::Workspaces(all) if all.iter().any(|known| known.name == workspace) => Ok(()),
+        Reply::Workspaces(_) => {
+            let message = format!("there is no workspace \"{}\"", Printable(workspace));
+            let problem = Problem::new(StatusCode::FORBIDDEN, ErrorCode::WorkspaceMismatch, message);
+            Err(problem.hint("`qd workspace list` shows them"))
+        }
+        _ => Err(Problem::internal("workspaces was answered with something else")),
     }
 }
 

@@ -1,37 +1,76 @@
-//! One process of the list, and the bytes of its log.
+//! The processes, one of them, what needs a person, what its agent said, the bytes of its log, and files for it.
 
-use axum::Extension;
-use axum::Json;
-use axum::extract::{Path, Query, State};
-use axum::http::{HeaderName, StatusCode, header};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
-use client::Incoming;
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
+use client::{ClientError, Incoming};
+use proto::agent::InboxItem;
 use proto::frame::DataKind;
-use proto::request::{Empty, Follow};
+use proto::request::{AskResult, Empty, Follow};
 use proto::{ErrorCode, Notice, Printable, ProcessView, Reply, Request, Target};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
+use crate::api_query::ApiQuery;
+use crate::attachments;
 use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
+use crate::link;
 use crate::problem::Problem;
 
 /// The most bytes of a log in one answer.
 const MAX_LOG: usize = 1 << 20; // 1 MiB
 
-/// Returns a process by its id or name, if the caller may know of it.
+async fn all(gateway: &Gateway, caller: &AccessIdentity) -> Result<Vec<ProcessView>, Problem> {
+    match gateway.door.ask(caller, Request::List(Empty {})).await? {
+        Reply::Processes(all) => Ok(all),
+        _ => Err(Problem::internal("list was answered with something else")),
+    }
+}
+
+/// All processes that the caller may know of.
+pub(crate) fn list() -> MethodRouter<Shared> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        Extension(caller): Extension<AccessIdentity>,
+    ) -> Result<Json<Vec<ProcessView>>, Problem> {
+        let all = all(&gateway, &caller).await?;
+        link::shown(&gateway, &caller, all).await.map(Json)
+    }
+    get(handle)
+}
+
+/// What needs a person, of the processes that the caller may know of.
+pub(crate) fn inbox() -> MethodRouter<Shared> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        Extension(caller): Extension<AccessIdentity>,
+    ) -> Result<Json<Vec<InboxItem>>, Problem> {
+        let Reply::Inbox(mut items) = gateway.door.ask(&caller, Request::Inbox(Empty {})).await? else {
+            return Err(Problem::internal("inbox was answered with something else"));
+        };
+        if caller.scope.target.is_some() {
+            let all = all(&gateway, &caller).await?;
+            let shown = link::shown(&gateway, &caller, all).await?;
+            items.retain(|item| shown.iter().any(|process| process.id == item.id));
+        }
+        Ok(Json(items))
+    }
+    get(handle)
+}
+
+/// Returns a process by its id or name. A link has got no further than to its own processes.
 pub(crate) async fn find(
     gateway: &Gateway,
     caller: &AccessIdentity,
     id: &str,
 ) -> Result<ProcessView, Problem> {
-    let reply = gateway.door.ask(caller, Request::List(Empty {})).await?;
-    let Reply::Processes(all) = reply else {
-        return Err(Problem::internal("list was answered with something else"));
-    };
+    let all = all(gateway, caller).await?;
     let is_it = |view: &ProcessView| view.id.to_string() == id || view.name.to_string() == id;
-    let found = all.into_iter().find(is_it).filter(|view| caller.covers(&view.id.to_string()));
-    found.ok_or_else(|| {
+    all.into_iter().find(is_it).ok_or_else(|| {
         let message = format!("no process \"{}\"", Printable(id));
         Problem::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
     })
@@ -49,6 +88,64 @@ pub(crate) fn one() -> MethodRouter<Shared> {
 }
 
 #[derive(Debug, Deserialize)]
+struct TurnQuery {
+    turn: Option<u64>,
+}
+
+/// What an agent said at the end of a turn: of the newest one that is over, if none is named. No content while none is.
+pub(crate) fn result() -> MethodRouter<Shared> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        Extension(caller): Extension<AccessIdentity>,
+        Path(id): Path<String>,
+        ApiQuery(TurnQuery { turn }): ApiQuery<TurnQuery>,
+    ) -> Result<Response, Problem> {
+        let process = find(&gateway, &caller, &id).await?;
+        let is_new = process.agent.as_ref().is_some_and(|agent| agent.turn == 0);
+        if turn.is_none() && is_new {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        let ask = AskResult { target: Target(id), turn };
+        match gateway.door.ask(&caller, Request::Result(ask)).await {
+            Ok(Reply::Turn(turn)) => Ok(Json(turn).into_response()),
+            Ok(_) => Err(Problem::internal("result was answered with something else")),
+            // Its first turn is under way.
+            Err(ClientError::Failed(failure)) if turn.is_none() && failure.code == ErrorCode::Conflict => {
+                Ok(StatusCode::NO_CONTENT.into_response())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+    get(handle)
+}
+
+#[derive(Debug, Deserialize)]
+struct FileQuery {
+    #[serde(default)]
+    name: String,
+}
+
+/// Stores the body as a file, whose path a person then sends to the process.
+pub(crate) fn attach() -> MethodRouter<Shared> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        Extension(caller): Extension<AccessIdentity>,
+        Path(id): Path<String>,
+        ApiQuery(FileQuery { name }): ApiQuery<FileQuery>,
+        headers: HeaderMap,
+        body: Body,
+    ) -> Result<Json<Value>, Problem> {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        attachments::check_length(length.unwrap_or(0))?;
+        let process = find(&gateway, &caller, &id).await?;
+        let stored = gateway.attachments.store(&process.id.to_string(), &name, body).await?;
+        gateway.audit.note(&caller, "attached", json!({"process": process.id, "bytes": stored.bytes}));
+        Ok(Json(json!({"path": stored.path, "bytes": stored.bytes})))
+    }
+    post(handle)
+}
+
+#[derive(Debug, Deserialize)]
 struct Span {
     #[serde(default)]
     from: u64,
@@ -61,11 +158,8 @@ pub(crate) fn log() -> MethodRouter<Shared> {
         State(gateway): State<Shared>,
         Extension(caller): Extension<AccessIdentity>,
         Path(id): Path<String>,
-        Query(span): Query<Span>,
+        ApiQuery(span): ApiQuery<Span>,
     ) -> Result<Response, Problem> {
-        if !caller.covers(&id) {
-            return Err(Problem::denied("this link shows another process"));
-        }
         let (offset, bytes) = read_log(&gateway, &caller, &id, span.from).await?;
         let number = |name, value: u64| (HeaderName::from_static(name), value.to_string());
         let end = offset + bytes.len() as u64;
@@ -91,7 +185,7 @@ async fn read_log(
         return Err(Problem::internal("follow was answered with something else"));
     };
     let (mut start, mut bytes) = (from, Vec::new());
-    while let Some(incoming) = connection.reader.next().await? {
+    while let Some(incoming) = connection.reader.receive().await? {
         match incoming {
             Incoming::Data(data) if data.kind == DataKind::Output => {
                 if bytes.is_empty() {

@@ -9,7 +9,7 @@ use proto::request::Empty;
 use proto::{ErrorCode, Reply, Request};
 use serde_json::{Value, json};
 
-use crate::gateway::Shared;
+use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
 use crate::problem::Problem;
 
@@ -26,18 +26,23 @@ pub(crate) fn openapi() -> MethodRouter<Shared> {
 
 pub(crate) fn metrics() -> MethodRouter<Shared> {
     async fn handle(State(gateway): State<Shared>, Extension(caller): Extension<AccessIdentity>) -> Response {
-        let mut gauges = vec![("qd_web_sockets_open", "WebSockets open", gateway.sockets.open() as u64)];
-        let status = gateway.door.ask(&caller, Request::Status(Empty {})).await;
-        gauges.push(("qd_up", "Whether the daemon answers", u64::from(status.is_ok())));
-        if let Ok(Reply::Status(status)) = status {
-            gauges.push(("qd_processes", "Entries that the daemon has", u64::from(status.processes)));
-            gauges.push(("qd_viewers", "Attached viewers", u64::from(status.viewers)));
-            gauges.push(("qd_uptime_seconds", "Seconds since the daemon started", status.uptime_s));
-        }
-        let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-        (kind, gateway.metrics.page(&gauges)).into_response()
+        metrics_page(&gateway, &caller).await
     }
     get(handle)
+}
+
+/// Returns the counters of this server and of the daemon.
+pub(crate) async fn metrics_page(gateway: &Gateway, caller: &AccessIdentity) -> Response {
+    let mut gauges = vec![("qd_web_sockets_open", "WebSockets open", gateway.sockets.open() as u64)];
+    let status = gateway.door.ask(caller, Request::Status(Empty {})).await;
+    gauges.push(("qd_up", "Whether the daemon answers", u64::from(status.is_ok())));
+    if let Ok(Reply::Status(status)) = status {
+        gauges.push(("qd_processes", "Entries that the daemon has", u64::from(status.processes)));
+        gauges.push(("qd_viewers", "Attached viewers", u64::from(status.viewers)));
+        gauges.push(("qd_uptime_seconds", "Seconds since the daemon started", status.uptime_s));
+    }
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (kind, gateway.metrics.page(&gauges)).into_response()
 }
 
 pub(crate) async fn nothing_there() -> Response {

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
+use proto::Role;
 use proto::request::SizeRequest;
 use serde_json::json;
 
 use super::registry;
-use super::session::{self, Caller, Order, Session};
+use super::session::{self, Caller, NotTaken, Order, Session};
 use super::wire::{self, DialectError, FromClient, Open};
 use crate::api::processes;
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
-use crate::identity::{AccessIdentity, AccessRole, IdentityKind};
+use crate::identity::{AccessIdentity, IdentityKind};
+use crate::problem::Problem;
 use crate::socket::{self, Ends, REVOKED};
 
 /// How long a client may take to authenticate.
@@ -39,6 +41,10 @@ impl Connection {
         gateway.metrics.count_socket();
         let mut ends = socket::split(socket);
         let Some(identity) = authenticate(&gateway, opener, &mut ends).await else { return };
+        if let Err(problem) = check_role(&identity) {
+            drop(ends.outbox.send(socket::text(&json!({"error": problem.failure.message}))).await);
+            return;
+        }
         let Some(_permit) = gateway.sockets.permit(&identity) else {
             drop(ends.outbox.send(socket::text(&json!({"error": "too many sockets are open"}))).await);
             return;
@@ -105,10 +111,6 @@ impl Connection {
                 format!("a socket has at most {MOST_SESSIONS} sessions"),
             ));
         }
-        check_workspace(identity, &open.workspace_id)?;
-        if identity.scope.role < AccessRole::Type {
-            return Err(DialectError::new("internal", "this token may watch, not open a terminal"));
-        }
         let id = session::start(gateway, identity, open).await?.id.to_string();
         registry::watch(gateway.clone(), identity.clone(), id.clone());
         let view = processes::find(gateway, identity, &id).await;
@@ -142,26 +144,33 @@ impl Connection {
     }
 
     async fn order(&mut self, id: &str, order: Order) {
-        if let Order::Input(bytes) = &order {
-            self.caller.gateway.metrics.count_typed(bytes.len());
-        }
-        let is_taken = match self.sessions.get(id) {
-            Some(session) => session.orders.send(order).await.is_ok(),
-            None => false,
+        let typed = match &order {
+            Order::Input(bytes) => bytes.len(),
+            Order::Resize(_) => 0,
         };
-        if !is_taken {
-            let error =
-                DialectError::new("session_not_found", "this socket has no such session: attach to it first");
-            self.send(error.frame("", id)).await;
-        }
+        self.caller.gateway.metrics.count_typed(typed);
+        let taken = match self.sessions.get_mut(id) {
+            Some(session) => session.carry(order).await,
+            None => Err(NotTaken::Over),
+        };
+        let error = match taken {
+            Ok(()) => return,
+            Err(NotTaken::Full) => {
+                DialectError::new("internal", format!("the program reads nothing: wrote 0 of {typed} bytes"))
+            }
+            Err(NotTaken::Over) => {
+                DialectError::new("session_not_found", "this socket has no such session: attach to it first")
+            }
+        };
+        self.send(error.frame("", id)).await;
     }
 
     async fn close(&mut self, id: String, reason: &str) {
         let Caller { gateway, identity, .. } = &self.caller;
         if !wire::detaches(reason)
-            && let Err(error) = session::end(gateway, identity, &id).await
+            && let Err(error) = session::end(gateway, identity, &id).await.map_err(DialectError::from)
         {
-            self.send(DialectError::from(error).frame("", &id)).await;
+            self.send(error.frame("", &id)).await;
         }
         match self.sessions.remove(&id) {
             // The exit comes before the answer to the close.
@@ -205,11 +214,10 @@ async fn authenticate(
     found
 }
 
-fn check_workspace(caller: &AccessIdentity, asked: &str) -> Result<(), DialectError> {
-    match &caller.scope.workspace {
-        Some(own) if !asked.is_empty() && own != asked => {
-            Err(DialectError::new("workspace_mismatch", "this token belongs to another workspace"))
-        }
-        _ => Ok(()),
+/// Refuses a caller that may only watch: everything that this dialect does needs more.
+pub(super) fn check_role(caller: &AccessIdentity) -> Result<(), Problem> {
+    match caller.scope.target {
+        Some(_) => Err(Problem::denied("a link opens no terminal")),
+        None => caller.check_role(Role::Type),
     }
 }

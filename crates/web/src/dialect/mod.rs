@@ -13,12 +13,13 @@ mod session;
 mod wire;
 
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use serde::Deserialize;
 
+use crate::api_query::ApiQuery;
 use crate::gateway::Shared;
 use crate::problem::Problem;
 use crate::socket;
@@ -53,7 +54,7 @@ pub(crate) fn task_route() -> MethodRouter<Shared> {
     async fn handle(
         State(gateway): State<Shared>,
         Path(task): Path<String>,
-        Query(query): Query<Implicit>,
+        ApiQuery(query): ApiQuery<Implicit>,
         headers: HeaderMap,
         upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     ) -> Result<Response, Problem> {
@@ -79,7 +80,10 @@ fn begin(
         Some((_, Some(what))) if what != TicketFor::Dialect => {
             return Err(Problem::denied("this ticket opens something else"));
         }
-        Some((identity, _)) => Some(identity),
+        Some((identity, _)) => {
+            connection::check_role(&identity)?;
+            Some(identity)
+        }
         None => None,
     };
     Ok(match upgrade {

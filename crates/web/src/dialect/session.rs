@@ -3,30 +3,33 @@
 use std::time::Duration;
 
 use axum::extract::ws::Message;
-use client::{ClientError, Incoming};
+use client::{AsyncReader, AsyncWriter, ClientError, Incoming};
 use proto::frame::{Data, DataKind};
 use proto::reply::{Attached, Spawned};
 use proto::request::{Attach, Close, SizeRequest, Spawn, View};
 use proto::{Exit, Kind, Notice, Reply, Request, Size, Stop, Target};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
 use tokio::task::JoinHandle;
 
 use super::wire::{self, DialectError, Open};
-use crate::door::{DoorConnection, DoorReader, DoorWriter};
+use crate::door::DoorConnection;
 use crate::gateway::Shared;
 use crate::identity::AccessIdentity;
+use crate::last_orders::LastOrders;
 use crate::view::OutputFilter;
 
 /// Bytes of output in one frame.
 const PIECE: usize = 48 << 10; // 48 KiB
-/// A terminal without input, output and viewers ends after this time: 30 minutes.
-const IDLE_MS: u64 = 30 * 60 * 1000;
 /// Orders that wait for the daemon.
 const ORDERS: usize = 8;
 
+/// How long a program that reads nothing may hold up its client.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// How long the last output may take to reach a client after its terminal was ended.
-const LAST_OUTPUT: Duration = Duration::from_secs(5);
+const LAST_OUTPUT: Duration = Duration::from_secs(20);
 
 /// What a client wants of its session.
 #[derive(Debug)]
@@ -47,7 +50,7 @@ pub(super) async fn start(
         task: given(&open.task_id),
         workspace: given(&open.workspace_id),
         size: size_of(open.cols, open.rows),
-        idle_timeout_ms: Some(IDLE_MS),
+        idle_timeout_ms: gateway.terminal_idle_ms,
         // A shell for a person, but not one whose programs act with the rights of the person at the machine.
         as_me: Some(false),
         ..Spawn::default()
@@ -95,8 +98,12 @@ pub(super) async fn end(gateway: &Shared, caller: &AccessIdentity, session: &str
 /// An attached session; dropping it detaches.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<Order>,
+    /// The terminal did not take an order in time; it is not waited for again until it takes one.
+    is_stuck: bool,
     reading: JoinHandle<()>,
+    /// Ends when every order was carried out, or with the session's drop a while later.
+    _writing: LastOrders,
 }
 
 impl Drop for Session {
@@ -105,14 +112,37 @@ impl Drop for Session {
     }
 }
 
+/// Why an order was not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// The program reads nothing, and everything between is full.
+    Full,
+    /// The session is over.
+    Over,
+}
+
 impl Session {
     /// Begins to pass on output to `outbox`, and orders to the daemon.
     pub(super) fn begin(caller: &Caller, connection: DoorConnection, attached: &Attached, from: u64) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
-        tokio::spawn(carry_out(connection.writer, attached.stream, waiting));
+        let writing = tokio::spawn(carry_out(connection.writer, attached.stream, waiting));
         let (session, filter) = (attached.id.to_string(), OutputFilter::new(from));
-        let pump = Pump { caller: caller.clone(), session, filter };
-        Self { orders, reading: tokio::spawn(pump.run(connection.reader)) }
+        let pump =
+            Pump { caller: caller.clone(), session, filter, span: Span { shown: from, received: from } };
+        let reading = tokio::spawn(pump.run(connection.reader));
+        Self { orders, is_stuck: false, reading, _writing: LastOrders::of(writing) }
+    }
+
+    /// Passes an order on to the daemon. A program that reads nothing holds up its own client for a while, once: then the
+    /// client's next frames, its close among them, must be heard.
+    pub(super) async fn carry(&mut self, order: Order) -> Result<(), NotTaken> {
+        let patience = if self.is_stuck { Duration::ZERO } else { PATIENCE };
+        let taken = self.orders.send_timeout(order, patience).await;
+        self.is_stuck = matches!(taken, Err(SendTimeoutError::Timeout(_)));
+        taken.map_err(|error| match error {
+            SendTimeoutError::Timeout(_) => NotTaken::Full,
+            SendTimeoutError::Closed(_) => NotTaken::Over,
+        })
     }
 
     /// Waits until everything that the terminal printed, and its exit, were passed on.
@@ -134,13 +164,37 @@ struct Pump {
     caller: Caller,
     session: String,
     filter: OutputFilter,
+    span: Span,
+}
+
+/// Where the next frame of output begins.
+struct Span {
+    /// The end of the last frame that was sent.
+    shown: u64,
+    /// The end of what the daemon has sent.
+    received: u64,
+}
+
+impl Span {
+    /// Takes in output at `offset`. Frames follow one another without a hole, unless the log has lost bytes.
+    fn receive(&mut self, offset: u64, length: usize) {
+        if offset != self.received {
+            self.shown = offset;
+        }
+        self.received = offset + length as u64;
+    }
+
+    /// Returns where a frame that ends at `end` begins.
+    fn show(&mut self, end: u64) -> u64 {
+        std::mem::replace(&mut self.shown, end).min(end)
+    }
 }
 
 impl Pump {
-    async fn run(mut self, mut reader: DoorReader) {
+    async fn run(mut self, mut reader: AsyncReader) {
         let mut exit = None;
         loop {
-            match reader.next().await {
+            match reader.receive().await {
                 Ok(Some(Incoming::Data(data))) => {
                     if self.show(&data).await.is_err() {
                         return;
@@ -159,16 +213,20 @@ impl Pump {
         }
     }
 
-    async fn show(&mut self, data: &Data) -> Result<(), mpsc::error::SendError<Message>> {
+    async fn show(&mut self, data: &Data) -> Result<(), SendError<Message>> {
         if data.kind != DataKind::Output {
             let shown = self.filter.repaint(data.offset, &data.bytes);
-            return self.caller.outbox.send(wire::data(&self.session, data.offset, &shown)).await;
+            self.span = Span { shown: data.offset, received: data.offset };
+            let frame = wire::data(&self.session, data.offset, data.offset, &shown);
+            return self.caller.outbox.send(frame).await;
         }
         let mut offset = data.offset;
         for piece in data.bytes.chunks(PIECE) {
-            let shown = self.filter.output(offset, piece).0;
+            self.span.receive(offset, piece.len());
+            let (shown, end) = self.filter.output(offset, piece);
             if !shown.is_empty() {
-                self.caller.outbox.send(wire::data(&self.session, offset, &shown)).await?;
+                let frame = wire::data(&self.session, self.span.show(end), end, &shown);
+                self.caller.outbox.send(frame).await?;
             }
             offset += piece.len() as u64;
         }
@@ -192,7 +250,7 @@ pub(super) fn exit_frame(session: &str, exit: Exit) -> Message {
     wire::frame("terminal.exit", payload)
 }
 
-async fn carry_out(mut writer: DoorWriter, stream: u32, mut orders: mpsc::Receiver<Order>) {
+async fn carry_out(mut writer: AsyncWriter, stream: u32, mut orders: mpsc::Receiver<Order>) {
     while let Some(order) = orders.recv().await {
         let sent = match order {
             Order::Input(bytes) => writer.send_input(stream, &bytes).await,
@@ -201,5 +259,33 @@ async fn carry_out(mut writer: DoorWriter, stream: u32, mut orders: mpsc::Receiv
         if sent.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns (offset, end, bytes) of the frames for these pieces of output.
+    fn frames(pieces: &[(u64, &[u8])]) -> Vec<(u64, u64, Vec<u8>)> {
+        let (mut filter, mut span) = (OutputFilter::new(0), Span { shown: 0, received: 0 });
+        let show = |(offset, piece): &(u64, &[u8])| {
+            span.receive(*offset, piece.len());
+            let (shown, end) = filter.output(*offset, piece);
+            (!shown.is_empty()).then(|| (span.show(end), end, shown.into_owned()))
+        };
+        pieces.iter().filter_map(show).collect()
+    }
+
+    #[test]
+    fn w22_a_frame_begins_where_the_one_before_it_ended_although_a_sequence_was_cut_or_removed() {
+        let shown = frames(&[(0, b"ab\x1b[3"), (5, b"1mc"), (8, b"\x1b[c"), (11, b"d\x1b[6ne")]);
+        let expected = [(0, 2, b"ab".to_vec()), (2, 8, b"\x1b[31mc".to_vec()), (8, 17, b"de".to_vec())];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn w22_bytes_that_the_log_has_lost_leave_a_hole() {
+        assert_eq!(frames(&[(0, b"a"), (9, b"b")]), [(0, 1, b"a".to_vec()), (9, 10, b"b".to_vec())]);
     }
 }

@@ -68,10 +68,12 @@ pub(super) fn frame(kind: &str, payload: Value) -> Message {
     socket::text(&json!({"type": kind, "payload": payload}))
 }
 
-pub(super) fn data(session: &str, offset: u64, bytes: &[u8]) -> Message {
+/// Returns output of the span from `offset` to `end`. Its bytes may be fewer or more, because queries are removed and some
+/// sequences are rewritten.
+pub(super) fn data(session: &str, offset: u64, end: u64, bytes: &[u8]) -> Message {
     frame(
         "terminal.data",
-        json!({"session_id": session, "data_b64": STANDARD.encode(bytes), "offset": offset}),
+        json!({"session_id": session, "data_b64": STANDARD.encode(bytes), "offset": offset, "end": end}),
     )
 }
 

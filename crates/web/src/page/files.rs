@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-BgxGQEIx.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BgxGQEIx.css.br")),
+        path: "assets/index-Cwn9p4HH.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js.br")),
     },
     PageFile {
-        path: "assets/index-CVwfhYig.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-CVwfhYig.js.br")),
+        path: "assets/index-Dr2ONy17.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css.br")),
     },
     PageFile {
-        path: "assets/lazy-DwNwJI5m.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-DwNwJI5m.js.br")),
+        path: "assets/lazy-9Ums5iEA.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-vDeE8o0C.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-vDeE8o0C.js.br")),
+        path: "assets/terminal-K31Mkf28.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -24,9 +24,7 @@ impl OutputFilter {
     pub(crate) fn output<'o>(&mut self, offset: u64, bytes: &'o [u8]) -> (Cow<'o, [u8]>, u64) {
         self.is_after_output = true;
         let shown = self.filter.pass(bytes);
-        if let Some(held) = self.filter.held() {
-            self.resume = offset + bytes.len() as u64 - held as u64;
-        }
+        self.resume = (offset + bytes.len() as u64).saturating_sub(self.filter.unfinished());
         (shown, self.resume)
     }
 
@@ -69,6 +67,16 @@ mod tests {
         assert_eq!(end, 8, "the string that is being removed has no end yet");
         let (shown, end) = filter.output(8 + title.len() as u64, b"\x1b\\d");
         assert_eq!((shown.as_ref(), end), (&b"d"[..], 8 + title.len() as u64 + 3));
+    }
+
+    #[test]
+    fn w16_text_before_a_string_that_has_no_end_yet_is_not_shown_again() {
+        let mut filter = OutputFilter::new(0);
+        let long = [b"ab\x1bP".to_vec(), vec![b'x'; 40_000]].concat();
+        let (shown, end) = filter.output(0, &long);
+        assert_eq!((shown.as_ref(), end), (&b"ab"[..], 2));
+        let (shown, end) = filter.output(40_004, b"\x1b\\cd");
+        assert_eq!((shown.as_ref(), end), (&b"cd"[..], 40_008));
     }
 
     #[test]

@@ -92,5 +92,5 @@ impl Drop for Lease {
 
 /// Reads what the daemon sends to the second viewer, so that its connection stays.
 async fn drain(mut connection: DoorConnection) {
-    while let Ok(Some(_)) = connection.reader.next().await {}
+    while let Ok(Some(_)) = connection.reader.receive().await {}
 }

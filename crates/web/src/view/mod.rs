@@ -15,15 +15,17 @@ mod lease;
 mod session;
 
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use proto::RunNumber;
+use proto::{Role, RunNumber};
 use serde::Deserialize;
 
+use crate::api_query::ApiQuery;
 use crate::gateway::Shared;
-use crate::identity::{AccessIdentity, AccessRole};
+use crate::identity::AccessIdentity;
+use crate::link;
 use crate::problem::Problem;
 use crate::socket;
 use crate::tickets::TicketFor;
@@ -49,12 +51,13 @@ pub(crate) fn route() -> MethodRouter<Shared> {
     async fn handle(
         State(gateway): State<Shared>,
         Path(process): Path<String>,
-        Query(start): Query<Start>,
+        ApiQuery(start): ApiQuery<Start>,
         headers: HeaderMap,
         upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     ) -> Result<Response, Problem> {
         let (identity, ticket) = socket::opener(&gateway, &headers)?.ok_or_else(Problem::unauthorized)?;
         let types = may_type(&identity, ticket, &process, &start)?;
+        link::check_process(&gateway, &identity, &process).await?;
         let permit =
             gateway.sockets.permit(&identity).ok_or_else(|| Problem::busy("too many sockets are open"))?;
         let wanted = Wanted { process, from: start.from, run: start.run, is_exact: start.exact != 0, types };
@@ -69,7 +72,7 @@ pub(crate) fn route() -> MethodRouter<Shared> {
     get(handle)
 }
 
-/// Returns true if the viewer types; an error if it may not even watch.
+/// Returns true if the viewer types; an error if its ticket or its role is for something else.
 fn may_type(
     identity: &AccessIdentity,
     ticket: Option<TicketFor>,
@@ -81,11 +84,8 @@ fn may_type(
         Some(_) => return Err(Problem::denied("this ticket opens something else")),
         None => start.mode.as_deref() == Some("type"),
     };
-    if !identity.covers(process) {
-        return Err(Problem::denied("this link shows another process"));
-    }
-    if types && identity.scope.role < AccessRole::Type {
-        return Err(Problem::denied("you may watch, not type"));
+    if types {
+        identity.check_role(Role::Type)?;
     }
     Ok(types)
 }

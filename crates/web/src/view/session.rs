@@ -1,14 +1,14 @@
 //! One viewer of one process: attaches for its caller, passes output on while the client keeps up, and types for it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::ws::{Message, WebSocket};
-use client::{ClientError, Incoming};
+use client::{AsyncWriter, ClientError, Incoming};
 use proto::frame::{Data, DataKind};
 use proto::reply::Attached;
 use proto::request::{Attach, Empty, View};
-use proto::{Notice, Reply, Request, RunNumber, Size, Target};
+use proto::{ErrorCode, Failure, Notice, Reply, Request, RunNumber, Size, Target};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -16,16 +16,14 @@ use super::credit::Credit;
 use super::filter::OutputFilter;
 use super::frames::{self, FrameKind};
 use super::lease::Lease;
-use crate::door::{DoorConnection, DoorWriter};
+use crate::door::DoorConnection;
 use crate::gateway::Shared;
-use crate::identity::AccessIdentity;
+use crate::identity::{AccessIdentity, checks_roles};
+use crate::last_orders::LastOrders;
 use crate::socket::{self, DAEMON_GONE, REVOKED};
 
 /// Orders that wait for the daemon.
 const ORDERS: usize = 8;
-
-/// How long keys may wait for a child after their viewer has gone.
-const LAST_KEYS: Duration = Duration::from_secs(10);
 
 /// What a viewer wants.
 #[derive(Debug)]
@@ -64,13 +62,18 @@ pub(super) struct Session {
 
 impl Session {
     /// Serves one viewer to its end.
-    pub(super) async fn serve(gateway: Shared, identity: AccessIdentity, wanted: Wanted, socket: WebSocket) {
+    pub(super) async fn serve(
+        gateway: Shared,
+        identity: AccessIdentity,
+        mut wanted: Wanted,
+        socket: WebSocket,
+    ) {
         gateway.metrics.count_socket();
         let began = Instant::now();
         let ends = socket::split(socket);
         let outbox = ends.outbox.clone();
-        let last = match attach(&gateway, &identity, &wanted).await {
-            Ok((connection, attached)) => {
+        let last = match attach_at_all(&gateway, &identity, &mut wanted).await {
+            Ok((connection, attached, refusal)) => {
                 gateway.audit.note(
                     &identity,
                     "opened",
@@ -78,6 +81,9 @@ impl Session {
                 );
                 let mut session = Self::new(gateway.clone(), &wanted, attached.size);
                 session.outgoing.push_back(hello(&attached, &wanted));
+                if let Some(failure) = refusal {
+                    session.say(json!({"type": "error", "error": failure}));
+                }
                 let last = session.run(connection, &attached, ends, &identity).await;
                 let length = json!({"process": attached.id, "seconds": began.elapsed().as_secs(), "typed": session.typed});
                 gateway.audit.note(&identity, "left", length);
@@ -97,7 +103,7 @@ impl Session {
     fn new(gateway: Shared, wanted: &Wanted, size: Size) -> Self {
         Self {
             gateway,
-            types: wanted.types,
+            types: wanted.types || !checks_roles(),
             filter: OutputFilter::new(wanted.from.unwrap_or(0)),
             credit: Credit::default(),
             outgoing: VecDeque::new(),
@@ -118,21 +124,22 @@ impl Session {
         identity: &AccessIdentity,
     ) -> Option<Message> {
         let (orders, waiting) = mpsc::channel(ORDERS);
-        let writer = tokio::spawn(carry_out(connection.writer, attached.stream, waiting));
+        // What was typed before the client left is still typed, if the child reads it soon.
+        let mut writer = LastOrders::of(tokio::spawn(carry_out(connection.writer, attached.stream, waiting)));
         let (mut reader, process) = (connection.reader, attached.id.to_string());
         let revoked = socket::revoked(self.gateway.clone(), identity.clone());
         tokio::pin!(revoked);
-        let last = loop {
+        loop {
             tokio::select! {
                 () = &mut revoked => {
-                    writer.abort();
+                    writer.abandon();
                     break Some(socket::close(REVOKED, "revoked"));
                 }
                 room = ends.outbox.reserve(), if !self.outgoing.is_empty() => {
                     let (Ok(room), Some(message)) = (room, self.outgoing.pop_front()) else { break None };
                     room.send(message);
                 }
-                incoming = reader.next(), if self.reads() => {
+                incoming = reader.receive(), if self.reads() => {
                     if let Some(last) = self.received(incoming) {
                         self.flush(&ends.outbox).await;
                         break Some(last);
@@ -150,11 +157,7 @@ impl Session {
                     None => break None,
                 },
             }
-        };
-        // What was typed before the client left is still typed, if the child reads it soon.
-        drop(orders);
-        tokio::spawn(tokio::time::timeout(LAST_KEYS, writer));
-        last
+        }
     }
 
     /// Returns true if the daemon's next output may be read: the client keeps up.
@@ -217,7 +220,11 @@ impl Session {
             Notice::Exit { exit, offset, .. } => {
                 self.say(json!({"type": "exit", "exit": exit, "offset": offset}))
             }
-            Notice::Screen { .. } | Notice::Answered { .. } | Notice::Time { .. } | Notice::End { .. } => {}
+            Notice::Screen { .. }
+            | Notice::Answered { .. }
+            | Notice::Typed { .. }
+            | Notice::Time { .. }
+            | Notice::End { .. } => {}
         }
     }
 
@@ -285,6 +292,22 @@ impl Session {
     }
 }
 
+/// Attaches; a caller that the daemon does not let type watches, and gets to know why.
+async fn attach_at_all(
+    gateway: &Shared,
+    identity: &AccessIdentity,
+    wanted: &mut Wanted,
+) -> Result<(DoorConnection, Attached, Option<Failure>), ClientError> {
+    let refusal = match attach(gateway, identity, wanted).await {
+        Ok((connection, attached)) => return Ok((connection, attached, None)),
+        Err(ClientError::Failed(failure)) if wanted.types && failure.code == ErrorCode::Denied => failure,
+        Err(error) => return Err(error),
+    };
+    wanted.types = false;
+    let (connection, attached) = attach(gateway, identity, wanted).await?;
+    Ok((connection, attached, Some(refusal)))
+}
+
 /// Attaches as a mirror of the process's size: a browser never decides it.
 async fn attach(
     gateway: &Shared,
@@ -323,7 +346,7 @@ fn hello(attached: &Attached, wanted: &Wanted) -> Message {
 }
 
 /// Sends orders to the daemon, one after the other; a child that does not read delays only its own viewer's keys.
-async fn carry_out(mut writer: DoorWriter, stream: u32, mut orders: mpsc::Receiver<Order>) {
+async fn carry_out(mut writer: AsyncWriter, stream: u32, mut orders: mpsc::Receiver<Order>) {
     while let Some(order) = orders.recv().await {
         let sent = match order {
             Order::Input(bytes) => writer.send_input(stream, &bytes).await,

@@ -2,16 +2,16 @@
 // writes into the field while a person types in it: keyboards of phones would repeat or reorder words.
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { call, errorText, post, processPath } from "../api.ts";
+import { errorText, post, processPath } from "../api.ts";
 import { withCtrl } from "../keys.ts";
 import { mount } from "../mount.ts";
 import { draft, isTouch, setDraft } from "../preferences.ts";
 import { invalidate, state } from "../store.ts";
 import { text } from "../strings.ts";
 import type { ProcessView, Receipt } from "../types.ts";
+import { canUpload, pastedFile, upload } from "../upload.ts";
 import { ctrl, press } from "./keybar.ts";
 
-const LARGEST_FILE = 20 * 1024 * 1024;
 const HISTORY_LIMIT = 50;
 
 interface Sent {
@@ -37,8 +37,8 @@ export function composer(process: ProcessView): TemplateResult {
       <textarea rows="1" placeholder=${label} aria-label=${label} enterkeyhint=${isTouch() ? "enter" : "send"} autocomplete="off"
         ?disabled=${isEnded}
         ${mount(`composer ${process.id}`, (element) => setUp(element as HTMLTextAreaElement, process.id))}></textarea>
-      ${state.model.me?.features?.includes("files") ? html`<label class="attach" title=${text.attachFile}><input type="file" class="hidden" aria-label=${text.attachFile} ?disabled=${isEnded}
-        @change=${(event: Event) => attach(event, process.id)}><span aria-hidden="true">+</span></label>` : nothing}
+      ${canUpload() ? html`<label class="attach" title=${text.attachFile}><input type="file" class="hidden" aria-label=${text.attachFile} ?disabled=${isEnded}
+        @change=${(event: Event) => attachChosen(event, process.id)}><span aria-hidden="true">+</span></label>` : nothing}
     </div>
     <button class="primary" ?disabled=${isEnded}>${text.send}</button>
     ${status ? html`<p class="receipt ${status.isError ? "error" : ""}" role="status">${status.status}</p>` : nothing}
@@ -72,12 +72,18 @@ function setUp(field: HTMLTextAreaElement, process: string): () => void {
     event.preventDefault();
     void press(process, event.data ?? "");
   };
+  const paste = (event: ClipboardEvent): void => {
+    const file = pastedFile(event);
+    if (file) void attach(file, process);
+  };
+  field.addEventListener("paste", paste);
   field.addEventListener("input", input);
   field.addEventListener("keydown", keydown);
   field.addEventListener("beforeinput", before);
   grow();
   return () => {
     fields.delete(process);
+    field.removeEventListener("paste", paste);
     field.removeEventListener("input", input);
     field.removeEventListener("keydown", keydown);
     field.removeEventListener("beforeinput", before);
@@ -103,8 +109,12 @@ function onKey(event: KeyboardEvent, field: HTMLTextAreaElement, process: string
 async function submit(event: SubmitEvent, process: ProcessView): Promise<void> {
   event.preventDefault();
   const field = fields.get(process.id);
-  const value = field?.value ?? "";
-  if (!field || value.trim() === "") return;
+  if (!field) return;
+  // The keyboard finishes what it composes or dictates before the text is read, and has nothing to say again afterwards.
+  const hasKeyboard = isTouch() && document.activeElement === field;
+  if (hasKeyboard) field.blur();
+  const value = field.value;
+  if (value.trim() === "") return;
   show(process.id, { status: text.sending });
   try {
     if (process.kind === "agent") await tell(process.id, value);
@@ -117,6 +127,7 @@ async function submit(event: SubmitEvent, process: ProcessView): Promise<void> {
   if (field.value === value) field.value = "";
   field.style.height = "auto";
   setDraft(process.id, field.value);
+  if (hasKeyboard && document.activeElement === document.body) field.focus();
 }
 
 async function tell(process: string, value: string): Promise<void> {
@@ -135,20 +146,20 @@ function show(process: string, entry: Sent): void {
   invalidate();
 }
 
-/** Stages a file and puts its path into the text; nothing is sent by itself. */
-async function attach(event: Event, process: string): Promise<void> {
+function attachChosen(event: Event, process: string): void {
   const input = event.target as HTMLInputElement;
   const file = input.files?.[0];
-  const field = fields.get(process);
-  if (!file || !field) return;
   input.value = "";
-  if (file.size > LARGEST_FILE) return show(process, { status: text.tooLarge, isError: true });
+  if (file) void attach(file, process);
+}
+
+/** Stages a file and puts its path into the text; nothing is sent by itself. */
+async function attach(file: File, process: string): Promise<void> {
+  const field = fields.get(process);
+  if (!field) return;
   show(process, { status: text.sending });
   try {
-    const bytes = await withoutLocation(file);
-    const { path } = await call<{ path: string }>(processPath(process, "files"), {
-      method: "POST", bytes, query: { name: file.name }, headers: { "Content-Type": "application/octet-stream" },
-    });
+    const path = await upload(file, process);
     if (document.activeElement === field) field.blur();
     field.setRangeText(`${field.value === "" || field.value.endsWith(" ") ? "" : " "}${path} `, field.value.length, field.value.length, "end");
     setDraft(process, field.value);
@@ -158,13 +169,4 @@ async function attach(event: Event, process: string): Promise<void> {
   }
 }
 
-/** Draws a photo anew: that drops the place where it was made. */
-async function withoutLocation(file: File): Promise<Blob> {
-  if (file.type !== "image/jpeg") return file;
-  const picture = await createImageBitmap(file).catch(() => undefined);
-  if (!picture) return file;
-  const canvas = new OffscreenCanvas(picture.width, picture.height);
-  canvas.getContext("2d")?.drawImage(picture, 0, 0);
-  return canvas.convertToBlob({ type: "image/jpeg", quality: 0.92 });
-}
 

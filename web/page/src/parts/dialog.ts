@@ -2,6 +2,7 @@
 
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { errorText, post } from "../api.ts";
+import { state } from "../store.ts";
 import { text } from "../strings.ts";
 import { commandLine } from "./glyph.ts";
 
@@ -31,6 +32,8 @@ export function openDialog(name: string, closed: () => void = () => undefined): 
     element,
     close,
     draw: (content) => {
+      // An answer may come after the person has gone on.
+      if (!element.isConnected) return;
       render(content, element);
       if (!element.open) element.showModal();
     },
@@ -43,6 +46,13 @@ export interface Question {
   confirm: string;
   isDangerous?: boolean;
   body?: TemplateResult;
+}
+
+/** Says why something is not possible here, and the command that makes it so. */
+export function explain(title: string, why: string, command: string): void {
+  const dialog = openDialog("ask");
+  dialog.draw(html`<h2>${title}</h2><p>${why}</p>${commandLine(command)}
+    <div class="buttons"><button class="primary" @click=${dialog.close}>${text.close}</button></div>`);
 }
 
 /** Asks; resolves to the form's fields, or undefined when the person cancelled. */
@@ -69,7 +79,7 @@ export function ask(question: Question): Promise<FormData | undefined> {
 
 let steppingUp: Promise<boolean> | undefined;
 
-/** Asks for a code from the machine; two calls at once share one question. */
+/** Asks for a passphrase or a code from the machine; two calls at once share one question. */
 export function stepUp(): Promise<boolean> {
   steppingUp ??= askStepUp().finally(() => {
     steppingUp = undefined;
@@ -84,9 +94,10 @@ function askStepUp(): Promise<boolean> {
     const dialog = openDialog("ask", () => resolve(isDone));
     const submit = async (event: SubmitEvent): Promise<void> => {
       event.preventDefault();
-      const code = String(new FormData(event.target as HTMLFormElement).get("code") ?? "");
+      const form = new FormData(event.target as HTMLFormElement);
+      const proof = (name: string): Record<string, string> => (form.get(name) ? { [name]: String(form.get(name)) } : {});
       try {
-        await post("step-up", { code });
+        await post("step-up", { ...proof("code"), ...proof("passphrase") });
         isDone = true;
         dialog.close();
       } catch (failure) {
@@ -96,8 +107,9 @@ function askStepUp(): Promise<boolean> {
     };
     const draw = (): void => dialog.draw(html`<form method="dialog" @submit=${submit} aria-label=${text.stepUpTitle}>
       <h2>${text.stepUpTitle}</h2>
-      <p>${text.stepUpText}</p>${commandLine(text.stepUpCommand)}
-      <label>${text.code}<input name="code" class="pair-code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false"></label>
+      ${state.model.me?.features?.includes("passphrase") ? html`<label>${text.passphrase}<input name="passphrase" type="password" autocomplete="current-password"></label>` : nothing}
+      <p>${state.model.me?.features?.includes("passphrase") ? text.stepUpOr : text.stepUpText}</p>${commandLine(text.stepUpCommand)}
+      <label>${text.code}<input name="code" class="pair-code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false"></label>
       ${error ? html`<p class="error" role="alert">${error}</p>` : nothing}
       <div class="buttons"><button type="button" @click=${dialog.close}>${text.cancel}</button><button class="primary">${text.confirm}</button></div>
     </form>`);

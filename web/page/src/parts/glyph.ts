@@ -50,7 +50,8 @@ function fallbackCopy(value: string): void {
   const field = document.createElement("textarea");
   field.value = value;
   field.className = "hidden";
-  document.body.append(field);
+  // A modal dialog lets nothing outside of it be selected.
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
   field.select();
   document.execCommand("copy");
   field.remove();

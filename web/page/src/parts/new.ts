@@ -1,17 +1,18 @@
-// The dialog that starts a process: an installed agent, a shell or a command.
+// The dialogs that start a process (an installed agent, a shell or a command) and make a task.
 
-import { html, nothing } from "lit-html";
+import { html, nothing, type TemplateResult } from "lit-html";
 import { errorText, get, post } from "../api.ts";
 import { projectsOf } from "../model.ts";
 import { go } from "../navigate.ts";
+import { lastAgent, setLastAgent } from "../preferences.ts";
 import { paths } from "../router.ts";
 import { note, state } from "../store.ts";
 import { text } from "../strings.ts";
-import type { AgentOffer } from "../types.ts";
-import { openDialog } from "./dialog.ts";
+import type { AgentOffer, TaskView } from "../types.ts";
+import { type Opened, openDialog } from "./dialog.ts";
 
-/** Opens the dialog. */
-export function openNew(): void {
+/** Opens the dialog for a process; with a task it starts in that. */
+export function openNew(task?: string): void {
   let agents: AgentOffer[] = [];
   let kind = "terminal";
   let error = "";
@@ -19,7 +20,7 @@ export function openNew(): void {
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     try {
-      const spawned = await post<{ id: string; warning?: string }>("processes", request(kind, new FormData(event.target as HTMLFormElement)));
+      const spawned = await post<{ id: string; warning?: string }>("processes", { ...request(kind, new FormData(event.target as HTMLFormElement)), ...(task ? { task } : {}) });
       if (spawned.warning) note(spawned.warning);
       dialog.close();
       go(paths.process(spawned.id));
@@ -41,15 +42,78 @@ export function openNew(): void {
     </select></label>
     ${kind === "command" ? html`<label>${text.commandLabel}<input name="command" required autocomplete="off" spellcheck="false" autocapitalize="off"></label>` : nothing}
     ${kind.startsWith("agent ") ? html`<label>${text.promptLabel}<textarea name="prompt" rows="3"></textarea></label>` : nothing}
-    <label>${text.directoryLabel}<input name="cwd" list="directories" placeholder=${text.directoryPlaceholder} autocomplete="off" spellcheck="false" autocapitalize="off"></label>
-    <datalist id="directories">${projectsOf(state.model).map((project) => html`<option value=${project.directory}></option>`)}</datalist>
+    ${task ? nothing : directoryField("cwd", text.directoryLabel, text.directoryPlaceholder, directories())}
     <label>${text.nameLabel}<input name="name" placeholder=${text.namePlaceholder} autocomplete="off" spellcheck="false" autocapitalize="off"></label>
-    ${error ? html`<p class="error" role="alert">${error}</p>` : nothing}
-    <div class="buttons"><button type="button" @click=${dialog.close}>${text.cancel}</button><button class="primary">${text.start}</button></div>
+    ${formEnd(dialog, error, text.start)}
   </form>`);
   draw();
-  void get<AgentOffer[]>("agents").then((offers) => {
+  fetchAgents((offers) => {
     agents = offers;
+    draw();
+  });
+}
+
+/** Fetches the agents; a form without them is still of use. */
+function fetchAgents(show: (offers: AgentOffer[]) => void): void {
+  void get<AgentOffer[]>("agents").then(show, () => undefined);
+}
+
+/** The end of a form: what went wrong, and its two buttons. */
+const formEnd = (dialog: Opened, error: string, confirm: string): TemplateResult => html`${error ? html`<p class="error" role="alert">${error}</p>` : nothing}
+  <div class="buttons"><button type="button" @click=${dialog.close}>${text.cancel}</button><button class="primary">${confirm}</button></div>`;
+
+const directories = (): string[] => projectsOf(state.model).map((project) => project.directory);
+
+const directoryField = (name: string, label: string, placeholder: string, known: readonly string[], isRequired = false): TemplateResult => html`<label>${label}<input name=${name} list="directories" placeholder=${placeholder} ?required=${isRequired} autocomplete="off" spellcheck="false" autocapitalize="off"></label>
+  <datalist id="directories">${known.map((directory) => html`<option value=${directory}></option>`)}</datalist>`;
+
+/** Opens the dialog for a task; an agent that is chosen begins to work in it. */
+export function openNewTask(): void {
+  let agents: AgentOffer[] = [];
+  let agent = "";
+  let known = directories();
+  let error = "";
+  const dialog = openDialog("ask new");
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = new FormData(event.target as HTMLFormElement);
+    const field = (name: string): string | undefined => String(form.get(name) ?? "").trim() || undefined;
+    const name = field("name") ?? "";
+    try {
+      await post("tasks", { name, directory: field("directory") ?? known[0] ?? "", worktree: form.get("worktree") !== null, agent: agent || undefined, prompt: field("prompt") });
+      note(text.taskMade(name));
+      dialog.close();
+      go(paths.task(name));
+      if (agent) await post("processes", { ...request(`agent ${agent}`, form), name: undefined, task: name });
+    } catch (failure) {
+      error = errorText(failure);
+      if (dialog.element.open) draw();
+      else note(error, true);
+    }
+  };
+  const choose = (event: Event): void => {
+    agent = (event.target as HTMLSelectElement).value;
+    setLastAgent(agent);
+    draw();
+  };
+  const draw = (): void => dialog.draw(html`<form method="dialog" @submit=${submit} aria-label=${text.newTask}>
+    <h2>${text.newTask}</h2>
+    <label>${text.taskName}<input name="name" required autocomplete="off" spellcheck="false" autocapitalize="off"></label>
+    ${directoryField("directory", text.taskDirectory, known[0] ?? text.repositoryPlaceholder, known, known.length === 0)}
+    <label class="check"><input type="checkbox" name="worktree" checked>${text.taskWorktree}</label>
+    <label>${text.taskAgent}<select name="agent" @change=${choose}><option value="">${text.noAgent}</option>
+      ${agents.map((offer) => html`<option value=${offer.name} ?selected=${offer.name === agent}>${offer.name}</option>`)}</select></label>
+    ${agent ? html`<label>${text.promptLabel}<textarea name="prompt" rows="3"></textarea></label>` : nothing}
+    ${formEnd(dialog, error, text.makeTask)}
+  </form>`);
+  draw();
+  fetchAgents((offers) => {
+    agents = offers.filter((offer) => offer.program);
+    agent = (agents.find((offer) => offer.name === lastAgent()) ?? agents[0])?.name ?? "";
+    draw();
+  });
+  void get<TaskView[]>("tasks").then((tasks) => {
+    known = [...new Set([...known, ...tasks.map((task) => task.project.path)])];
     draw();
   }, () => undefined);
 }

@@ -11,7 +11,7 @@ import { text } from "../strings.ts";
 import { openDialog } from "./dialog.ts";
 import { glyph } from "./glyph.ts";
 import { openHelp } from "./help.ts";
-import { openNew } from "./new.ts";
+import { openNew, openNewTask } from "./new.ts";
 import type { ProcessView } from "../types.ts";
 
 interface Entry {
@@ -26,12 +26,13 @@ const LIMIT = 12;
 export const extra: { entries: () => { label: string; kind: string; path: string }[] } = { entries: () => [] };
 
 function entries(): Entry[] {
-  const views: [string, string][] = [[text.deck, paths.deck], [text.wall, paths.wall], [text.inbox, paths.inbox], [text.tasks, paths.tasks], [text.pads, paths.pads()], [text.settings, paths.settings]];
+  const isLink = state.model.me?.target !== undefined;
+  const views: [string, string][] = [[text.deck, paths.deck], [text.wall, paths.wall], ...(isLink ? [] : [[text.inbox, paths.inbox], [text.tasks, paths.tasks], [text.pads, paths.pads()]] as [string, string][]), [text.settings, paths.settings]];
   const needs = state.model.inbox.map((item): Entry => ({ label: `${item.name}: ${item.title}`, kind: text.inbox, run: () => go(paths.item(item.item)) }));
   const processes = [...state.model.processes.values()].map((process): Entry => ({ label: process.name, kind: process.agent?.manifest ?? text.kindProcess, process, run: () => go(paths.process(process.id)) }));
   const others = extra.entries().map((entry): Entry => ({ label: entry.label, kind: entry.kind, run: () => go(entry.path) }));
   const actions: Entry[] = [
-    ...(canType(state.model) ? [{ label: text.newTitle, kind: text.kindAction, run: openNew }] : []),
+    ...(canType(state.model) ? [{ label: text.newTitle, kind: text.kindAction, run: () => openNew() }, { label: text.newTask, kind: text.kindAction, run: openNewTask }] : []),
     { label: text.theme, kind: text.kindAction, run: () => setTheme(isDark() ? "light" : "dark") },
     { label: text.helpTitle, kind: text.kindAction, run: openHelp },
   ];

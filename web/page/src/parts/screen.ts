@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { announce } from "../announce.ts";
+import { errorText } from "../api.ts";
 import { bytesText } from "../format.ts";
 import { canType } from "../model.ts";
 import { mount } from "../mount.ts";
@@ -13,6 +14,7 @@ import { invalidate, note, state, update } from "../store.ts";
 import { text } from "../strings.ts";
 import type { LiveScreen, ParsedScreen } from "../terminal.ts";
 import type { ProcessView, Size, StyledRow } from "../types.ts";
+import { pastedFile, upload } from "../upload.ts";
 import { Viewer, type ViewerEvents } from "../viewer.ts";
 import { watchPinch } from "../touch.ts";
 import { openDialog } from "./dialog.ts";
@@ -202,13 +204,33 @@ function showTerminal(element: HTMLElement, process: ProcessView): () => void {
     const viewer = new Viewer(process.id, mode(), live, viewerEvents(mine));
     mine.viewer = viewer;
     if (!isTouch()) live.focus();
-    stop = watch(element, live, viewer);
+    const stopFiles = watchFiles(element, process.id, live);
+    const stopView = watch(element, live, viewer);
+    stop = () => {
+      stopFiles();
+      stopView();
+    };
   });
   return () => {
     isGone = true;
     stop?.();
     if (view === mine) view = undefined;
   };
+}
+
+/** Stages a file that is pasted into the terminal and types its path; a person sends it. */
+function watchFiles(element: HTMLElement, process: string, live: LiveScreen): () => void {
+  const paste = (event: ClipboardEvent): void => {
+    const file = canType(state.model) ? pastedFile(event) : undefined;
+    if (!file) return;
+    note(text.sending);
+    upload(file, process).then((path) => {
+      note(text.attached(path));
+      live.paste(`${path} `);
+    }, (error: unknown) => note(errorText(error), true));
+  };
+  element.addEventListener("paste", paste, { capture: true });
+  return () => element.removeEventListener("paste", paste, { capture: true });
 }
 
 /** Gives the size back when the page was hidden for long. */

@@ -42,10 +42,14 @@ export function refreshReview(): void {
   void reviews.load();
 }
 
-/** The button that sends all drafts, for the head of the task. */
+/** The message with the comments that were sent last. */
+let sentMail: { task: string; mail: number } | undefined;
+
+/** The button that sends all drafts, for the head of the task; after that what became of the message. */
 export function sendReview(task: TaskView): TemplateResult | typeof nothing {
   const drafts = reviews.use(task.name)?.comments.filter((comment) => comment.status === "draft").length ?? 0;
-  if (drafts === 0) return nothing;
+  const receipt = sentMail?.task === task.name ? state.model.receipts.get(sentMail.mail) : undefined;
+  if (drafts === 0) return receipt ? html`<span class="receipt" role="status">${text.receipt(receipt)}</span>` : nothing;
   return html`<button class="primary" @click=${() => act(task, { send: {} })}>${text.sendComments(drafts, task.agent ?? text.theAgent)}</button>`;
 }
 
@@ -54,8 +58,8 @@ async function act(task: TaskView, body: object): Promise<boolean> {
     const review = await post<TaskReview>(taskPath(task.name, "review"), body);
     reviews.set(review);
     if ("send" in body && review.mail !== undefined) {
-      const receipt = state.model.receipts.get(review.mail);
-      note(receipt ? text.receipt(receipt) : text.sent);
+      sentMail = { task: task.name, mail: review.mail };
+      note(text.reviewSent);
     }
     return true;
   } catch (error) {
@@ -69,7 +73,7 @@ export function changes(task: TaskView): TemplateResult {
   const review = reviews.use(task.name);
   if (diffs.error) return html`<p class="error" role="alert">${diffs.error}</p>`;
   if (!parsed) return html`<p class="note">${text.loading}</p>`;
-  if (parsed.files.length === 0) return empty(text.noChanges, text.noChangesNext(task.base ?? parsed.diff.base));
+  if (parsed.files.length === 0) return empty(text.noChanges, text.noChangesNext(task.worktree?.base ?? parsed.diff.base));
   const comments = review?.comments ?? [];
   return html`<div class="changes">
     <nav class="files" aria-label=${text.files}><h2>${text.files}</h2><ul>${parsed.files.map((file, index) => html`<li><a href="#file-${index}" @click=${(event: Event) => jump(event, index)}>
@@ -123,7 +127,7 @@ function diffLine(task: TaskView, file: DiffFile, line: DiffLine, comments: Revi
 function commentBox(task: TaskView, comment: ReviewComment): TemplateResult {
   const status = { draft: text.draft, sent: text.sent, resolved: text.resolved }[comment.status];
   return html`<div class="comment ${comment.status}"><p>${comment.text}</p>
-    <p class="meta">${comment.author} · ${status}${comment.is_stale ? ` · ${text.staleComment}` : ""}
+    <p class="meta">${text.author(comment.author)} · ${status}${comment.is_stale ? ` · ${text.staleComment}` : ""}
       ${canType(state.model) ? html`<span class="space"></span>
         ${comment.status === "sent" ? html`<button class="quiet" @click=${() => act(task, { resolve: { number: comment.number } })}>${text.resolve}</button>` : nothing}
         <button class="quiet" aria-label=${text.removeComment} @click=${() => act(task, { remove: { number: comment.number } })}>✕</button>` : nothing}</p></div>`;

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
-import { exitText, shortPath } from "../format.ts";
+import { commandText, exitText, shortPath } from "../format.ts";
 import { canType, deckRows, type Row, type Section, sinceOf } from "../model.ts";
 import { paths } from "../router.ts";
 import { state } from "../store.ts";
@@ -32,7 +32,7 @@ export function deck(): TemplateResult {
 }
 
 export function newButton(): TemplateResult | typeof nothing {
-  return canType(state.model) ? html`<button class="primary" @click=${openNew}>${text.newProcess}</button>` : nothing;
+  return canType(state.model) ? html`<button class="primary" @click=${() => openNew()}>${text.newProcess}</button>` : nothing;
 }
 
 function deckRow({ process, item, depth }: Row): TemplateResult {
@@ -47,16 +47,23 @@ function deckRow({ process, item, depth }: Row): TemplateResult {
   </a></li>`;
 }
 
+/** The question in one line, with the beginning of what it is about: a title may be no more than a tool's name. */
+function questionOf({ title, body }: { title: string; body?: string }): string {
+  const first = body?.split("\n").find((line) => line.trim() !== "")?.trim();
+  return first ? `${title}${/[.?!:]$/.test(title) ? "" : ":"} ${first}` : title;
+}
+
 /** One line about what goes on: the question, the failure, the title, the word. */
-export function whatOf({ failure, status, exit, title, agent, ...rest }: ProcessView, item?: { title: string }): string {
-  if (item) return item.title;
+export function whatOf({ failure, status, exit, title, agent, ...rest }: ProcessView, item?: { title: string; body?: string }): string {
+  if (item) return questionOf(item);
   if (failure) return failure;
   if (status === "exited" && exit) return exitText(exit);
   const message = agent?.evidence?.message;
   if (message && agent?.state !== "idle") return message;
   if (rest.unseen?.what === "turn") return text.turnFinished;
-  const view = { failure, status, exit, title, agent, ...rest };
-  return title && title !== rest.name ? title : wordOf(view);
+  if (title && title !== rest.name) return title;
+  if (rest.kind !== "agent" && status === "running" && rest.ready !== false) return commandText(rest.argv);
+  return wordOf({ failure, status, exit, title, agent, ...rest });
 }
 
 export function rail(): TemplateResult {
@@ -70,6 +77,6 @@ export function rail(): TemplateResult {
           ${glyph(process)}<span class="name">${process.name}</span>${section === "working" || section === "idle" ? context(process) : nothing}${section === "needs" || section === "done" ? age(sinceOf(process, item)) : nothing}
         </a></li>`)}</ul>
     </section>`)}
-    <div class="rail-foot">${canType(state.model) ? html`<button class="quiet" @click=${openNew}>+ ${text.newProcess}</button>` : nothing}</div>
+    <div class="rail-foot">${canType(state.model) ? html`<button class="quiet" @click=${() => openNew()}>+ ${text.newProcess}</button>` : nothing}</div>
   </nav>`;
 }

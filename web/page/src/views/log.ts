@@ -1,4 +1,4 @@
-// The log of a process as text that cannot move: history in pages by line id, then the screen, and a search.
+// The log of a process as text that cannot move: the lines above the screen in pages by line id, then the screen, and a search.
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { errorText, get, processPath } from "../api.ts";
@@ -71,6 +71,8 @@ class LogPages {
   private readonly screen = document.createElement("div");
   private first: number | undefined;
   private next: number | undefined;
+  /** The line at the top of the screen; the history ends before it. */
+  private screenLine: number | undefined;
   private isLoading = false;
   private isStopped = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -110,7 +112,7 @@ class LogPages {
       await this.earlier();
       if (this.first === before) break;
     }
-    const row = this.history.querySelector(`[data-line="${line}"]`) ?? this.screen;
+    const row = this.history.querySelector(`[data-line="${line}"]`) ?? this.screen.children[line - (this.screenLine ?? 0)] ?? this.screen;
     row.scrollIntoView({ block: "center" });
     row.classList.add("found");
     setTimeout(() => row.classList.remove("found"), 2000);
@@ -122,9 +124,11 @@ class LogPages {
 
   private async begin(): Promise<void> {
     try {
-      const [page, screen] = await Promise.all([this.page(), this.readScreen()]);
+      const screen = await this.readScreen();
+      const page = await this.page(undefined, screen.first_line);
       if (this.isStopped) return;
       this.insert(page, false);
+      this.next ??= screen.first_line ?? page.offset;
       this.showScreen(screen);
       this.toEnd();
       this.timer = setTimeout(() => void this.renew(), RENEW_MS);
@@ -138,7 +142,17 @@ class LogPages {
   }
 
   private showScreen(screen: ScreenText): void {
+    this.screenLine = screen.first_line;
+    this.dropShown(screen.first_line ?? Infinity);
     this.screen.replaceChildren(...withoutEmptyEnd(screen.rows ?? []).map(rowElement));
+  }
+
+  /** Removes lines that are on the screen again, as after a resize. */
+  private dropShown(line: number): void {
+    for (let last = this.history.lastElementChild; last && Number((last as HTMLElement).dataset["line"]) >= line; last = this.history.lastElementChild) {
+      last.remove();
+      this.next = line;
+    }
   }
 
   /** Adds what came since; the reader's place does not move unless it is the end. */
@@ -147,11 +161,12 @@ class LogPages {
     if (!document.hidden) {
       const isAtEnd = this.element.scrollHeight - this.element.scrollTop - this.element.clientHeight < 40;
       try {
-        const page = await this.page(this.next);
-        const screen = isAtEnd ? await this.readScreen() : undefined;
+        const screen = await this.readScreen();
+        const hasMore = screen.first_line === undefined || screen.first_line > (this.next ?? 0);
+        const page = hasMore ? await this.page(this.next, screen.first_line) : undefined;
         if (this.isStopped) return;
-        if (page.rows?.length) this.insert(page, true);
-        if (screen) this.showScreen(screen);
+        if (page?.rows?.length) this.insert(page, true);
+        this.showScreen(screen);
         if (isAtEnd) this.toEnd();
       } catch {
         // The next attempt follows; the page says elsewhere that the connection is away.
@@ -186,7 +201,6 @@ class LogPages {
     const [begin, end] = [rows[0], rows.at(-1)];
     if (begin && !isNewer) this.first = begin.line;
     if (end) this.next = Math.max(this.next ?? 0, end.line + 1);
-    else this.next ??= page.offset;
     if (!isNewer) this.top.textContent = this.topText(page);
   }
 

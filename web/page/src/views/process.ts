@@ -3,13 +3,14 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { errorText, get, post, processPath, remove } from "../api.ts";
 import { clockTime, exitText } from "../format.ts";
-import { canType, isAdmin, lookOf, sinceOf } from "../model.ts";
+import { canOpenTask, canType, isAdmin, lookOf, sinceOf } from "../model.ts";
 import { mount } from "../mount.ts";
 import { go } from "../navigate.ts";
 import { card } from "../parts/card.ts";
 import { composer } from "../parts/composer.ts";
 import { ask, openDialog } from "../parts/dialog.ts";
 import { age, context, empty, glyph } from "../parts/glyph.ts";
+import { menu } from "../parts/menu.ts";
 import { prose } from "../parts/prose.ts";
 import { afterKey, keybar } from "../parts/keybar.ts";
 import { shareLink } from "../parts/share.ts";
@@ -25,18 +26,19 @@ import { log } from "./log.ts";
 
 const LIVE_ROWS = 8;
 
-const result = new Resource<Turn | undefined>((key) => {
-  const [id, turn] = key.split(" ");
-  return get<Turn>(processPath(id!, "result"), { turn }).catch(() => undefined);
-});
+/** The newest turn that is over; the server has no content for an agent without one. */
+const result = new Resource<Turn | undefined>((key) => get<Turn | undefined>(processPath(key, "result")));
 const listening = new Resource<Listening>((key) => get<Listening>(processPath(key.split(" ")[0]!, "ports")));
 
 /** A phone begins with what matters, a desktop with the screen. */
 export const defaultTab = (): ProcessTab => (isNarrow() || isTouch() ? "now" : "screen");
 
+/** Nothing runs that could read what is typed. */
+const hasEnded = (process: ProcessView): boolean => ["exited", "failed", "parked"].includes(process.status);
+
 export function process(id: string, chosen: ProcessTab | undefined): TemplateResult {
   const found = state.model.processes.get(id);
-  if (!found) return html`<div class="page">${state.model.isLoaded ? empty(text.processGone, text.processGoneNext) : html`<p class="note">${text.loading}</p>`}</div>`;
+  if (!found) return html`<div class="page">${state.model.isLoaded ? empty(text.processGone, html`${text.processGoneNext} <a href=${paths.deck}>${text.go(text.deck)}</a>`) : html`<p class="note">${text.loading}</p>`}</div>`;
   const tab = chosen ?? defaultTab();
   return html`<div class="page process tab-${tab}">
     ${header(found, tab)}
@@ -54,7 +56,7 @@ function header(process: ProcessView, tab: ProcessTab): TemplateResult {
     <p class="facts">${glyph(process, true)} ${age(sinceOf(process, item))}
       ${process.agent ? html`<span class="kind">${process.agent.manifest}</span>` : nothing}
       ${context(process)}
-      ${process.task ? html`<a class="task" href=${paths.task(process.task)}>${process.task}</a>` : nothing}
+      ${process.task && canOpenTask(state.model, process.task) ? html`<a class="task" href=${paths.task(process.task)}>${process.task}</a>` : nothing}
       ${process.agent ? html`<button class="quiet why" @click=${() => explain(process)}>${text.why}</button>` : nothing}</p>
     <span class="space"></span>
     ${actions(process)}
@@ -64,33 +66,17 @@ function header(process: ProcessView, tab: ProcessTab): TemplateResult {
 
 function actions(process: ProcessView): TemplateResult | typeof nothing {
   if (!canType(state.model)) return nothing;
-  const isOver = process.status === "exited" || process.status === "failed" || process.status === "parked";
+  const isOver = hasEnded(process);
   const busy = process.agent && ["working", "thinking"].includes(process.agent.state);
-  return html`<details class="menu" @toggle=${closeOthers}><summary aria-label=${text.actions}>⋯</summary><div class="menu-list" @click=${closeMenu}>
+  return menu(html`
     ${process.agent ? html`<button @click=${() => explain(process)}>${text.why}</button>` : nothing}
     ${busy ? html`<button @click=${() => run(process, "interrupt")}>${text.interrupt}</button>` : nothing}
     ${isOver && process.kind === "agent" ? html`<button @click=${() => run(process, "resume")}>${text.resume}</button>` : nothing}
     <button @click=${() => run(process, "restart")}>${text.restart}</button>
     <button @click=${() => rename(process)}>${text.rename}</button>
-    ${isAdmin(state.model) ? html`<button @click=${() => shareLink(process.id)}>${text.shareLink}</button>` : nothing}
+    ${isAdmin(state.model) ? html`<button @click=${() => shareLink({ process: process.id })}>${text.shareLink}</button>` : nothing}
     ${isOver ? nothing : html`<button class="danger" @click=${() => kill(process)}>${text.kill}</button>`}
-    <button class="danger" @click=${() => close(process)}>${text.remove}</button>
-  </div></details>`;
-}
-
-function closeMenu(event: Event): void {
-  (event.currentTarget as HTMLElement).closest("details")?.removeAttribute("open");
-}
-
-function closeOthers(event: Event): void {
-  const menu = event.target as HTMLDetailsElement;
-  if (!menu.open) return;
-  const outside = (click: Event): void => {
-    if (menu.contains(click.target as Node)) return;
-    menu.open = false;
-    document.removeEventListener("click", outside, true);
-  };
-  document.addEventListener("click", outside, true);
+    <button class="danger" @click=${() => close(process)}>${text.remove}</button>`);
 }
 
 async function run(process: ProcessView, verb: string, body: object = {}): Promise<void> {
@@ -162,20 +148,14 @@ function now(process: ProcessView): TemplateResult {
       })}></div></section>
     ${facts(process)}
   </div>
-  ${canType(state.model) ? html`<div class="typing">${composer(process)}${isTouch() || isNarrow() ? keybar(process) : nothing}</div>` : html`<p class="note typing">${text.mayWatch}</p>`}`;
-}
-
-/** The newest turn that is over; 0 when none is. */
-function finishedTurn({ agent }: ProcessView): number {
-  if (!agent) return 0;
-  const isRunning = ["starting", "working", "thinking", "blocked"].includes(agent.state);
-  return isRunning ? agent.turn - 1 : agent.turn;
+  ${hasEnded(process) ? nothing : canType(state.model) ? html`<div class="typing">${composer(process)}${isTouch() || isNarrow() ? keybar(process) : nothing}</div>` : html`<p class="note typing">${text.mayWatch}</p>`}`;
 }
 
 function lastSaid(process: ProcessView): TemplateResult {
-  const over = finishedTurn(process);
-  const turn = over > 0 ? result.use(`${process.id} ${over}`) : undefined;
-  if (!turn?.text) return html`<section class="block"><p class="note">${over > 0 && result.isLoading ? text.loading : text.saidNothing}</p></section>`;
+  const { turn: newest, state: doing } = process.agent ?? { turn: 0, state: "" };
+  // What an agent said is asked for again whenever a turn may have ended.
+  const turn = newest > 0 ? result.use(process.id, `${newest} ${doing} ${state.model.endedTurns.get(process.id) ?? 0}`) : undefined;
+  if (!turn?.text) return html`<section class="block"><p class="note">${newest > 0 && result.isLoading ? text.loading : text.saidNothing}</p></section>`;
   return html`<section class="block said"><h2>${text.lastSaid(clockTime(turn.ended_at ?? turn.began_at, state.now))}</h2>${prose(turn.text)}</section>`;
 }
 
@@ -194,5 +174,5 @@ function screenTab(process: ProcessView): TemplateResult {
   return html`${ending(process)}
     ${screen(process)}
     ${cards.length > 0 ? html`<div class="screen-cards">${cards}</div>` : nothing}
-    ${canType(state.model) && (isTouch() || isNarrow()) ? html`<div class="typing">${composer(process)}${keybar(process)}</div>` : nothing}`;
+    ${canType(state.model) && !hasEnded(process) && (isTouch() || isNarrow()) ? html`<div class="typing">${composer(process)}${keybar(process)}</div>` : nothing}`;
 }

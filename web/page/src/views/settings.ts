@@ -8,11 +8,11 @@ import { askPermission, canPush, showTest, subscribePush, unsubscribePush } from
 import { ask } from "../parts/dialog.ts";
 import { commandLine } from "../parts/glyph.ts";
 import { openHelp } from "../parts/help.ts";
+import { newLink, newToken } from "../parts/share.ts";
 import {
   FONT_LARGEST, FONT_SMALLEST, fontSize, lastNotified, setFontSize, setTheme, setWantsNotifications, type ThemeChoice, themeChoice, wantsNotifications,
 } from "../preferences.ts";
 import { Resource } from "../resource.ts";
-import { paths } from "../router.ts";
 import { invalidate, note, state, update } from "../store.ts";
 import { text } from "../strings.ts";
 import type { AccessRecord } from "../types.ts";
@@ -45,7 +45,6 @@ function appearance(): TemplateResult {
     <div class="setting"><span>${text.textSize}</span><span class="stepper"><button aria-label=${text.textSmaller} ?disabled=${fontSize() <= FONT_SMALLEST} @click=${() => setFontSize(fontSize() - 1)}>−</button>
       <output>${text.pixels(fontSize())}</output><button aria-label=${text.textLarger} ?disabled=${fontSize() >= FONT_LARGEST} @click=${() => setFontSize(fontSize() + 1)}>+</button></span></div>
     <div class="setting"><span>${text.keyboard}</span><button @click=${openHelp}>${text.helpTitle}</button></div>
-    <div class="setting only-narrow"><span>${text.pads}</span><a class="button" href=${paths.pads()}>${text.open}</a></div>
     ${installer ? html`<div class="setting"><span>${text.install}</span><button @click=${() => installer?.prompt()}>${text.install}</button></div>` : nothing}
   </section>`;
 }
@@ -84,23 +83,41 @@ function deviceList(): TemplateResult {
   const me = state.model.me?.id;
   return html`<section class="block"><h2>${text.devices} <span class="count">${list.length}</span></h2>
     ${access.error ? html`<p class="error">${access.error}</p>` : nothing}
-    ${list.map((record) => html`<div class="setting"><span><strong>${record.label}</strong> <span class="dim">${text.recordKinds[record.kind]} · ${text.roles[record.role]}${record.id === me ? ` · ${text.thisDevice}` : record.seen ? ` · ${text.seen(shortAge(state.now - record.seen))}` : ""}</span></span>
+    ${list.map((record) => html`<div class="setting"><span><strong>${record.label}</strong> <span class="dim">${aboutRecord(record, me)}</span></span>
       ${record.id === me ? nothing : html`<button class="danger quiet" @click=${() => revoke(record)}>${text.revoke}</button>`}</div>`)}
+    <div class="setting"><span class="dim">${text.newTokenRow}</span><button @click=${() => newToken(() => void access.load())}>${text.newToken}…</button></div>
     <p class="note">${text.pairAnother}</p>${commandLine(text.pairCommand)}</section>`;
 }
 
+/** What a row says about a device or a token beside its name. */
+function aboutRecord(record: AccessRecord, me: string | undefined): string {
+  const parts = [text.recordKinds[record.kind], text.roles[record.role]];
+  if (record.workspace !== undefined) parts.push(text.recordWorkspace(record.workspace));
+  // A device stays for as long as it is used.
+  if (record.kind === "token" && record.expires) parts.push(text.recordUntil(clockTime(record.expires, state.now)));
+  if (record.id === me) parts.push(text.thisDevice);
+  else if (record.seen) parts.push(text.seen(shortAge(state.now - record.seen)));
+  return parts.join(" · ");
+}
+
 async function revoke(record: AccessRecord): Promise<void> {
-  if (!(await ask({ title: text.revokeAsk(record.label), text: text.revokeText, confirm: text.revoke, isDangerous: true }))) return;
+  const title = record.kind === "link" ? text.revokeLinkAsk(targetName(record)) : text.revokeAsk(record.label);
+  if (!(await ask({ title, text: text.revokeTexts[record.kind], confirm: text.revoke, isDangerous: true }))) return;
   await remove(`devices/${encodeURIComponent(record.id)}`).then(() => access.load(), (error: unknown) => note(errorText(error), true));
+}
+
+function targetName(record: AccessRecord): string {
+  const shown = record.target ?? record.label;
+  return typeof shown === "string" ? (state.model.processes.get(shown)?.name ?? shown) : text.taskLink(shown.task);
 }
 
 function linkList(): TemplateResult {
   const list = (access.use("all") ?? []).filter((record) => record.kind === "link");
-  const target = (record: AccessRecord): string => state.model.processes.get(record.target ?? "")?.name ?? record.target ?? record.label;
   return html`<section class="block"><h2>${text.links} <span class="count">${list.length}</span></h2>
     ${list.length === 0 ? html`<p class="note">${text.noLinks}</p>` : nothing}
-    ${list.map((record) => html`<div class="setting"><span><strong>${target(record)}</strong> <span class="dim">${record.expires ? text.linkUntil(clockTime(record.expires, state.now)) : nothing}</span></span>
-      <button class="danger quiet" @click=${() => revoke(record)}>${text.revoke}</button></div>`)}</section>`;
+    ${list.map((record) => html`<div class="setting"><span><strong>${targetName(record)}</strong> <span class="dim">${record.expires ? text.linkUntil(clockTime(record.expires, state.now)) : nothing}</span></span>
+      <button class="danger quiet" @click=${() => revoke(record)}>${text.revoke}</button></div>`)}
+    <div class="setting"><span class="dim">${text.newLinkRow}</span><button @click=${() => newLink(() => void access.load())}>${text.newLink}…</button></div></section>`;
 }
 
 function session(): TemplateResult {

@@ -2,11 +2,15 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
-import { errorText, get, post, taskPath } from "../api.ts";
+import { errorText, get, post, remove, taskPath } from "../api.ts";
 import { clockTime, exitText, shortPath } from "../format.ts";
-import { canType } from "../model.ts";
-import { ask } from "../parts/dialog.ts";
+import { canType, isAdmin } from "../model.ts";
+import { go } from "../navigate.ts";
+import { ask, explain } from "../parts/dialog.ts";
 import { age, empty, glyph } from "../parts/glyph.ts";
+import { menu } from "../parts/menu.ts";
+import { openNew, openNewTask } from "../parts/new.ts";
+import { shareLink } from "../parts/share.ts";
 import { Resource } from "../resource.ts";
 import { paths, type TaskTab } from "../router.ts";
 import { note, state } from "../store.ts";
@@ -39,14 +43,15 @@ const counts = (git: TaskView["git"]): TemplateResult | typeof nothing =>
 export function tasks(): TemplateResult {
   const list = all.use("all");
   return html`<div class="page tasks" data-region aria-label=${text.tasks}>
-    <header class="head"><h1>${text.tasks}</h1></header>
+    <header class="head"><h1>${text.tasks}</h1><span class="space"></span>
+      ${canType(state.model) ? html`<button class="primary" @click=${openNewTask}>${text.newTask}</button>` : nothing}</header>
     ${all.error ? html`<p class="error" role="alert">${all.error}</p>` : nothing}
     ${list === undefined && !all.error ? html`<p class="note">${text.loading}</p>` : nothing}
     ${list?.length === 0 ? empty(text.noTasks, text.noTasksNext, text.noTasksCommand) : nothing}
     <ul class="list" data-list>${repeat(list ?? [], (task) => task.name, (task) => html`<li><a class="line task-line" href=${paths.task(task.name)}>
       ${taskGlyph(task.status)}<span class="name">${task.name}</span>
       <span class="kind">${task.status}</span>
-      <span class="what">${task.prompt ?? task.branch ?? ""}</span>
+      <span class="what">${task.prompt ?? task.worktree?.branch ?? ""}</span>
       <span class="task dim">${shortPath(task.project.path, 18)}</span>
       <span class="comments-count">${task.comments > 0 ? text.comments(task.comments) : nothing}</span>
       ${counts(task.git)}${age(task.active_at)}</a></li>`)}</ul>
@@ -58,8 +63,8 @@ export function task(name: string, tab: TaskTab): TemplateResult {
   const link = (value: TaskTab, label: string): TemplateResult =>
     html`<a href=${paths.task(name, value)} aria-current=${tab === value ? "page" : nothing}>${label}</a>`;
   return html`<div class="page one-task tab-${tab}" data-region aria-label=${name}>
-    <header class="head"><a class="back" href=${paths.tasks} aria-label=${text.back}>‹</a><h1>${name}</h1>
-      ${found ? html`<p class="facts">${taskGlyph(found.status, true)} ${counts(found.git)} <span class="kind">${text.base} ${found.base ?? "–"}</span></p>` : nothing}
+    <header class="head">${state.model.me?.target === undefined ? html`<a class="back" href=${paths.tasks} aria-label=${text.back}>‹</a>` : nothing}<h1>${name}</h1>
+      ${found ? html`<p class="facts">${taskGlyph(found.status, true)} ${counts(found.git)} <span class="kind">${text.base} ${found.worktree?.base ?? "–"}</span></p>` : nothing}
       <span class="space"></span>
       ${found ? actions(found) : nothing}
       <nav class="switch" aria-label=${text.views}>${link("overview", text.overview)}${link("changes", text.changes)}${link("runs", text.runs)}</nav>
@@ -72,18 +77,43 @@ export function task(name: string, tab: TaskTab): TemplateResult {
 function actions(found: TaskView): TemplateResult | typeof nothing {
   if (!canType(state.model)) return nothing;
   return html`${sendReview(found)}
-    ${found.branch && !found.git?.merged ? html`<button @click=${() => land(found)}>${text.land}</button>` : nothing}`;
+    ${found.worktree && !found.git?.merged ? html`<button @click=${() => land(found)}>${text.land}</button>` : nothing}
+    ${menu(html`${isAdmin(state.model) ? html`<button @click=${() => shareLink({ task: found.name })}>${text.shareLink}</button>` : nothing}
+      <button class="danger" @click=${() => drop(found)}>${text.drop}</button>`)}`;
 }
 
-async function land(found: TaskView): Promise<void> {
+async function drop(found: TaskView): Promise<void> {
   const form = await ask({
-    title: text.landAsk(found.name, found.base ?? ""), text: text.landText, confirm: text.landNow,
-    body: html`<label>${text.landGate}<input name="gate" autocomplete="off" spellcheck="false" autocapitalize="off"></label>
+    title: text.dropAsk(found.name), text: text.dropText, confirm: text.dropNow, isDangerous: true,
+    body: html`<label class="check"><input type="checkbox" name="branch">${text.dropBranch}</label>`,
+  });
+  if (!form) return;
+  try {
+    await remove(taskPath(found.name), undefined, { branch: form.get("branch") !== null });
+    note(text.dropped(found.name));
+    go(paths.tasks);
+    refreshTasks();
+  } catch (error) {
+    note(errorText(error), true);
+  }
+}
+
+/** The command that was asked for last: a landing that failed is tried again with it. */
+let lastGate = "";
+
+async function land(found: TaskView): Promise<void> {
+  if (!isAdmin(state.model)) return explain(text.landAsk(found.name, found.worktree?.base ?? ""), text.landNeedsAdmin, text.adminCommand);
+  // The daemon would refuse it, after a person has fetched a code.
+  if (openFiles(found.git) > 0) return note(text.landDirty(openFiles(found.git)), true);
+  const form = await ask({
+    title: text.landAsk(found.name, found.worktree?.base ?? ""), text: text.landText, confirm: text.landNow,
+    body: html`<label>${text.landGate}<input name="gate" value=${lastGate} autocomplete="off" spellcheck="false" autocapitalize="off"></label>
       <label class="check"><input type="checkbox" name="merge">${text.landMerge}</label>`,
   });
   if (!form) return;
   try {
     const gate = String(form.get("gate") ?? "").trim();
+    lastGate = gate;
     const landed = await post<TaskLanded>(taskPath(found.name, "land"), { merge: form.get("merge") !== null, ...(gate ? { gate } : {}) });
     note(text.landed(landed.into, landed.commit));
     forgetChanges();
@@ -93,19 +123,26 @@ async function land(found: TaskView): Promise<void> {
   }
 }
 
+/** How many files of a task are not committed. */
+const openFiles = (git: TaskView["git"]): number => (git ? git.staged + git.unstaged + git.untracked + git.conflicted : 0);
+
 function overview(found: TaskView): TemplateResult {
   const git = found.git;
-  const open = git ? git.staged + git.unstaged + git.untracked + git.conflicted : 0;
+  const open = openFiles(git);
   return html`<div class="task-overview">
+    ${found.failure ? html`<p class="error">${found.failure}</p>` : nothing}
     ${found.prompt ? html`<section class="block"><h2>${text.prompt}</h2><p class="quoted">${found.prompt}</p></section>` : nothing}
     ${found.conflicts?.map((conflict) => html`<section class="block warning"><h2>${text.conflictsWith(conflict.with)}</h2><ul>${conflict.files.map((file) => html`<li><code>${file}</code></li>`)}</ul></section>`) ?? nothing}
-    <section class="block"><h2>${text.processes}</h2><ul class="list" data-list>${found.processes.map((entry) => {
+    <section class="block"><header class="block-head"><h2>${text.processes}</h2>
+      ${canType(state.model) ? html`<button @click=${() => openNew(found.name)}>${text.newProcess}</button>` : nothing}</header>
+      ${found.processes.length === 0 ? empty(text.noTaskProcesses, text.noTaskProcessesNext, text.runCommand(found.name)) : nothing}
+      <ul class="list" data-list>${found.processes.map((entry) => {
       const process = state.model.processes.get(entry.id);
       return html`<li><a class="line" href=${paths.process(entry.id)}>${process ? glyph(process) : nothing}<span class="name">${entry.name}</span><span class="kind">${process?.agent?.manifest ?? entry.kind}</span><span class="what">${entry.state ?? entry.status}</span>${entry.context === undefined ? nothing : html`<span class="context">${text.contextShort(entry.context)}</span>`}</a></li>`;
     })}</ul></section>
     <dl class="block facts-list">
       <dt>${text.directory}</dt><dd><code>${found.directory}</code></dd>
-      ${found.branch ? html`<dt>${text.branch}</dt><dd><code>${found.branch}</code>${git ? html` · ${text.aheadBehind(git.ahead, git.behind)}` : nothing}</dd>` : nothing}
+      ${found.worktree ? html`<dt>${text.branch}</dt><dd><code>${found.worktree.branch}</code>${git ? html` · ${text.aheadBehind(git.ahead, git.behind)}` : nothing}</dd>` : nothing}
       ${open > 0 ? html`<dt>${text.changes}</dt><dd>${text.notCommitted(open)}</dd>` : nothing}
     </dl></div>`;
 }

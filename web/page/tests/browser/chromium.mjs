@@ -5,10 +5,11 @@ import { chromium } from "playwright-core";
 
 const PROGRAMS = [process.env.QD_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-export function launch() {
+export function launch(more = []) {
   const executablePath = PROGRAMS.find((path) => path && existsSync(path));
   if (!executablePath) throw new Error("no Chromium: install the package `chromium` or set QD_CHROMIUM");
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text"] });
+  // Pages are kept for the way back, as they are for a person.
+  return chromium.launch({ executablePath, ignoreDefaultArgs: ["--disable-back-forward-cache"], args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text", ...more] });
 }
 
 /** Opens a page: narrow ones are touched, wide ones have a mouse. `page.problems` collects errors and policy reports. */

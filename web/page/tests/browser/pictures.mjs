@@ -1,6 +1,7 @@
 // Makes pictures of every view in headless Chromium, wide and narrow, light and dark.
-// `node tests/browser/pictures.mjs DIRECTORY [FILTER]`
+// `node tests/browser/pictures.mjs DIRECTORY [FILTER]`; pngquant makes them small where it is installed.
 
+import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { makeWorld } from "../fixtures/world.mjs";
@@ -21,6 +22,16 @@ const VIEWS = [
   ["pads", "pads", (page) => page.waitForSelector(".pad-list .line")],
   ["pad", "pads?name=plan", (page) => page.waitForSelector(".prose")],
   ["settings", "settings", (page) => page.waitForSelector(".settings .setting")],
+  ["token", "settings", async (page) => {
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.locator("dialog input[name=name]").fill("nightly script");
+  }, { confirmed: true }],
+  ["token-made", "settings", async (page) => {
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.locator("dialog input[name=name]").fill("nightly script");
+    await page.locator("dialog button.primary").click();
+    await page.waitForSelector("dialog .command");
+  }, { confirmed: true }],
   ["palette", "", async (page) => {
     await page.waitForSelector(".list .line");
     await page.keyboard.press("Control+k");
@@ -32,17 +43,20 @@ const VIEWS = [
 const [directory = "pictures", filter = ""] = process.argv.slice(2);
 mkdirSync(directory, { recursive: true });
 const browser = await launch();
-for (const [name, path, ready, more] of VIEWS) {
+for (const [name, address, ready, more] of VIEWS) {
   for (const width of [1280, 390]) {
     for (const theme of ["light", "dark"]) {
       const label = `${name}-${width}-${theme}`;
       if (!label.includes(filter)) continue;
       const server = await serve({ ...Object.assign(makeWorld(), more) });
       const page = await openPage(browser, { width, theme, scale: 1 });
-      await page.goto(server.url + path);
+      await page.goto(server.url + address);
       await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page);
       await page.waitForTimeout(250);
-      await page.screenshot({ path: join(resolve(directory), `${label}.png`) });
+      const path = join(resolve(directory), `${label}.png`);
+      await page.screenshot({ path });
+      // 256 colours are enough for a page, and a third of the bytes.
+      spawnSync("pngquant", ["--force", "--ext", ".png", "--speed", "1", "256", path]);
       for (const problem of page.problems) console.log(`${label}: ${problem}`);
       await page.context().close();
       await server.stop();

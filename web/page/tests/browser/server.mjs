@@ -34,6 +34,7 @@ export async function serve(world, { base = "/" } = {}) {
     if (path.startsWith("api/v1/")) return api(request, response, path.slice(7), url.searchParams);
     if (PAGES.test(path)) {
       response.setHeader("Content-Type", "text/html; charset=utf-8");
+      response.setHeader("Cache-Control", "private, no-cache");
       return response.end(readFileSync(join(dist, "index.html"), "utf8").replaceAll("{{nonce}}", nonce).replaceAll("{{base}}", base));
     }
     try {

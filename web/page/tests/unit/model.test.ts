@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyMessage, contextPercent, deckRows, emptyModel, lookOf, type Model, projectsOf, sectionOf } from "../../src/model.ts";
+import { applyMessage, canOpenTask, contextPercent, deckRows, differences, emptyModel, linkedTask, lookOf, type Model, projectsOf, sectionOf } from "../../src/model.ts";
 import type { DoorEvent, InboxItem, ProcessView } from "../../src/types.ts";
 
 function process(id: string, more: Partial<ProcessView> = {}): ProcessView {
@@ -40,6 +40,20 @@ test("a receipt is known by its message", () => {
 test("what an unknown event says is ignored", () => {
   const model = snapshot(process("a"));
   assert.deepEqual(event(model, 11, { timer: {} }), { ...model, revision: 11 });
+});
+
+test("what a link asks for again is told like events", () => {
+  const agent = (turn: number): Partial<ProcessView> => ({ agent: { manifest: "x", state: "idle", since: 0, turn } as ProcessView["agent"] & object });
+  const before = snapshot(process("a"), process("b", agent(1)), process("c"), process("d"));
+  const after = snapshot(process("a"), process("b", agent(2)), process("c", { title: "new" }));
+  assert.deepEqual(differences(before, before), []);
+  assert.deepEqual(differences(before, after).map((what) => Object.keys(what)[0]), ["turn_ended", "changed", "removed"]);
+});
+
+test("a link opens its own task and no other", () => {
+  const me = (target?: string | { task: string; created_at: number }): Model => ({ ...emptyModel(), me: { id: "l", kind: "link", label: "l", role: "view", ...(target === undefined ? {} : { target }) } });
+  assert.equal(linkedTask(me({ task: "fix", created_at: 1 })), "fix");
+  assert.deepEqual([me(), me("p_1"), me({ task: "fix", created_at: 1 })].map((model) => [canOpenTask(model, "fix"), canOpenTask(model, "other")]), [[true, true], [false, false], [true, false]]);
 });
 
 test("each process has one look", () => {
