@@ -79,7 +79,7 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
     let Ok(places) = places() else { return Ok(Settings::default()) };
     let (settings, problem) = Settings::read(&places);
     problem.map_or(Ok(settings), |problem| {
-        Err(CliError::usage(problem).hinted("mend the file; docs/cli.md lists every setting"))
+        Err(CliError::usage(problem).hinted("correct the file; docs/cli.md lists every setting"))
     })
 }
 

@@ -57,6 +57,17 @@ impl CliError {
         move |error| Self::Io(what, error)
     }
 
+    /// Names what the error is about, before its words.
+    pub(crate) fn about(self, what: &str) -> Self {
+        let named = |failure: Failure| Failure { message: format!("{what}: {}", failure.message), ..failure };
+        match self {
+            Self::Client(ClientError::Failed(failure)) => Self::Own(named(failure)),
+            Self::Own(failure) => Self::Own(named(failure)),
+            Self::Hinted(error, hint) => Self::Hinted(Box::new(error.about(what)), hint),
+            other => other,
+        }
+    }
+
     /// Adds this as its next step.
     pub(crate) fn hinted(self, hint: impl Into<String>) -> Self {
         Self::Hinted(Box::new(self), hint.into())
@@ -72,6 +83,16 @@ impl CliError {
         }
     }
 
+    /// Wraps the daemon's error about a field that is no flag of this verb but a word on its command line.
+    pub(crate) fn field(field: &str, word: &str, mut error: ClientError) -> Self {
+        if let ClientError::Failed(failure) = &mut error
+            && let Some(rest) = failure.message.strip_prefix(field).and_then(|rest| rest.strip_prefix(": "))
+        {
+            failure.message = format!("{word}: {rest}");
+        }
+        error.into()
+    }
+
     /// Creates the error for output that cannot be written.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
@@ -84,7 +105,10 @@ impl CliError {
         match self {
             Self::Client(error) if error.is_forbidden() => word(ErrorCode::Denied),
             Self::Client(
-                ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Unopened { .. },
+                ClientError::Unreachable(_)
+                | ClientError::ShutDown
+                | ClientError::Silent(_)
+                | ClientError::Unopened { .. },
             ) => "unreachable".to_owned(),
             Self::Client(ClientError::Version { .. }) => "version".to_owned(),
             Self::Client(ClientError::Broken(_)) => "broken".to_owned(),
@@ -102,12 +126,15 @@ impl CliError {
             Self::Client(
                 ClientError::Unreachable(_) | ClientError::Silent(_) | ClientError::Unopened { .. },
             ) => Some("`qd doctor` finds out why".to_owned()),
+            Self::Client(ClientError::ShutDown) => {
+                Some("processes run on; the next command starts a daemon, which finds them".to_owned())
+            }
             Self::Client(ClientError::Version { .. }) => Some(
                 "`qd shutdown` ends the other version; processes stay and the next command adopts them"
                     .to_owned(),
             ),
             Self::Client(ClientError::Broken(_)) => {
-                Some("`qd status` tells whether the daemon is back".to_owned())
+                Some("it may or may not have been done: look (`qd ps`) before you ask again".to_owned())
             }
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => {
                 failure.hint.clone().or_else(|| default_hint(failure.code).map(str::to_owned))
@@ -131,11 +158,13 @@ impl CliError {
             Self::Client(error) if error.is_forbidden() => DENIED,
             Self::Client(
                 ClientError::Unreachable(_)
+                | ClientError::ShutDown
                 | ClientError::Silent(_)
                 | ClientError::Unopened { .. }
                 | ClientError::Version { .. },
             ) => UNREACHABLE,
-            Self::Client(ClientError::Broken(_)) => FAILED,
+            // The daemon may have done it before it went.
+            Self::Client(ClientError::Broken(_)) => UNKNOWN,
             Self::Client(ClientError::Failed(failure)) | Self::Own(failure) => exit_for(failure.code),
             Self::Io(..) => FAILED,
             Self::BrokenPipe => 0,
@@ -207,7 +236,8 @@ pub(crate) fn report(error: &CliError, is_json: bool) -> ExitCode {
 }
 
 fn error_text(error: &CliError, is_json: bool) -> String {
-    let message = Printable(&field_names::with_flag_names(&error.to_string())).to_string();
+    let error_words = field_names::with_flag_names(&error.to_string());
+    let message = Printable(&error_words).to_string();
     let hint = error.hint().map(|hint| field_names::with_flag_names(&hint));
     if is_json {
         let mut body = json!({"code": error.code(), "message": message});
@@ -228,7 +258,13 @@ fn error_text(error: &CliError, is_json: bool) -> String {
         return format!("{}\n", visible_json(&json!({ "error": body }).to_string()));
     }
     let hint = hint.map(|hint| format!("hint: {}\n", Printable(&hint))).unwrap_or_default();
-    format!("qd: {message}\n{hint}")
+    format!("qd: {}\n{hint}", lines(&error_words))
+}
+
+/// A message for a person, line by line: the end of a program's output may be in it. Only the first line begins at the margin,
+/// so that no text of others looks like our own.
+fn lines(message: &str) -> String {
+    message.lines().map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n  ")
 }
 
 #[cfg(test)]
@@ -264,11 +300,13 @@ mod tests {
             (failed(ErrorCode::Busy), 7),
             (failed(ErrorCode::Timeout), 5),
             (ClientError::Unreachable("m".into()).into(), 6),
+            (ClientError::ShutDown.into(), 6),
             (unopened(io::ErrorKind::PermissionDenied), 4),
             (unopened(io::ErrorKind::NotADirectory), 6),
             (ClientError::Version { ours: 1, theirs: 2 }.into(), 6),
             (failed(ErrorCode::ShuttingDown), 6),
             (failed(ErrorCode::Conflict), 7),
+            (ClientError::gone().into(), 8),
             (CliError::BrokenPipe, 0),
         ];
         for (error, code) in table {
@@ -277,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_line_and_a_hint() {
+    fn an_error_is_a_line_and_a_hint_and_further_lines_are_indented() {
         assert_eq!(
             error_text(&failed(ErrorCode::NotFound), false),
             "qd: m\nhint: `qd ps` lists what there is\n"
         );
         assert_eq!(
             error_text(&CliError::usage("bad\u{1b}[2J\nsecond"), false),
-            "qd: bad\\u{1b}[2J\\u{a}second\n"
+            "qd: bad\\u{1b}[2J\n  second\n"
         );
     }
 

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     }
     match args::parse() {
         Ok(parsed) => {
-            let is_json = parsed.json;
+            let is_json = parsed.flags.json;
             commands::run(parsed).unwrap_or_else(|error| errors::report(&error, is_json))
         }
         Err(told) => told,

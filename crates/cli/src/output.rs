@@ -91,9 +91,9 @@ impl Output {
         self.bytes(text.as_bytes())
     }
 
-    /// The same as text that is drawn later.
-    pub(crate) fn drawn_table(&self, table: &Table) -> String {
-        table.draw(self.has_colour, self.width.unwrap_or(usize::MAX))
+    /// A table as text that is drawn later, in lines of at most this width.
+    pub(crate) fn drawn_table(&self, table: &Table, width: usize) -> String {
+        table.draw(self.has_colour, width)
     }
 
     /// A table whose lines end at the terminal's width; whole when there is no terminal.
@@ -133,15 +133,28 @@ pub(crate) mod memory {
     }
 }
 
+/// A column that is wider than this may be made narrower before columns are left out.
+const ENOUGH: usize = 20;
+/// A column is not made narrower than this to save the columns behind it.
+const LEAST: usize = 6;
+
 /// Rows of cells under a header.
 pub(crate) struct Table {
     header: Vec<&'static str>,
     rows: Vec<Vec<(String, Style)>>,
+    /// Columns that a narrow terminal does not show, the first to go first.
+    dispensable: &'static [&'static str],
 }
 
 impl Table {
     pub(crate) fn new(header: &[&'static str]) -> Self {
-        Self { header: header.to_vec(), rows: Vec::new() }
+        Self { header: header.to_vec(), rows: Vec::new(), dispensable: &[] }
+    }
+
+    /// Names the columns that a narrow terminal does not show, the first to go first.
+    pub(crate) fn dispensable(mut self, columns: &'static [&'static str]) -> Self {
+        self.dispensable = columns;
+        self
     }
 
     /// Adds a row; its cells are made printable.
@@ -150,8 +163,9 @@ impl Table {
         self.rows.push(safe.collect());
     }
 
-    /// Draws it, no line wider than `most`; an ellipsis marks a cut.
-    fn draw(&self, has_colour: bool, most: usize) -> String {
+    /// Draws it, no line wider than `most`. Dispensable columns go first, then the widest columns become narrower; an
+    /// ellipsis marks a cut.
+    pub(crate) fn draw(&self, has_colour: bool, most: usize) -> String {
         let header: Vec<_> = self.header.iter().map(|name| ((*name).to_owned(), Style::Bold)).collect();
         let all: Vec<_> = std::iter::once(&header).chain(&self.rows).collect();
         let width = |column: usize| {
@@ -162,18 +176,42 @@ impl Table {
                 .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let shown = self.fitted(&widths, most);
         let mut text = String::new();
         for row in all {
             let mut left = most;
             let mut line = Vec::new();
-            for ((text, style), width) in row.iter().zip(&widths) {
-                line.push(cell(&clip(text, left), *style, (*width).min(left), has_colour));
+            for (column, width) in &shown {
+                let Some((text, style)) = row.get(*column) else { continue };
+                line.push(cell(&clip(text, left.min(*width)), *style, (*width).min(left), has_colour));
                 left = left.saturating_sub(width + 2);
             }
             text.push_str(line.join("  ").trim_end());
             text.push('\n');
         }
         text
+    }
+
+    /// Returns which columns are shown and how wide each is.
+    fn fitted(&self, widths: &[usize], most: usize) -> Vec<(usize, usize)> {
+        let mut shown: Vec<(usize, usize)> = widths.iter().copied().enumerate().collect();
+        let total = |shown: &[(usize, usize)], widest: usize| -> usize {
+            shown.iter().map(|(_, width)| (*width).min(widest)).sum::<usize>()
+                + 2 * shown.len().saturating_sub(1)
+        };
+        for name in self.dispensable {
+            if total(&shown, ENOUGH) <= most {
+                break;
+            }
+            shown.retain(|(column, _)| self.header.get(*column) != Some(name));
+        }
+        while total(&shown, usize::MAX) > most {
+            match shown.iter_mut().max_by_key(|(_, width)| *width) {
+                Some((_, width)) if *width > LEAST => *width -= 1,
+                _ => break,
+            }
+        }
+        shown
     }
 }
 
@@ -212,6 +250,14 @@ pub(crate) fn span(seconds: u64) -> String {
     }
 }
 
+/// A time span in milliseconds as [`span`] writes it; a short one has tenths of a second where it needs them.
+pub(crate) fn span_ms(ms: u64) -> String {
+    match ms {
+        0..60_000 if !ms.is_multiple_of(1000) => format!("{:.1}s", ms as f64 / 1000.0),
+        _ => span(ms / 1000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,8 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn m15_a_narrow_terminal_loses_dispensable_columns_first_and_then_the_ends_of_wide_ones() {
+        let table = sample().dispensable(&["STATUS"]);
+        assert_eq!(table.draw(false, 35), sample().draw(false, usize::MAX));
+        assert_eq!(
+            table.draw(false, 26),
+            "NAME   COMMAND\nbuild  cargo build\nx      evil\\u{1b}]0;t\\u{7}\n"
+        );
+        assert_eq!(table.draw(false, 15), "NAME   COMMAND\nbuild  cargo b…\nx      evil\\u{…\n");
+    }
+
+    #[test]
     fn m15_a_line_is_clipped_to_the_terminals_width() {
-        let expected = "NAME   STATUS   CO…\nbuild  running  ca…\nx      exited   ev…\n";
+        let expected = "NAME   STATUS  COM…\nbuild  runni…  car…\nx      exited  evi…\n";
         assert_eq!(sample().draw(false, 19), expected);
         for width in 0..40 {
             let drawn = sample().draw(false, width);
@@ -274,5 +331,6 @@ mod tests {
         for (seconds, text) in spans {
             assert_eq!(span(seconds), text);
         }
+        assert_eq!([500, 3_000, 90_500].map(span_ms), ["0.5s", "3s", "1m30s"]);
     }
 }

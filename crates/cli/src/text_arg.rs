@@ -63,7 +63,7 @@ mod tests {
             assert!(parsed.is_ok(), "{words:?}: {}", parsed.unwrap_err());
         }
         let parsed = Cli::try_parse_from(["qd", "send", "x", "- one", "--json", "--no-enter"]).unwrap();
-        assert!(parsed.json && matches!(parsed.verb, Some(Verb::Send(_))));
+        assert!(parsed.flags.json && matches!(parsed.verb, Some(Verb::Send(_))));
         for words in [&["send", "x", "--no-entr"][..], &["answer", "three", "allow"], &["revoke", "x"]] {
             let error = Cli::try_parse_from(["qd"].iter().chain(words)).unwrap_err().to_string();
             assert!(error.contains("flag") || error.contains("a number"), "{error}");

@@ -1,4 +1,4 @@
-//! Times as people type them in arguments and read them in output: an age, or a moment in UTC.
+//! Times as people type them in arguments and read them in output: an age, a moment in UTC, or a duration.
 
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
@@ -30,16 +30,33 @@ fn epoch(digits: &str) -> Result<u64, String> {
 
 fn age(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => DAY_SECONDS,
-        "w" => 7 * DAY_SECONDS,
-        _ => return None,
-    };
     let count = number(digits)?;
-    count.checked_mul(seconds)?.checked_mul(SECOND)
+    count.checked_mul(unit_seconds(unit)?)?.checked_mul(SECOND)
+}
+
+/// Returns how many seconds a unit of time has.
+pub(crate) fn unit_seconds(unit: &str) -> Option<u64> {
+    match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        "d" => Some(DAY_SECONDS),
+        "w" => Some(7 * DAY_SECONDS),
+        _ => None,
+    }
+}
+
+/// Returns the milliseconds of a duration: seconds with a fraction, or a number with a unit.
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.split_at_checked(text.len().saturating_sub(1)) {
+        Some((number, unit)) if unit_seconds(unit).is_some() => (number, unit),
+        _ => (text, "s"),
+    };
+    let seconds: f64 = number.parse().map_err(|_| "seconds, such as 10 or 0.5, or 5m, 2h".to_owned())?;
+    let seconds = seconds * unit_seconds(unit).unwrap_or(1) as f64;
+    let duration =
+        std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "seconds from 0 on".to_owned())?;
+    u64::try_from(duration.as_millis()).map_err(|_| "fewer seconds".to_owned())
 }
 
 fn time(text: &str) -> Option<u64> {
@@ -135,6 +152,17 @@ mod tests {
             "yesterday",
         ] {
             assert!(parse(bad, 0).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction_and_must_make_sense() {
+        assert_eq!(seconds("0.5"), Ok(500));
+        assert_eq!(seconds("60"), Ok(60_000));
+        assert_eq!(seconds("1.5m"), Ok(90_000));
+        assert_eq!(seconds("2h"), Ok(7_200_000));
+        for bad in ["-1", "x", "nan", "inf", "1e300", "", "s", "-2m", "5y", "1e300d", "ü"] {
+            assert!(seconds(bad).is_err(), "{bad}");
         }
     }
 }

@@ -107,6 +107,7 @@ fn a_size_that_changed_before_the_daemon_has_answered_is_told_afterwards() {
         stream: 1,
         takes_terminal: false,
         takes_answers: false,
+        receipts: false,
     };
     peer.reply(call.id, Reply::Attached(attached));
     let told = peer.call().request;
@@ -163,6 +164,7 @@ fn a_terminal_that_was_passed_is_restored_only_after_the_daemon_has_let_go() {
             stream: 1,
             takes_terminal: true,
             takes_answers: false,
+            receipts: false,
         }),
     );
     let offer = peer.call();

@@ -1,7 +1,10 @@
-//! Quarterdeck's directories: two logins on one database, directories that vanish, unusual directories.
+//! Quarterdeck's directories: two logins on one database, directories that vanish or are attacked, unusual
+//! directories.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "places/attacked.rs"]
+mod attacked;
 #[path = "places/logins.rs"]
 mod logins;
 #[path = "places/strange.rs"]

@@ -19,6 +19,8 @@ mod displaced;
 mod door;
 #[path = "security/identity.rs"]
 mod identity;
+#[path = "security/impostor.rs"]
+mod impostor;
 #[path = "security/inside.rs"]
 mod inside;
 #[path = "security/limits.rs"]
@@ -27,6 +29,10 @@ mod limits;
 mod origin;
 #[path = "security/ports.rs"]
 mod ports;
+#[path = "security/revoked.rs"]
+mod revoked;
+#[path = "security/roles.rs"]
+mod roles;
 #[path = "security/seclusion.rs"]
 mod seclusion;
 #[path = "security/shares.rs"]

@@ -10,6 +10,10 @@ mod another_user;
 mod clients;
 #[path = "vendors/crew.rs"]
 mod crew;
+#[path = "vendors/day.rs"]
+mod day;
+#[path = "vendors/deck.rs"]
+mod deck;
 #[path = "vendors/dialogs.rs"]
 mod dialogs;
 #[path = "vendors/first_meeting.rs"]
@@ -28,12 +32,18 @@ mod limits;
 mod results;
 #[path = "vendors/tasks.rs"]
 mod tasks;
+#[path = "vendors/tour.rs"]
+mod tour;
 #[path = "vendors/traces.rs"]
 mod traces;
 #[path = "vendors/versions.rs"]
 mod versions;
 #[path = "vendors/views.rs"]
 mod views;
+
+#[path = "attach_live/window.rs"]
+#[expect(dead_code, reason = "the rest of it is for the tests of attaching")]
+mod window;
 
 #[path = "mcp/proxy.rs"]
 #[expect(dead_code, clippy::panic, reason = "the rest of it is for the tests of the server")]

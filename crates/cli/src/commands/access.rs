@@ -1,13 +1,20 @@
 //! `qd access`: the devices, tokens and links that may call `qd web`; mints and revokes them.
 
+use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use proto::{ErrorCode, Failure, Printable};
+use proto::limit::check_label;
+use proto::{ErrorCode, Failure, Printable, ProcessView, Role};
+use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
-use web::{AccessFile, AccessRecord, AccessRole, IdentityKind, NewIdentity, Scope, web_directory};
+use web::{
+    AccessFile, AccessRecord, IdentityKind, LinkTarget, NewIdentity, PassphraseFile, Scope, web_directory,
+};
 
+use super::tasks;
 use super::web::check_person;
+use super::workspace::check_known;
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Style, Table, now_ms, span};
@@ -25,26 +32,32 @@ enum Act {
     List,
     /// Mint a bearer token for a program; it is printed once
     Token {
-        /// Its name
-        name: String,
-        /// What it may do: view, type or admin
-        #[arg(long, value_name = "ROLE", default_value = "view")]
-        role: AccessRole,
-        /// Only the processes of this workspace
+        #[command(flatten)]
+        token: TokenArgs,
+        /// Only the tasks and processes of this workspace
         #[arg(long, value_name = "WORKSPACE")]
         workspace: Option<String>,
-        /// It ends after this many days
-        #[arg(long, value_name = "DAYS")]
-        days: Option<u64>,
     },
-    /// Mint a link to watch one process; it is printed once
+    /// Mint a link to watch one process or one task; it is printed once
     Link {
         /// Which process
-        #[arg(value_name = "NAME")]
-        process: String,
+        #[arg(value_name = "NAME", required_unless_present = "task")]
+        process: Option<String>,
+        /// Which task: its changes, its review and the screens of its processes
+        #[arg(long, value_name = "TASK", conflicts_with = "process")]
+        task: Option<String>,
         /// It ends after this many hours
         #[arg(long, value_name = "HOURS", default_value_t = 24)]
         hours: u64,
+        /// The URL that `qd web` has printed, for a whole link
+        #[arg(long, value_name = "URL")]
+        url: Option<String>,
+    },
+    /// Set the passphrase, from the standard input, with which a device confirms that a person is there
+    Passphrase {
+        /// Remove it instead
+        #[arg(long)]
+        remove: bool,
     },
     /// Revoke one of them; its sockets close at once
     Revoke {
@@ -53,7 +66,24 @@ enum Act {
     },
 }
 
+/// What every token has.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// Its name
+    name: String,
+
+    /// What it may do: view, type or admin
+    #[arg(long, value_name = "ROLE", default_value = "view")]
+    role: Role,
+
+    /// It ends after this many days
+    #[arg(long, value_name = "DAYS")]
+    days: Option<u64>,
+}
+
 const HOUR_MS: u64 = 3_600_000;
+/// The longest line that is read.
+const MAX_LINE: u64 = 4096;
 
 impl AccessArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -61,60 +91,157 @@ impl AccessArgs {
         let directory = web_directory(context.address()?.places());
         let file = AccessFile::open(&directory).map_err(CliError::io("the devices cannot be read"))?;
         match self.act.unwrap_or(Act::List) {
-            Act::List => list(&file, context)?,
-            Act::Token { name, role, workspace, days } => {
-                let expires = days.map(|days| now_ms() + days.saturating_mul(24 * HOUR_MS));
-                let scope = Scope { role, workspace, target: None };
-                mint(&file, context, NewIdentity { kind: IdentityKind::Token, label: name, scope, expires })?;
+            Act::List => {
+                let nothing =
+                    "nobody is signed in: `qd pair` shows a code, `qd access token` creates a token";
+                list(&file, context, nothing, |_| true)?;
             }
-            Act::Link { process, hours } => {
-                let all = context.connect()?.list()?;
-                let found = all
-                    .iter()
-                    .find(|view| view.name.to_string() == process || view.id.to_string() == process);
-                let missing =
-                    || Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(&process)));
-                let view = found.ok_or_else(|| CliError::Own(missing()))?;
-                let target = Some(view.id.to_string());
-                let scope = Scope { role: AccessRole::View, workspace: Some(view.workspace.clone()), target };
-                let expires = Some(now_ms() + hours.saturating_mul(HOUR_MS));
-                let label = format!("link to {}", view.name);
-                mint(&file, context, NewIdentity { kind: IdentityKind::Link, label, scope, expires })?;
+            Act::Token { token, workspace } => mint_token(&file, context, token, workspace)?,
+            Act::Link { process, task, hours, url } => {
+                let (label, scope) = match task {
+                    Some(task) => to_task(context, task)?,
+                    None => to_process(context, &process.unwrap_or_default())?,
+                };
+                let life_ms = Some(hours.saturating_mul(HOUR_MS));
+                let new = NewIdentity { kind: IdentityKind::Link, label, scope, life_ms };
+                mint(&file, context, new, url.as_deref())?;
             }
+            Act::Passphrase { remove } => passphrase(&PassphraseFile::open(&directory), context, remove)?,
             Act::Revoke { id } => revoke(&file, context, &id)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn list(file: &AccessFile, context: &mut Context) -> Result<(), CliError> {
-    let records = file.list().map_err(CliError::io("the devices cannot be read"))?;
+/// The label and the scope of a link to a process.
+fn to_process(context: &mut Context, process: &str) -> Result<(String, Scope), CliError> {
+    let all = context.connect()?.list()?;
+    let is_it = |view: &&ProcessView| view.name.to_string() == process || view.id.to_string() == process;
+    let view = all.iter().find(is_it).ok_or_else(|| {
+        CliError::Own(Failure::new(ErrorCode::NotFound, format!("no process \"{}\"", Printable(process))))
+    })?;
+    let target = LinkTarget::Process(view.id.to_string());
+    Ok((format!("link to {}", view.name), watching(&view.workspace, target)))
+}
+
+/// The label and the scope of a link to a task.
+fn to_task(context: &mut Context, task: String) -> Result<(String, Scope), CliError> {
+    let view = tasks::show(&mut context.connect()?, Some(task))?;
+    let target = LinkTarget::Task { task: view.name.clone(), created_at: view.created_at };
+    let label = format!("link to task {}", view.name);
+    let label = if check_label(&label).is_ok() { label } else { "link to a task".to_owned() };
+    Ok((label, watching(&view.workspace, target)))
+}
+
+fn watching(workspace: &str, target: LinkTarget) -> Scope {
+    Scope { role: Role::View, workspace: Some(workspace.to_owned()), target: Some(target) }
+}
+
+/// Lists the identities that are asked for; `nothing` is said when there are none.
+pub(super) fn list(
+    file: &AccessFile,
+    context: &mut Context,
+    nothing: &str,
+    is_shown: impl Fn(&AccessRecord) -> bool,
+) -> Result<(), CliError> {
+    let mut records = file.list().map_err(CliError::io("the devices cannot be read"))?;
+    records.retain(is_shown);
     let views: Vec<_> = records.iter().map(AccessRecord::view).collect();
     context.print(&views, |_, out| {
         if records.is_empty() {
-            return out.line("nobody is signed in: `qd pair` shows a code, `qd access token` mints a token");
+            return out.line(nothing);
         }
-        let mut table = Table::new(&["id", "kind", "role", "seen", "name"]);
+        let mut table = Table::new(&["ID", "KIND", "ROLE", "WORKSPACE", "SEEN", "NAME"]);
         for record in &records {
             let seen = span(now_ms().saturating_sub(record.seen) / 1000);
-            let cells = [&record.id, record.kind.word(), record.scope.role.word(), &seen, &record.label];
+            let workspace = record.scope.workspace.as_deref().unwrap_or("all");
+            let (id, kind, role) = (record.id.as_str(), record.kind.word(), record.scope.role.word());
+            let cells = [id, kind, role, workspace, &seen, &record.label];
             table.row(cells.iter().map(|cell| (Printable(cell).to_string(), Style::Plain)).collect());
         }
         out.table(&table)
     })
 }
 
-fn mint(file: &AccessFile, context: &mut Context, new: NewIdentity) -> Result<(), CliError> {
-    let (identity, secret) = file.add(new).map_err(CliError::io("it cannot be minted"))?;
+/// Mints a token, limited to a workspace if one is named.
+pub(super) fn mint_token(
+    file: &AccessFile,
+    context: &mut Context,
+    token: TokenArgs,
+    workspace: Option<String>,
+) -> Result<(), CliError> {
+    check_known(context, workspace.as_deref())?;
+    let life_ms = token.days.map(|days| days.saturating_mul(24 * HOUR_MS));
+    let scope = Scope { role: token.role, workspace, target: None };
+    mint(file, context, NewIdentity { kind: IdentityKind::Token, label: token.name, scope, life_ms }, None)
+}
+
+/// Makes an identity and prints its secret. The server's URL is the person's word: a file that says it could be a process's.
+fn mint(
+    file: &AccessFile,
+    context: &mut Context,
+    new: NewIdentity,
+    url: Option<&str>,
+) -> Result<(), CliError> {
+    let (identity, secret) = file.add(new).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => CliError::usage(error.to_string()),
+        _ => CliError::io("it cannot be created")(error),
+    })?;
     let mut value = json!(identity);
     value["secret"] = json!(secret.expose());
     context.print(&value, |_, out| {
-        let prefix = if identity.kind == IdentityKind::Link { "#l=" } else { "" };
-        out.line(&format!("{prefix}{}", secret.expose()))
+        if identity.kind != IdentityKind::Link {
+            return out.line(secret.expose());
+        }
+        let root = url.map_or_else(String::new, |url| format!("{}/", url.trim_end_matches('/')));
+        out.line(&format!("{root}#l={}", secret.expose()))?;
+        if url.is_none() && out.is_terminal() {
+            out.line("put it behind the URL that `qd web` has printed; --url does that")?;
+        }
+        Ok(())
     })
 }
 
-fn revoke(file: &AccessFile, context: &mut Context, id: &str) -> Result<(), CliError> {
+fn passphrase(file: &PassphraseFile, context: &mut Context, remove: bool) -> Result<(), CliError> {
+    let outcome = if remove {
+        let was_there = file.remove().map_err(CliError::io("the passphrase cannot be removed"))?;
+        if was_there { "removed" } else { "none" }
+    } else {
+        if isatty(io::stdin()) {
+            context.print_status("type the passphrase; it is not shown")?;
+        }
+        let typed = read_hidden().map_err(CliError::io("the passphrase cannot be read"))?;
+        file.set(typed.trim_end_matches(['\r', '\n'])).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => CliError::usage(error.to_string()),
+            _ => CliError::io("the passphrase cannot be kept")(error),
+        })?;
+        "set"
+    };
+    context.confirm(&json!({"passphrase": outcome}), |_, out| match outcome {
+        "set" => out.line("set: a paired administrator's device may now confirm with it"),
+        "removed" => out.line("removed: devices confirm with `qd pair --confirm`"),
+        _ => out.line("there is no passphrase"),
+    })
+}
+
+/// Reads one line of the standard input, which a terminal does not show.
+fn read_hidden() -> io::Result<String> {
+    let stdin = io::stdin();
+    let before = tcgetattr(&stdin).ok();
+    if let Some(before) = &before {
+        let mut hidden = before.clone();
+        hidden.local_modes -= LocalModes::ECHO;
+        tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    }
+    let mut line = String::new();
+    let read = stdin.lock().take(MAX_LINE).read_line(&mut line);
+    if let Some(before) = &before {
+        tcsetattr(&stdin, OptionalActions::Flush, before)?;
+    }
+    read.map(|_| line)
+}
+
+pub(super) fn revoke(file: &AccessFile, context: &mut Context, id: &str) -> Result<(), CliError> {
     if !file.revoke(id).map_err(CliError::io("it cannot be revoked"))? {
         let message = format!("no device, token or link \"{}\"", Printable(id));
         return Err(CliError::Own(Failure::new(ErrorCode::NotFound, message).hint("`qd access` lists them")));

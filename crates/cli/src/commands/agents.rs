@@ -16,7 +16,7 @@ use crate::output::{Style, Table};
 /// Largest manifest that is read.
 const MAX_MANIFEST: u64 = 1 << 20; // 1 MiB
 
-/// List the agents that can be started here, or check and record for their manifests
+/// List the agents that can be started here; check manifests, and record screens for them
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -47,17 +47,17 @@ struct CheckArgs {
     recordings: Vec<PathBuf>,
 }
 
-/// Keep an agent's screen as a sample for its rules, with secrets masked
+/// Save an agent's screen as a sample for its rules, with secrets masked
 #[derive(Debug, Args)]
 struct RecordArgs {
     /// Its name or id
     name: String,
 
-    /// The state that you see; otherwise the result of the rules
+    /// The state that you see on the screen [default: what the rules find]
     #[arg(long)]
     state: Option<AgentState>,
 
-    /// Where to write it; otherwise a new file in the current directory; - prints it
+    /// The file to write; - prints it [default: a new file in this directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -76,7 +76,7 @@ impl AgentsArgs {
 fn list(context: &mut Context) -> Result<ExitCode, CliError> {
     let offers = context.connect()?.agents(AskAgents { path: own_path() })?;
     context.print(&offers, |offers, out| {
-        out.table(&table(offers))?;
+        out.clipped_table(&table(offers))?;
         for offer in offers {
             for problem in &offer.problems {
                 out.line(&format!("{}: {}", offer.name, Printable(problem)))?;
@@ -88,14 +88,15 @@ fn list(context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 fn table(offers: &[AgentOffer]) -> Table {
-    let mut table = Table::new(&["AGENT", "VERSION", "PROGRAM", "WORKS WITH IT", "MANIFEST"]);
+    let mut table =
+        Table::new(&["AGENT", "VERSION", "PROGRAM", "WORKS WITH IT", "MANIFEST"]).dispensable(&["MANIFEST"]);
     for offer in offers {
         let is_here = offer.program.is_some();
         let style = if is_here { Style::Plain } else { Style::Dim };
         table.row(vec![
             (offer.name.clone(), if is_here { Style::Bold } else { Style::Dim }),
             (offer.version.clone().unwrap_or_else(|| "-".to_owned()), style),
-            (offer.program.clone().unwrap_or_else(|| "not installed".to_owned()), style),
+            (offer.program.clone().unwrap_or_else(|| missing(offer).to_owned()), style),
             (offer.abilities.join(" "), style),
             (offer.origin.join(", "), style),
         ]);
@@ -103,10 +104,15 @@ fn table(offers: &[AgentOffer]) -> Table {
     table
 }
 
+/// Returns why an agent has no program.
+fn missing(offer: &AgentOffer) -> &'static str {
+    if offer.is_faulty { "faulty manifest" } else { "not installed" }
+}
+
 impl ShowArgs {
     fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let Some(text) = daemon::built_in_manifest(&self.name) else {
-            let message = format!("no manifest of the name {} is built in", Printable(&self.name));
+            let message = format!("no built-in manifest is called {}", Printable(&self.name));
             let failure = Failure::new(ErrorCode::NotFound, message);
             return Err(CliError::Own(
                 failure.hint("qd agents lists the agents and where their manifests come from"),

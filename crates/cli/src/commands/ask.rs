@@ -11,19 +11,19 @@ use serde_json::json;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// From inside a process: ask the person something
+/// From inside a process: ask the person a question
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// The question; - reads it from stdin
     #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     question: String,
 
-    /// An answer to choose from, once for each; without any, the answer is a text
+    /// An answer to choose from; repeat the flag for each. Without any, the answer is a text
     #[arg(long = "option", value_name = "X")]
     options: Vec<String>,
 
-    /// Wait this many seconds for the answer and print it, or exit with 5; the question stays open
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true)]
+    /// Wait this many seconds for the answer and print it. If none comes, exit with 5; the question stays open
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds, allow_negative_numbers = true)]
     wait: Option<u64>,
 
     /// A second call with the same key asks nothing new

@@ -6,12 +6,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use client::ClientError;
 use client::attach::{AttachOptions, AttachOutcome, Clipboard, DetachKeys, Left, Terminal, attach};
 use daemon::Settings;
 use proto::request::{SizePolicy, Target};
 use proto::{ErrorCode, Failure, Printable, ProcessView, Size};
 use rustix::termios::isatty;
 
+use super::tasks;
 use crate::context::{Context, settings};
 use crate::errors::CliError;
 use crate::output::{Style, Table};
@@ -26,7 +28,8 @@ const LET_GO: &str = "let_go";
 /// Show a process full-screen and type into it
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// Its name or id; without it you choose from the list, or see the only one
+    /// Its name or id, or the name of a task, to see the task's agent [default: the task of this directory, or else the
+    /// only process, or else your choice from a list]
     name: Option<String>,
 
     /// Watch only
@@ -37,15 +40,15 @@ pub(crate) struct AttachArgs {
     #[arg(long)]
     take_over: bool,
 
-    /// Which viewer's size the process has from now on
+    /// Which viewer decides the size of the process from now on
     #[arg(long, value_enum, value_name = "POLICY")]
     size: Option<Policy>,
 
-    /// The keys that detach, such as `ctrl-\ d` or `ctrl-q`; otherwise those of QD_DETACH_KEYS, otherwise `ctrl-\ d`
+    /// The keys that detach, such as `ctrl-q` [default: those in QD_DETACH_KEYS, or else `ctrl-\ d`]
     #[arg(long, value_name = "KEYS")]
     detach_keys: Option<DetachKeys>,
 
-    /// Another way to detach: `~.` at the start of a line, as ssh has it
+    /// Another way to detach: `~.` at the start of a line, as in ssh
     #[arg(long, value_enum, value_name = "STYLE")]
     escape: Option<Escape>,
 
@@ -62,7 +65,7 @@ pub(crate) struct AttachArgs {
 enum Policy {
     /// The viewer that typed last
     Owner,
-    /// It stays as it is
+    /// No viewer: the size stays as it is
     Fixed,
     /// The smallest of all viewers that may type
     Smallest,
@@ -76,9 +79,9 @@ enum Escape {
 
 impl AttachArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let target = match self.name {
+        let target = match self.name.clone() {
             Some(name) => Target(name),
-            None => only_one(context)?,
+            None => in_this_directory(context)?.map_or_else(|| only_one(context), Ok)?,
         };
         let settings = settings()?;
         let keys = self.detach_keys.map_or_else(|| usual_keys(&settings), Ok)?;
@@ -99,8 +102,39 @@ impl AttachArgs {
             raw: self.raw,
             ..AttachOptions::new(target)
         };
-        show(context, &options)
+        match show(context, &options) {
+            Err(error) if is_unknown(&error) => match self.name.map(|name| of_task(context, name)) {
+                Some(Ok(Some(target))) => show(context, &AttachOptions { target, ..options }),
+                Some(Err(other)) => Err(other),
+                Some(Ok(None)) | None => Err(error),
+            },
+            shown => shown,
+        }
     }
+}
+
+/// Returns true if no process has the name.
+fn is_unknown(error: &CliError) -> bool {
+    matches!(error, CliError::Client(ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound)
+}
+
+/// Returns what to attach to in the task of this name; none if there is no such task.
+fn of_task(context: &mut Context, name: String) -> Result<Option<Target>, CliError> {
+    let task = tasks::find(&mut context.connect()?, Some(name))?;
+    task.map(|task| tasks::process_to_attach(&task).map(|process| Target(process.id.to_string()))).transpose()
+}
+
+/// Returns what to attach to in the task of the current directory; none if no task of the caller's works here.
+fn in_this_directory(context: &mut Context) -> Result<Option<Target>, CliError> {
+    // A directory that is gone or has no name in UTF-8 is that of no task.
+    if super::project::absolute(None, "NAME").is_err() {
+        return Ok(None);
+    }
+    let task = match tasks::find(&mut context.connect()?, None) {
+        Err(CliError::Client(ClientError::Failed(_))) => None,
+        found => found?,
+    };
+    task.map(|task| tasks::process_to_attach(&task).map(|process| Target(process.id.to_string()))).transpose()
 }
 
 /// Attaches with every default of the environment and of the user's settings.
@@ -191,13 +225,14 @@ fn picked(answer: &str, several: &[&ProcessView]) -> Result<Target, CliError> {
     let answer = answer.trim();
     let by_number = answer.parse::<usize>().ok().and_then(|number| several.get(number.checked_sub(1)?));
     let by_name = || several.iter().find(|process| process.name.as_str() == answer);
-    let by_beginning = || {
-        let mut begun = several.iter().filter(|process| process.name.as_str().starts_with(answer));
-        begun.next().filter(|_| !answer.is_empty() && begun.next().is_none())
-    };
-    by_number.or_else(by_name).or_else(by_beginning).map(|process| Target(process.id.to_string())).ok_or_else(
-        || CliError::usage(format!("\"{}\" is none of them", Printable(answer))).hinted("qd ps lists them"),
-    )
+    let is_begun = |process: &&&ProcessView| !answer.is_empty() && process.name.as_str().starts_with(answer);
+    let begun: Vec<&&ProcessView> = several.iter().filter(is_begun).collect();
+    let by_beginning = || if let [only] = begun[..] { Some(only) } else { None };
+    let found = by_number.or_else(by_name).or_else(by_beginning);
+    found.map(|process| Target(process.id.to_string())).ok_or_else(|| {
+        let wrong = if begun.is_empty() { "is none of them" } else { "is the beginning of several names" };
+        CliError::usage(format!("\"{}\" {wrong}", Printable(answer))).hinted("qd ps lists them")
+    })
 }
 
 fn last_words(outcome: &AttachOutcome) -> Option<String> {
@@ -279,6 +314,10 @@ mod tests {
         for wrong in ["", "0", "3", "three", "o n"] {
             assert!(picked(wrong, &several).is_err(), "{wrong}");
         }
+        let (three, both) = (process("p_00000002", "three"), |error: CliError| error.to_string());
+        let several = [&one, &two, &three];
+        assert!(picked("t", &several).map_err(both).unwrap_err().contains("several"));
+        assert!(picked("x", &several).map_err(both).unwrap_err().contains("none"));
     }
 
     #[test]

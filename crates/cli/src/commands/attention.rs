@@ -8,7 +8,7 @@ use proto::request::Attention;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// From inside a process: ask a person to look
+/// From inside a process: ask the person to look at it
 #[derive(Debug, Args)]
 pub(crate) struct AttentionArgs {
     /// Why the person should look

@@ -19,7 +19,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "TIME|AGE")]
     since: Option<String>,
 
-    /// At most this many rows, the newest; otherwise 200
+    /// Print at most this many rows, the newest [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: Option<u32>,
 

@@ -17,11 +17,11 @@ pub(crate) struct CloseArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// End only the child and leave its background processes running
+    /// End only the program itself and leave its background processes running
     #[arg(long)]
     keep_background: bool,
 
-    /// Ask with this signal, by name or number
+    /// Tell it to end with this signal, by name or number
     #[arg(long, value_parser = ending::signal)]
     signal: Option<i32>,
 

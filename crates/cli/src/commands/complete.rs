@@ -28,6 +28,8 @@ enum Named {
     Processes,
     Presets,
     Tasks,
+    DroppedTasks,
+    Workspaces,
 }
 
 impl CompleteArgs {
@@ -48,6 +50,10 @@ fn known(named: Named) -> Option<Vec<String>> {
         Named::Tasks => {
             super::tasks::list::list(&mut connection).ok()?.into_iter().map(|task| task.name).collect()
         }
+        Named::DroppedTasks => {
+            super::tasks::dropped::list(&mut connection).ok()?.into_iter().map(|task| task.name).collect()
+        }
+        Named::Workspaces => connection.workspaces().ok()?.into_iter().map(|known| known.name).collect(),
         Named::Presets => {
             let here = std::env::current_dir().ok()?.into_os_string().into_string().ok()?;
             let list = connection.presets(Presets { project: Some(here), path: None }).ok()?;
@@ -79,6 +85,8 @@ fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<Str
     }
     let mut all = match flag {
         Some(flag) if flag.get_id() == "preset" => known(Named::Presets),
+        Some(flag) if flag.get_id() == "task" => known(Named::Tasks),
+        Some(flag) if flag.get_id() == "workspace" => known(Named::Workspaces),
         Some(flag) => flag.get_possible_values().iter().map(named).collect(),
         None if current.starts_with('-') => flags(root).chain(flags(command)).collect(),
         None => positional(command, depth, positions, &known),
@@ -128,9 +136,17 @@ fn positional(
     let Some((_, argument)) = argument.into_iter().find(is_here) else { return all };
     match argument.get_id().as_str() {
         "name" if depth >= 1 && is_about_tasks(command) => all.extend(known(Named::Tasks)),
+        // A task that there is not yet.
+        "name" if depth == 1 && command.get_name() == "new" => {}
+        "name" if depth == 1 && command.get_name() == "restore" => all.extend(known(Named::DroppedTasks)),
+        "name" if depth == 1 && command.get_name() == "attach" => {
+            all.extend(known(Named::Processes).into_iter().chain(known(Named::Tasks)));
+        }
         // In a verb with verbs of its own, a name is that of a scratchpad or the like.
         "name" | "names" | "target" if depth == 1 => all.extend(known(Named::Processes)),
         "presets" => all.extend(known(Named::Presets)),
+        // `workspace new` takes a name that there is not yet.
+        "workspace" if depth > 2 || command.get_name() != "new" => all.extend(known(Named::Workspaces)),
         _ => all.extend(argument.get_possible_values().iter().map(named)),
     }
     all
@@ -146,6 +162,8 @@ mod tests {
             let names: &[&str] = match named {
                 Named::Presets => &["dev"],
                 Named::Tasks => &["fix", "feat/x"],
+                Named::DroppedTasks => &["old-idea"],
+                Named::Workspaces => &["local", "phone"],
                 Named::Processes => &["build", "bash", "web"],
             };
             names.iter().map(|name| (*name).to_owned()).collect()
@@ -157,6 +175,8 @@ mod tests {
         assert_eq!(found("att"), ["attach", "attention"]);
         assert_eq!(found("attach b"), ["bash", "build"]);
         assert_eq!(found("attach build "), [""; 0], "it takes one name");
+        assert_eq!(found("attach f"), ["feat/x", "fix"], "a task's name leads to its agent");
+        assert_eq!(found("spawn --task f"), ["feat/x", "fix"]);
         assert_eq!(found("close build w"), ["web"]);
         assert_eq!(found("detach w"), ["web"]);
         assert_eq!(found("--json logs "), ["bash", "build", "web"]);
@@ -169,7 +189,16 @@ mod tests {
         assert_eq!(found("pads show "), [""; 0], "a scratchpad is no process");
         assert_eq!(found("land f"), ["feat/x", "fix"]);
         assert_eq!(found("drop fi"), ["fix"]);
+        assert_eq!(found("restore "), ["old-idea"], "only what was dropped");
+        assert_eq!(found("new "), [""; 0], "a task that there is not yet");
+        assert_eq!(found("run "), ["feat/x", "fix"]);
+        assert_eq!(found("stop "), ["feat/x", "fix"]);
+        assert_eq!(found("diff f"), ["feat/x", "fix"]);
         assert_eq!(found("review f"), ["feat/x", "fix"]);
+        assert_eq!(found("new fix --workspace "), ["local", "phone"]);
+        assert_eq!(found("workspace token new p"), ["phone"]);
+        assert_eq!(found("workspace remove "), ["local", "phone"]);
+        assert_eq!(found("workspace new "), [""; 0], "a name that there is not yet");
         assert_eq!(found("spawn -- b"), [""; 0], "what follows belongs to the process");
     }
 }

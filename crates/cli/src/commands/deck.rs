@@ -8,6 +8,7 @@ use proto::{ErrorCode, Failure};
 use tui::{LeftDeck, TuiError};
 
 use crate::args::Cli;
+use crate::commands::import::adoption;
 use crate::context::Context;
 use crate::errors::CliError;
 
@@ -18,7 +19,7 @@ pub(crate) fn run(context: &mut Context) -> Result<ExitCode, CliError> {
         drop(Cli::command().print_help());
         return Ok(ExitCode::SUCCESS);
     }
-    match tui::run(context.address()?).map_err(cli_error)? {
+    match tui::run(context.address()?, adoption()).map_err(cli_error)? {
         LeftDeck::Left => Ok(ExitCode::SUCCESS),
         LeftDeck::HungUp => Ok(ExitCode::FAILURE),
         LeftDeck::Signalled(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
@@ -30,7 +31,7 @@ fn cli_error(error: TuiError) -> CliError {
         TuiError::Daemon(error) => error.into(),
         TuiError::Terminal(error) => CliError::io("the terminal cannot be used")(error),
         TuiError::Settings(fault) => {
-            CliError::usage(fault).hinted("mend tui.toml; docs/tui.md lists every setting")
+            CliError::usage(fault).hinted("correct tui.toml; docs/tui.md lists every setting")
         }
         error @ TuiError::Fault(_) => CliError::Own(Failure::new(ErrorCode::Internal, error.to_string())),
     }

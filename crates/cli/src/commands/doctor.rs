@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use client::{ClientError, Connection, DaemonAddress};
 use daemon::Settings;
+use holder::run_mark;
 use proto::version::PROTOCOL;
 use proto::{Dirs, Printable};
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
@@ -75,13 +76,15 @@ impl DoctorArgs {
             file_size(),
             room(&[&places.runtime, &places.data]),
         ];
-        let (daemon, connection) = reach(&places);
+        let (daemon, mut connection) = reach(&places);
+        let daemon_pid = connection.as_mut().and_then(|daemon| daemon.status().ok()).map(|status| status.pid);
         checks.extend([
             database(&places.database(), connection.is_some()),
             daemon,
             holders(&places, connection),
             terminals(),
             descriptors(),
+            marks(run_mark::limit_of(std::process::id()), daemon_pid.and_then(run_mark::limit_of)),
             visibility(),
             kernel(),
         ]);
@@ -155,9 +158,17 @@ fn configuration(places: &Dirs) -> Check {
         return Check::new(name, Health::Fail, format!("others may write in {shown} (mode {mode:o})"))
             .hint(hint);
     }
-    match Settings::read(places).1 {
-        Some(problem) => Check::new(name, Health::Warn, format!("{problem}; the defaults count"))
-            .hint("correct config.toml; docs/cli.md lists every setting"),
+    let of_daemon = || {
+        Settings::read(places)
+            .1
+            .map(|problem| (problem, "correct config.toml; docs/cli.md lists every setting"))
+    };
+    let of_deck =
+        || super::config::tui_fault(dir).map(|problem| (problem, "qd config check lists every fault"));
+    match of_daemon().or_else(of_deck) {
+        Some((problem, hint)) => {
+            Check::new(name, Health::Warn, format!("{problem}; the defaults count")).hint(hint)
+        }
         None => Check::new(name, Health::Ok, shown.to_string()),
     }
 }
@@ -215,9 +226,9 @@ fn database(file: &Path, is_daemon_running: bool) -> Check {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_daemon_running => Check::new(
             name,
             Health::Fail,
-            format!("{shown} was removed while the daemon runs; nothing is saved"),
+            format!("{shown} was removed, and the daemon cannot write it again; nothing is saved"),
         )
-        .hint("end what matters, then `qd shutdown --kill`: the next command makes a new database"),
+        .hint("`qd status` says why; make room for it, or end what matters, then `qd shutdown --kill`"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Check::new(name, Health::Ok, format!("{shown} is made when it is needed"))
         }
@@ -228,7 +239,8 @@ fn database(file: &Path, is_daemon_running: bool) -> Check {
 /// Checks that a daemon answers with our protocol.
 fn reach(places: &Dirs) -> (Check, Option<Connection>) {
     let name = "daemon";
-    let status = DaemonAddress::without_start(places.clone()).knock().and_then(|mut connection| {
+    let address = DaemonAddress::without_start(places.clone());
+    let status = address.knock().and_then(|mut connection| {
         let status = connection.status()?;
         Ok((connection, status))
     });
@@ -245,14 +257,7 @@ fn reach(places: &Dirs) -> (Check, Option<Connection>) {
             let hint = "`qd shutdown`, then any command: processes stay";
             (Check::new(name, Health::Fail, detail).hint(hint), None)
         }
-        Err(ClientError::Unreachable(_)) if !places.socket().exists() => {
-            (Check::new(name, Health::Ok, "not running; the next command starts it"), None)
-        }
-        Err(ClientError::Unreachable(why)) => {
-            let detail =
-                format!("not running, its socket is left over ({why}); the next command replaces it");
-            (Check::new(name, Health::Warn, detail), None)
-        }
+        Err(ClientError::Unreachable(why)) => (unanswered(places, &address, &why), None),
         Err(error @ ClientError::Silent(_)) => {
             let pid = fs::read_to_string(places.lock()).unwrap_or_default();
             let hint = format!(
@@ -268,6 +273,22 @@ fn reach(places: &Dirs) -> (Check, Option<Connection>) {
             (if let Some(hint) = hint { check.hint(hint) } else { check }, None)
         }
     }
+}
+
+/// Returns the check for a daemon that does not listen: none runs, or another process keeps it away.
+fn unanswered(places: &Dirs, address: &DaemonAddress, why: &str) -> Check {
+    let name = "daemon";
+    if let Some((pid, program)) = address.directory_holder() {
+        let (data, program) = (places.data.display(), Printable(&program));
+        let detail = format!("process {pid} ({program}) holds {data} and does not answer as a daemon");
+        return Check::new(name, Health::Fail, detail)
+            .hint(format!("`kill {pid}` ends it, and the next command starts a daemon: processes stay"));
+    }
+    if !places.socket().exists() {
+        return Check::new(name, Health::Ok, "not running; the next command starts it");
+    }
+    let detail = format!("not running, its socket is left over ({why}); the next command replaces it");
+    Check::new(name, Health::Warn, detail)
 }
 
 /// Checks that every holder has an entry: a run without one would be invisible.
@@ -298,7 +319,7 @@ fn terminals() -> Check {
     };
     let name = "terminals";
     let (Some(max), Some(used)) = (number("max"), number("nr")) else {
-        return Check::new(name, Health::Warn, "the system does not tell how many it has");
+        return Check::new(name, Health::Warn, "the system does not report how many it has");
     };
     let free = max.saturating_sub(used).saturating_sub(number("reserve").unwrap_or(0));
     let health = if free == 0 {
@@ -323,6 +344,28 @@ fn descriptors() -> Check {
     if is_few { check.hint("raise the limit with ulimit -Hn") } else { check }
 }
 
+/// Checks the limit of file locks, which marks the processes of a run: that of this shell, with which a daemon
+/// would start, and that of the daemon, which any process of this user may lower.
+fn marks(own: Option<u64>, daemon: Option<u64>) -> Check {
+    let name = "run marks";
+    let is_low = |limit: Option<u64>| limit.filter(|limit| !run_mark::leaves_room(*limit));
+    match (is_low(daemon), is_low(own)) {
+        (Some(limit), _) => Check::new(
+            name,
+            Health::Warn,
+            format!("a process has lowered the daemon's limit of file locks to {limit}; it keeps to its first one"),
+        )
+        .hint("find out who did (`qd audit`), then `qd shutdown`: processes stay, and the next daemon has its own limit"),
+        (None, Some(limit)) => Check::new(
+            name,
+            Health::Fail,
+            format!("the limit of file locks is {limit} here: processes could not be marked, and no daemon starts"),
+        )
+        .hint("log in again, or as root: `prlimit --locks=unlimited --pid` of your shell"),
+        (None, None) => Check::new(name, Health::Ok, "the limit of file locks leaves room for them"),
+    }
+}
+
 /// Checks that other users' processes are visible. Our own runs need only our own; a process that changes its
 /// user is otherwise neither found nor named when its run is ended.
 fn visibility() -> Check {
@@ -332,7 +375,7 @@ fn visibility() -> Check {
         Err(_) => {
             let detail = "/proc hides those of other users (hidepid): what runs as another user is not seen by qd close";
             Check::new(name, Health::Warn, detail).hint(
-                "runs work all the same; to have everything named, mount /proc with gid=GROUP of a group you are in",
+                "processes work all the same; to see those of other users, mount /proc with gid=GROUP of a group you are in",
             )
         }
     }
@@ -383,6 +426,20 @@ mod tests {
             assert_eq!(private("x", bad).status, Health::Fail, "{}", bad.display());
         }
         assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o777);
+    }
+
+    #[test]
+    fn m8_a_lowered_limit_of_file_locks_is_told_here_and_in_the_daemon() {
+        let (free, low) = (Some(u64::MAX), Some(1_000));
+        for (own, daemon, health, words) in [
+            (free, free, Health::Ok, "leaves room"),
+            (free, None, Health::Ok, "leaves room"),
+            (low, None, Health::Fail, "no daemon starts"),
+            (free, low, Health::Warn, "lowered the daemon's limit of file locks to 1000"),
+        ] {
+            let check = marks(own, daemon);
+            assert!(check.status == health && check.detail.contains(words), "{check:?}");
+        }
     }
 
     #[test]

@@ -15,11 +15,11 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long a program may take to end
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct GraceArgs {
-    /// How many seconds it may take after it was asked, 600 at most; otherwise as its preset says, else 5 (terminals: 1)
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    /// How many seconds it has to end by itself before it is killed, 600 at most [default: its preset's, or else 5; terminals: 1]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     grace: Option<u64>,
 
-    /// Kill it at once, without asking first
+    /// Kill it at once; it gets no time to end by itself
     #[arg(long, conflicts_with = "grace")]
     now: bool,
 }
@@ -47,13 +47,17 @@ pub(crate) fn signal(text: &str) -> Result<i32, String> {
 pub(crate) struct Progress(Option<(SyncSender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Starts after a second: most ends are over before.
+    /// Waits for an end; `instead` is the command that kills.
     pub(crate) fn begin(what: &str, instead: &str) -> Self {
+        Self::with(format!("waiting for {} to end; {instead} kills it", Printable(what)))
+    }
+
+    /// Starts after a second: most waits are over before.
+    pub(crate) fn with(words: String) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(None);
         }
         let (stop, stopped) = mpsc::sync_channel::<()>(0);
-        let words = format!("waiting for {} to end; {instead} kills it", Printable(what));
         let draw = move || {
             let mut waited = 0u32;
             while stopped.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {

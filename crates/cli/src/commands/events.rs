@@ -102,8 +102,10 @@ impl Names {
             Event::PadChanged { name, revision, author, .. } => {
                 format!("pad {name} has revision {revision}, by {author}")
             }
+            Event::TaskChanged { name, dropped: true, .. } => format!("task {name} is dropped"),
+            Event::TaskChanged { name, .. } => format!("task {name} has changed"),
             Event::Selected { id } => format!("{} is selected", self.of(*id)),
-            Event::Resync {} => "events were missed: `qd ps` tells how things are".to_owned(),
+            Event::Resync {} => "events were missed; `qd ps` shows the present state".to_owned(),
         }
     }
 

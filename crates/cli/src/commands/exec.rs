@@ -5,19 +5,21 @@
 
 mod input;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use client::log_view::LogView;
 use client::{Chunk, ClientError, Connection, Next, ReconnectingFollow, Stops, StreamEnd};
+use proto::error::Cause;
 use proto::request::{Close, Follow, Target};
-use proto::{Exit, Kind, ProcessId, Status};
+use proto::{ErrorCode, Exit, Failure, Kind, Printable, ProcessId, Status};
 use rustix::termios::isatty;
 
 use self::input::Input;
 use crate::commands::spawn::SpawnArgs;
 use crate::commands::{attach, logs};
-use crate::context::Context;
+use crate::context::{Context, own_path};
 use crate::errors::CliError;
 
 /// Makes the terminal a plain pipe (no echo, nothing translated), reports it with one byte, and becomes the
@@ -31,15 +33,15 @@ const DEATHS: u32 = 5;
 /// Run a command in the foreground and exit with its exit code
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Its name; otherwise command-N
+    /// Its name [default: command-N]
     #[arg(long)]
     name: Option<String>,
 
-    /// Where it runs; otherwise here
+    /// The directory it runs in [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 
-    /// A variable for it; K alone copies the value from this shell
+    /// Set a variable for it; K alone copies the value from this shell
     #[arg(long, value_name = "K=V")]
     env: Vec<String>,
 
@@ -51,7 +53,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     keep: bool,
 
-    /// What it runs
+    /// The program and its arguments
     #[arg(last = true, required = true, value_name = "ARGV")]
     argv: Vec<String>,
 }
@@ -64,10 +66,9 @@ impl ExecArgs {
         let mut spawn = SpawnArgs::of_kind(Kind::Command);
         (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, size);
         (spawn.env, spawn.clean_env) = (self.env, self.clean_env);
-        spawn.argv = if is_attached { self.argv } else { plain(self.argv) };
-        let mut request = spawn.request(std::env::vars_os().collect())?;
-        request.key = Some(own_key());
-        let spawned = asked_again(context, |mut connection| connection.spawn(request.clone()))?;
+        spawn.argv = if is_attached { self.argv } else { plain(known(self.argv, &spawn.env)?) };
+        let request = spawn.request(std::env::vars_os().collect())?;
+        let spawned = client::reconnecting::spawn(context.address()?, request)?;
         let code = if is_attached {
             attach::attach_to(context, Target(spawned.id.to_string()))?
         } else {
@@ -78,6 +79,19 @@ impl ExecArgs {
         }
         Ok(code)
     }
+}
+
+/// Refuses a program that this shell's PATH does not have, because the error of the shell around it would be in words
+/// that a person did not expect.
+fn known(argv: Vec<String>, env: &[String]) -> Result<Vec<String>, CliError> {
+    let has_own_path = env.iter().any(|pair| pair.starts_with("PATH="));
+    let program = argv.first().map(String::as_str).unwrap_or_default();
+    let Some(path) = own_path().filter(|_| !has_own_path && !program.contains('/')) else { return Ok(argv) };
+    if daemon::finds_program(program, &path, Path::new(".")) {
+        return Ok(argv);
+    }
+    let failure = Failure::new(ErrorCode::SpawnFailed, format!("program not found: {}", Printable(program)));
+    Err(CliError::Own(failure.cause(Cause::NotFound).hint("check its name and PATH, or give its full path")))
 }
 
 /// Wraps the command in a shell that makes its terminal plain first.
@@ -160,12 +174,6 @@ fn remove(context: &mut Context, id: ProcessId) -> Result<(), CliError> {
         }
         Ok(())
     })
-}
-
-/// A key that no other command uses: whoever asks twice with it starts one process.
-fn own_key() -> String {
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    format!("exec-{}-{}", std::process::id(), since.as_nanos())
 }
 
 /// Makes a call that may be made twice, again at the next daemon when one died before its answer.

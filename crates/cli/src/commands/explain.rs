@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table, now_ms, span};
 
-/// Say why an agent is in its state: what each source says, and how old that is
+/// Show why an agent is in its state: what each source reports, and how old the report is
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
     /// Its name or id
@@ -41,6 +41,9 @@ fn print_explanation(explanation: &Explanation, now: u64, out: &mut Output) -> R
     }
     for shortfall in &agent.shortfalls {
         out.text(shortfall)?;
+    }
+    if let Some(unread) = explanation.unread_answers {
+        out.line(&unread.to_string())?;
     }
     if explanation.drifts > 0 {
         out.line(&format!("sources disagreed {} times in this run", explanation.drifts))?;

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use proto::crew::{GrantView, Right};
+use proto::crew::Right;
 use proto::request::{Grant, Target};
 
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Give a process a right over another
+/// Give a process a right over another process
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
     /// The process that gets the right, by name or id
@@ -42,22 +42,7 @@ impl GrantArgs {
         };
         let request = Grant { to: Target(self.who), right, over: Target(self.whom) };
         let grant = context.connect()?.grant(request)?;
-        context
-            .confirm(&grant, |grant, out| out.line(&format!("grant {}: {}", grant.grant, words(grant))))?;
+        context.confirm(&grant, |grant, out| out.line(&format!("grant {}: {grant}", grant.grant.grant)))?;
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Returns a grant in words.
-pub(crate) fn words(grant: &GrantView) -> String {
-    format!("{} may {} {}", grant.to_name, word(grant.right), grant.over_name)
-}
-
-/// Returns a right's word.
-pub(crate) fn word(right: Right) -> &'static str {
-    match right {
-        Right::Read => "read",
-        Right::Drive => "drive",
-        Right::Message => "message",
     }
 }

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::crew::GrantView;
 
-use crate::commands::grant;
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Style, Table, now_ms, span};
@@ -19,7 +18,7 @@ impl GrantsArgs {
         let grants = context.connect()?.grants()?;
         let now = now_ms();
         context.print(&grants, |grants, out| match grants.is_empty() {
-            true => out.line("no right was given beyond the tree"),
+            true => out.line("no extra rights were given"),
             false => out.table(&table(grants, now)),
         })?;
         Ok(ExitCode::SUCCESS)
@@ -31,11 +30,11 @@ fn table(grants: &[GrantView], now: u64) -> Table {
     for view in grants {
         let plain = |text: String| (text, Style::Plain);
         table.row(vec![
-            (view.grant.to_string(), Style::Bold),
+            (view.grant.grant.to_string(), Style::Bold),
             plain(view.to_name.to_string()),
-            plain(grant::word(view.right).to_owned()),
+            plain(view.grant.right.word().to_owned()),
             plain(view.over_name.to_string()),
-            plain(span(now.saturating_sub(view.at) / 1000)),
+            plain(span(now.saturating_sub(view.grant.at) / 1000)),
         ]);
     }
     table
@@ -51,7 +50,7 @@ mod tests {
         let view: GrantView = serde_json::from_value(serde_json::json!({"grant": 2, "to": "p_00000000",
             "to_name": "lead", "right": "drive", "over": "p_11111111", "over_name": "web", "at": 0}))
         .unwrap();
-        assert_eq!(grant::words(&view), "lead may drive web");
+        assert_eq!(view.to_string(), "lead may drive web");
         let memory = Memory::default();
         memory.output().table(&table(&[view], 5000)).unwrap();
         assert_eq!(memory.text(), "GRANT  WHO   MAY    WHOM  AGE\n2      lead  drive  web   5s\n");

@@ -30,7 +30,7 @@ pub(crate) struct HookArgs {
     #[arg(long)]
     event: Option<String>,
 
-    /// The event as JSON; otherwise it is read from standard input
+    /// The event as JSON [default: read from standard input]
     payload: Option<String>,
 }
 
@@ -45,7 +45,7 @@ enum Step {
 
 impl HookArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        if let Some(output) = places().ok().and_then(|places| self.hand_over(places)) {
+        if let Some(output) = places().ok().and_then(|places| self.send_event(places)) {
             // The caller may not read the answer.
             drop(context.out.json(&output));
         }
@@ -53,7 +53,7 @@ impl HookArgs {
     }
 
     /// Returns the answer for the agent's program; `None` when anything fails.
-    fn hand_over(self, places: Dirs) -> Option<Value> {
+    fn send_event(self, places: Dirs) -> Option<Value> {
         let (steps, hear) = sync_channel(4);
         let watcher = steps.clone();
         // Threads, because neither reading standard input nor connecting has a time limit. They end with the

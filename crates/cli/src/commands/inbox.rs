@@ -32,7 +32,7 @@ impl InboxArgs {
 
 /// Prints the list, and below it everything that must be read whole before it is answered.
 fn print_items(items: &[InboxItem], now: u64, out: &mut Output) -> Result<(), CliError> {
-    out.table(&table(items, now))?;
+    out.clipped_table(&table(items, now))?;
     for item in items.iter().filter(|item| is_shown_whole(item)) {
         out.line("")?;
         out.line(&format!("item {}: {}", item.item, heading(item)))?;
@@ -50,7 +50,7 @@ fn is_shown_whole(item: &InboxItem) -> bool {
     let is_cut = || shortened(&full(item)) != full(item);
     match item.kind {
         ItemKind::Trust => !item.body.is_empty(),
-        ItemKind::Question | ItemKind::Attention | ItemKind::Failure => has_lines,
+        ItemKind::Question | ItemKind::Attention | ItemKind::Failure => has_lines || is_cut(),
         ItemKind::Dialog | ItemKind::Permission => has_lines || is_cut(),
     }
 }
@@ -101,8 +101,7 @@ fn what(item: &InboxItem) -> String {
             let line = full(item);
             shortened(&format!("{line}…"))
         }
-        ItemKind::Dialog | ItemKind::Permission => shortened(&full(item)),
-        ItemKind::Question | ItemKind::Failure | ItemKind::Attention => full(item),
+        _ => shortened(&full(item)),
     }
 }
 
@@ -141,6 +140,9 @@ fn answers(item: &InboxItem, now: u64) -> String {
     let mut text = named.collect::<Vec<_>>().join(" · ");
     if item.options.is_empty() && item.kind == ItemKind::Question {
         text.push_str("any text");
+    }
+    if item.options.is_empty() && matches!(item.kind, ItemKind::Dialog | ItemKind::Permission) {
+        text.push_str(&format!("qd attach {}", item.name));
     }
     if let Some(expires) = &item.expires {
         text.push_str(&format!(" ({} in {})", expires.answer, span(expires.at.saturating_sub(now) / 1000)));

@@ -21,6 +21,7 @@ pub(crate) struct KeyArgs {
 
 impl KeyArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let count = self.keys.len();
         let request = Write {
             target: Target(self.name),
             input: TypedInput::Keys(self.keys),
@@ -29,7 +30,11 @@ impl KeyArgs {
             key: None,
         };
         let wrote = client::reconnecting::write(context.address()?, request)?;
-        context.confirm(&wrote, super::send::print_wrote)?;
+        context.confirm(&wrote, |wrote, out| match wrote.written == wrote.of {
+            true if count == 1 => out.line("pressed 1 key"),
+            true => out.line(&format!("pressed {count} keys")),
+            false => super::send::print_wrote(wrote, out),
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

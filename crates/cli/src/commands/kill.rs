@@ -1,23 +1,27 @@
-//! `qd kill`: ends a run or sends one signal; the entry stays, except a terminal's. A signal without a grace is only sent.
+//! `qd kill`: ends runs or sends them one signal; the entries stay, except a terminal's. A signal without a grace is only
+//! sent. It continues after one failed.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use proto::Printable;
+use proto::reply::Ended;
 use proto::request::{Kill, Target};
+use proto::stop::signal_name;
 use serde_json::json;
 
 use super::ending::{self, GraceArgs, Progress};
 use crate::context::Context;
-use crate::errors::CliError;
+use crate::errors::{self, CliError};
 
-/// End a process and everything it started; its entry stays, except a terminal's
+/// End processes and everything they started. Their entries stay in the list, except those of terminals
 #[derive(Debug, Args)]
 pub(crate) struct KillArgs {
-    /// Its name or id
-    name: String,
+    /// Names or ids
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
 
-    /// Only send this signal, by name or number; with --grace ask with it and kill afterwards
+    /// Only send this signal, by name or number. With --grace: tell it to end with this signal, and kill it after that time
     #[arg(long, value_parser = ending::signal, conflicts_with = "now")]
     signal: Option<i32>,
 
@@ -27,25 +31,35 @@ pub(crate) struct KillArgs {
 
 impl KillArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let grace_ms = self.grace.grace_ms();
-        let request = Kill { target: Target(self.name.clone()), signal: self.signal, grace_ms };
         let mut connection = context.connect()?;
-        let progress = Progress::begin(&self.name, &format!("qd kill --now {}", self.name));
-        let ended = connection.kill(request);
-        drop(progress);
-        let ended = ended?;
-        if let Some(ended) = ended {
-            context.confirm(&ended, |ended, out| {
-                let how = ended
-                    .exit
-                    .map_or_else(|| "was not running".to_owned(), |exit| super::wait::exit_words(&exit));
-                out.line(&format!("{}: {how}", Printable(&self.name)))
-            })?;
-        } else {
-            context.confirm(&json!({}), |_, out| {
-                out.line(&format!("{}: the signal was sent", Printable(&self.name)))
-            })?;
+        let mut code = None;
+        for name in &self.names {
+            let (target, grace_ms) = (Target(name.clone()), self.grace.grace_ms());
+            let progress = Progress::begin(name, &format!("qd kill --now {name}"));
+            let ended = connection.kill(Kill { target, signal: self.signal, grace_ms });
+            drop(progress);
+            match ended {
+                Ok(ended) => self.confirm(name, ended.as_ref(), context)?,
+                // The others are ended all the same, and the first failure decides the exit code.
+                Err(error) => {
+                    let failed = errors::report(&error.into(), context.json);
+                    code = code.or(Some(failed));
+                }
+            }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(code.unwrap_or(ExitCode::SUCCESS))
+    }
+
+    /// Says what became of one process; `None` means that only a signal was sent.
+    fn confirm(&self, name: &str, ended: Option<&Ended>, context: &mut Context) -> Result<(), CliError> {
+        let name = Printable(name);
+        let Some(ended) = ended else {
+            let signal = self.signal.map(signal_name).unwrap_or_default();
+            return context.confirm(&json!({}), |_, out| out.line(&format!("{name} was sent {signal}")));
+        };
+        context.confirm(ended, |ended, out| {
+            let how = ended.exit.map(|exit| format!(": {}", super::wait::exit_words(&exit)));
+            out.line(&format!("{name} is ended{}", how.unwrap_or_default()))
+        })
     }
 }

@@ -33,19 +33,19 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     follow: bool,
 
-    /// Only the last lines, this many
+    /// Print only the last lines, this many
     #[arg(long, short = 'n', value_name = "LINES")]
     tail: Option<u32>,
 
-    /// Only what came since then: an age such as 90s, 10m or 2h, or a time in UTC such as 2026-11-16T08:30
+    /// Print only what was printed since then: an age such as 90s, 10m or 2h, or a time in UTC such as 2026-11-16T08:30
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Print the time of each line before it, in UTC
+    /// Print before each line when it was printed, in UTC
     #[arg(long, short = 't')]
     timestamps: bool,
 
-    /// From this offset on; otherwise from the oldest byte that is kept
+    /// Start at this offset [default: the oldest byte that is kept]
     #[arg(long, value_name = "OFFSET", conflicts_with_all = ["tail", "since"])]
     from: Option<u64>,
 }

@@ -22,7 +22,7 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "reference")]
     http: Option<SocketAddr>,
 
-    /// A file of mode 0600 with the bearer token for --http; otherwise QD_MCP_TOKEN has it
+    /// A file of mode 0600 with the bearer token for --http [default: the token in QD_MCP_TOKEN]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
@@ -49,9 +49,14 @@ impl McpArgs {
             mcp::serve_stdio(setup).map_err(CliError::io("the server cannot be started"))?;
             return Ok(ExitCode::SUCCESS);
         };
-        let token = match self.token_file {
-            Some(path) => Token::from_file(&path),
-            None => Token::new(&std::env::var(TOKEN).unwrap_or_default()),
+        let token = match (self.token_file, std::env::var(TOKEN)) {
+            (Some(path), _) => Token::from_file(&path),
+            (None, Ok(token)) => Token::new(&token),
+            (None, Err(_)) => {
+                return Err(CliError::usage(format!(
+                    "--http needs a token: name its file with --token-file, or set {TOKEN}"
+                )));
+            }
         };
         let usage = |error: mcp::HttpError| CliError::usage(error.to_string());
         let mut printed = Ok(());

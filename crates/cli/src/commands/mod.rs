@@ -24,6 +24,7 @@ pub(crate) mod explain;
 pub(crate) mod grant;
 pub(crate) mod grants;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod interrupt;
 pub(crate) mod key;
@@ -38,6 +39,7 @@ pub(crate) mod paste;
 pub(crate) mod ports;
 pub(crate) mod presets;
 pub(crate) mod project;
+pub(crate) mod projects;
 pub(crate) mod prune;
 pub(crate) mod ps;
 pub(crate) mod read;
@@ -68,6 +70,7 @@ pub(crate) mod viewers;
 pub(crate) mod wait;
 pub(crate) mod web;
 pub(crate) mod whoami;
+pub(crate) mod workspace;
 
 use std::process::ExitCode;
 
@@ -86,6 +89,16 @@ macro_rules! verbs {
         }
 
         impl Verb {
+            /// Returns the grammar of one verb; `None` if there is no such verb.
+            pub(crate) fn grammar(name: &str) -> Option<clap::Command> {
+                let names = [$(stringify!($verb)),*];
+                let augment = [$(<$args as clap::Args>::augment_args),*];
+                let is_named = |verb: &&str| verb.len() == name.len() && verb.to_ascii_lowercase() == name;
+                let at = names.iter().position(is_named)?;
+                // A grammar keeps names for the life of the process, as this one lives.
+                Some(augment[at](clap::Command::new(&*names[at].to_ascii_lowercase().leak())))
+            }
+
             fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
                 match self {
                     $(Self::$verb(args) => args.run(context),)*
@@ -151,6 +164,10 @@ verbs! {
     Land(tasks::land::LandArgs),
     Drop(tasks::change::DropArgs),
     Restore(tasks::change::RestoreArgs),
+    Gc(tasks::collect::GcArgs),
+    Projects(projects::ProjectsArgs),
+    Pick(projects::PickArgs),
+    Import(import::ImportArgs),
     Audit(audit::AuditArgs),
     Whoami(whoami::WhoamiArgs),
     Status(status::StatusArgs),
@@ -166,6 +183,7 @@ verbs! {
     Web(web::WebArgs),
     Pair(pair::PairArgs),
     Access(access::AccessArgs),
+    Workspace(workspace::WorkspaceArgs),
     Mcp(mcp::McpArgs),
     Skills(skills::SkillsArgs),
     #[command(hide = true)]
@@ -175,15 +193,14 @@ verbs! {
 }
 
 /// Runs one verb.
-pub(crate) fn run(cli: Cli) -> Result<ExitCode, CliError> {
-    let Some(verb) = cli.verb else {
-        return deck::run(&mut Context::new(cli.json, cli.quiet, cli.ephemeral));
-    };
-    if cli.ephemeral && is_about_what_is_there(&verb) {
-        let words = "this verb looks at the daemon that is there; --ephemeral would begin another one";
+pub(crate) fn run(Cli { flags, verb }: Cli) -> Result<ExitCode, CliError> {
+    let mut context = Context::new(flags.json, flags.quiet, flags.ephemeral);
+    let Some(verb) = verb else { return deck::run(&mut context) };
+    if flags.ephemeral && is_about_what_is_there(&verb) {
+        let words = "this verb is about the daemon that runs; --ephemeral would start another one";
         return Err(CliError::usage(words).hinted("leave --ephemeral out"));
     }
-    verb.run(&mut Context::new(cli.json, cli.quiet, cli.ephemeral))
+    verb.run(&mut context)
 }
 
 /// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end a daemon that is

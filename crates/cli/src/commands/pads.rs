@@ -37,28 +37,28 @@ pub(crate) struct PadsArgs {
 
 #[derive(Debug, Subcommand)]
 enum PadsVerb {
-    /// List them, which is the default
+    /// List the scratchpads (the default)
     List,
-    /// Print one
+    /// Print a scratchpad
     Show {
         /// Its name
         name: String,
-        /// As it was at this revision; otherwise as it is
+        /// The revision to print [default: the newest]
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
     },
-    /// Replace one, or create it
+    /// Replace the text of a scratchpad, or create it
     Write {
         /// Its name
         name: String,
-        /// Its whole text; - or nothing reads it from stdin
+        /// Its whole text; if it is - or left out, stdin is read
         #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
         text: Option<String>,
-        /// Only if this is its revision; 0: only if there is none
+        /// Write only if this is its revision; 0: only if it does not exist
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },
-    /// Append a line to one, or create it
+    /// Append a line to a scratchpad, or create it
     Append {
         /// Its name
         name: String,
@@ -66,15 +66,15 @@ enum PadsVerb {
         #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
         text: String,
     },
-    /// Remove one; its history stays
+    /// Remove a scratchpad; its history stays
     Rm {
         /// Its name
         name: String,
-        /// Only if this is its revision
+        /// Remove it only if this is its revision
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },
-    /// Rename one
+    /// Rename a scratchpad
     Mv {
         /// Its name
         name: String,
@@ -86,12 +86,12 @@ enum PadsVerb {
         /// Its name
         name: String,
     },
-    /// Open one in $VISUAL or $EDITOR and write it back, unless it has changed meanwhile
+    /// Edit a scratchpad in $VISUAL or $EDITOR and write it back, unless it has changed meanwhile
     Edit {
         /// Its name
         name: String,
     },
-    /// Print the path of its file
+    /// Print the path of a scratchpad's file
     Path {
         /// Its name
         name: String,

@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::Role;
 use serde_json::json;
-use web::{AccessRole, CodePurpose, Pairing, Scope, qr_lines, web_directory};
+use web::{CodePurpose, Pairing, Scope, qr_lines, web_directory};
 
 use super::web::check_person;
+use super::workspace::check_known;
 use crate::context::Context;
 use crate::errors::CliError;
 
@@ -15,9 +17,9 @@ use crate::errors::CliError;
 pub(crate) struct PairArgs {
     /// What the device may do: view, type or admin
     #[arg(long, value_name = "ROLE", default_value = "type")]
-    role: AccessRole,
+    role: Role,
 
-    /// Only the processes of this workspace
+    /// Only the tasks and processes of this workspace
     #[arg(long, value_name = "WORKSPACE")]
     workspace: Option<String>,
 
@@ -33,6 +35,7 @@ pub(crate) struct PairArgs {
 impl PairArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         check_person(context)?;
+        check_known(context, self.workspace.as_deref())?;
         let directory = web_directory(context.address()?.places());
         let scope = Scope { role: self.role, workspace: self.workspace, target: None };
         let purpose = if self.confirm { CodePurpose::Confirm } else { CodePurpose::Pair(scope) };
@@ -43,7 +46,10 @@ impl PairArgs {
             let (first, rest) = code.split_at(4);
             out.line(&format!("{first}-{rest}    good for two minutes and one device"))?;
             let link = self.url.as_ref().map(|url| format!("{}/#c={code}", url.trim_end_matches('/')));
-            let Some(link) = link else { return Ok(()) };
+            let Some(link) = link else {
+                let next = "type it at the URL that `qd web` has printed; --url makes a link, and a code for a camera";
+                return if out.is_terminal() { out.line(next) } else { Ok(()) };
+            };
             out.line(&link)?;
             if out.is_terminal() {
                 qr_lines(&link)

@@ -15,13 +15,13 @@ use crate::errors::CliError;
 /// Progress is shown once a paste takes this long, and this often.
 const PROGRESS_AFTER: Duration = Duration::from_millis(500);
 
-/// Paste a text into a process, bracketed when it asked for that
+/// Paste a text into a process, as a bracketed paste if the program asked for those
 #[derive(Debug, Args)]
 pub(crate) struct PasteArgs {
     /// Its name or id
     name: String,
 
-    /// The text; - reads it from stdin, however long
+    /// The text, of any length; - reads it from stdin
     #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     text: String,
 
@@ -30,7 +30,7 @@ pub(crate) struct PasteArgs {
     submit: bool,
 
     /// Give up after this many seconds
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     timeout: Option<u64>,
 }
 

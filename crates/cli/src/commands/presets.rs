@@ -32,23 +32,24 @@ impl PresetsArgs {
 fn print_presets(list: &PresetList, out: &mut Output) -> Result<(), CliError> {
     match list.presets.is_empty() {
         true => out.line(&format!("{} has no preset", Printable(&list.project.path)))?,
-        false => out.table(&table(&list.presets))?,
+        false => out.clipped_table(&table(&list.presets))?,
     }
     list.faults.iter().try_for_each(|fault| out.line(&format!("fault: {}", Printable(fault))))
 }
 
 fn table(presets: &[PresetView]) -> Table {
-    let mut table = Table::new(&["PRESET", "TRUSTED", "READY", "FLAGS", "FILE", "COMMAND"]);
+    let mut table =
+        Table::new(&["PRESET", "TRUSTED", "READY", "FLAGS", "FILE", "COMMAND"]).dispensable(&["FILE"]);
     for preset in presets {
         let plain = |text: String| (text, Style::Plain);
         let (word, style) = if preset.trusted { ("yes", Style::Green) } else { ("no", Style::Yellow) };
         table.row(vec![
             (preset.name.clone(), Style::Bold),
             (word.to_owned(), style),
-            plain(preset.ready.as_ref().map_or_else(|| "-".to_owned(), ready)),
+            plain(preset.command.ready.as_ref().map_or_else(|| "-".to_owned(), ready)),
             plain(flags(preset)),
             plain(preset.origin.clone()),
-            plain(preset.argv.join(" ")),
+            plain(preset.command.argv.join(" ")),
         ]);
     }
     table
@@ -62,7 +63,7 @@ fn ready(ready: &Ready) -> String {
 }
 
 fn flags(preset: &PresetView) -> String {
-    let set = [(preset.auto_restart, "auto_restart"), (preset.restore, "restore")];
+    let set = [(preset.command.auto_restart, "auto_restart"), (preset.command.restore, "restore")];
     let words: Vec<&str> = set.iter().filter(|(is_set, _)| *is_set).map(|(_, word)| *word).collect();
     if words.is_empty() { "-".to_owned() } else { words.join(" ") }
 }

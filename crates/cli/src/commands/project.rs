@@ -1,5 +1,7 @@
 //! Which project a verb means: `--project` or its default. The daemon finds the project's root.
 
+use std::io;
+
 use clap::Args;
 use client::Connection;
 use proto::Printable;
@@ -12,7 +14,7 @@ const RUN_MARK: &str = "QD_RUN_TOKEN";
 /// The flag of every verb about a project.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ProjectArgs {
-    /// A directory of the project; otherwise this one, and inside a process that process's own
+    /// A directory of the project [default: this one; inside a process, the directory of that process]
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<String>,
 }
@@ -54,6 +56,21 @@ pub(crate) fn absolute(wanted: Option<String>, flag: &str) -> Result<String, Cli
     })
 }
 
+/// Like [`absolute`], for a directory in which something is to start now.
+pub(crate) fn existing(wanted: Option<String>, flag: &str) -> Result<String, CliError> {
+    let path = absolute(wanted, flag)?;
+    // A directory that may not be looked at is left to the daemon, whose error says so.
+    match std::fs::metadata(&path) {
+        Ok(found) if !found.is_dir() => {
+            Err(CliError::usage(format!("{flag}: {} is not a directory", Printable(&path))))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(CliError::usage(format!("{flag}: there is no directory {}", Printable(&path))))
+        }
+        _ => Ok(path),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +82,14 @@ mod tests {
         assert_eq!(absolute(Some("b".into()), "--cwd").unwrap(), here.join("b").to_str().unwrap());
         assert_eq!(absolute(None, "--cwd").unwrap(), here.to_str().unwrap());
         assert!(absolute(Some(String::new()), "--cwd").unwrap_err().to_string().starts_with("--cwd"));
+    }
+
+    #[test]
+    fn a_directory_to_start_in_is_there_or_the_flag_is_named() {
+        assert_eq!(existing(Some("/usr".into()), "--cwd").unwrap(), "/usr");
+        for bad in ["/no/such/directory", "no-such-directory", "Cargo.toml"] {
+            let error = existing(Some(bad.into()), "--cwd").unwrap_err().to_string();
+            assert!(error.starts_with("--cwd: ") && error.contains(bad), "{error}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::errors::{self, CliError};
 /// Remove the entries of processes that have ended or could not be started
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Remove ended agents too; otherwise they stay, because `qd resume` can continue them
+    /// Remove ended agents too. By default they stay, because `qd resume` can continue them
     #[arg(long)]
     agents: bool,
 }

@@ -26,6 +26,9 @@ impl PsArgs {
                 for shortfall in process.agent.iter().flat_map(|agent| &agent.shortfalls) {
                     out.line(&format!("{}: {}", process.name, Printable(shortfall)))?;
                 }
+                if let Some(unread) = process.live.unread_answers {
+                    out.line(&format!("{}: {unread} (qd logs {})", process.name, process.name))?;
+                }
             }
             Ok(())
         })?;
@@ -36,29 +39,30 @@ impl PsArgs {
 fn table(processes: &[ProcessView], now: u64) -> Table {
     let mut table = Table::new(&[
         "NAME",
-        "ID",
-        "KIND",
         "STATUS",
-        "AGE",
-        "RESTARTS",
-        "PID",
-        "VIEWERS",
         "STATE/EXIT",
+        "AGE",
+        "KIND",
+        "RESTARTS",
+        "VIEWERS",
+        "PID",
+        "ID",
         "PRESET",
         "COMMAND",
-    ]);
+    ])
+    .dispensable(&["ID", "PID", "VIEWERS", "RESTARTS", "PRESET", "KIND"]);
     for process in processes {
         let plain = |text: String| (text, Style::Plain);
         table.row(vec![
             (process.name.to_string(), Style::Bold),
-            (process.id.to_string(), Style::Dim),
-            plain(process.kind.to_string()),
             (process.status.to_string(), status_style(process.status)),
-            plain(span(now.saturating_sub(process.started_at) / 1000)),
-            plain(process.run.0.saturating_sub(1).to_string()),
-            plain(process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
-            plain(process.viewers.to_string()),
             plain(state_or_exit(process, now)),
+            plain(span(now.saturating_sub(process.started_at) / 1000)),
+            plain(process.kind.to_string()),
+            plain(process.run.0.saturating_sub(1).to_string()),
+            plain(process.viewers.to_string()),
+            plain(process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
+            (process.id.to_string(), Style::Dim),
             plain(process.preset.clone().unwrap_or_else(|| "-".to_owned())),
             plain(process.argv.join(" ")),
         ]);
@@ -143,8 +147,8 @@ mod tests {
         let table = table(&[process], 1_065_000);
         let memory = Memory::default();
         memory.output().table(&table).unwrap();
-        let expected = "NAME   ID          KIND     STATUS  AGE    RESTARTS  PID  VIEWERS  STATE/EXIT  PRESET  COMMAND\n\
-                        build  p_00000000  command  exited  1m05s  1         -    1        exit 3      dev     sh -c exit 3\n";
+        let expected = "NAME   STATUS  STATE/EXIT  AGE    KIND     RESTARTS  VIEWERS  PID  ID          PRESET  COMMAND\n\
+                        build  exited  exit 3      1m05s  command  1         1        -    p_00000000  dev     sh -c exit 3\n";
         assert_eq!(memory.text(), expected);
     }
 

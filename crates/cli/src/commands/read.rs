@@ -34,20 +34,20 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_enum, default_value = "screen")]
     mode: Mode,
 
-    /// From this offset (stream) or line id (history) on; otherwise all, or with --limit the newest
+    /// Start at this offset (stream) or line id (history) [default: the beginning; with --limit, the newest text]
     #[arg(long, value_name = "OFFSET")]
     since: Option<u64>,
 
-    /// Up to this offset (stream) or line id (history), itself not included; otherwise to the end
+    /// Stop before this offset (stream) or line id (history) [default: the end]
     #[arg(long, value_name = "OFFSET")]
     until: Option<u64>,
 
-    /// The bytes of the log exactly as the process wrote them
+    /// Print the bytes of the log exactly as the process wrote them
     #[arg(long)]
     raw: bool,
 
-    /// At most this many bytes, and never more than 65536. Without it, history and stream are printed whole; a screen,
-    /// --raw and --json have a limit of 12000
+    /// Print at most this many bytes; 65536 is the maximum. Without it, history and stream are printed whole; a screen,
+    /// --raw and --json stop at 12000 bytes
     #[arg(long, value_name = "BYTES")]
     limit: Option<u32>,
 
@@ -55,7 +55,7 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     join: bool,
 
-    /// Rows with colours and other styles (screen and history); needs --json
+    /// Print rows with colours and other styles (screen and history); needs --json
     #[arg(long)]
     styles: bool,
 }
@@ -217,5 +217,5 @@ fn newest(
 ) -> Result<Option<u64>, CliError> {
     let all = connection.list()?;
     let view = all.iter().find(|view| view.id.to_string() == target.0 || view.name.as_str() == target.0);
-    Ok(view.map(|view| view.log.end.min(until).saturating_sub(limit).max(view.log.start)))
+    Ok(view.map(|view| view.live.log.end.min(until).saturating_sub(limit).max(view.live.log.start)))
 }

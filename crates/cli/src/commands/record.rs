@@ -19,7 +19,7 @@ use crate::errors::CliError;
 /// Ctrl-C, the usual end of a recording.
 const INTERRUPTED: StreamEnd = StreamEnd::Signal(rustix::process::Signal::INT.as_raw());
 
-/// Record the output of a process as an asciicast, until it ends or Ctrl-C
+/// Record the output of a process as an asciicast, until it ends or you press Ctrl-C
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     /// Its name or id
@@ -32,11 +32,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_enum, default_value = "v2")]
     format: Format,
 
-    /// Start with what the log still has, without its timing; otherwise with the present screen
+    /// Start with what the log still has, all at time 0 [default: start with the present screen]
     #[arg(long)]
     from_start: bool,
 
-    /// Overwrite the file if there is one
+    /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
 }

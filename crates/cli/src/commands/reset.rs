@@ -8,7 +8,7 @@ use client::attach::reset_terminal;
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Return this terminal to normal after something in it was killed: lines, echo, main screen, no mouse
+/// Repair this terminal after a program in it was killed: echo on, whole lines, main screen, mouse off
 #[derive(Debug, Args)]
 #[command(after_help = "When keys are not shown, type `qd reset` blindly and press Enter; if that does \
 nothing, press Ctrl-J.")]

@@ -9,13 +9,13 @@ use super::ending::{self, GraceArgs, Progress};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Start a new run of a process, ending the old one first
+/// End a process and start it again with the same command
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {
     /// Its name or id
     name: String,
 
-    /// Ask with this signal, by name or number
+    /// Tell it to end with this signal, by name or number
     #[arg(long, value_parser = ending::signal)]
     signal: Option<i32>,
 

@@ -15,7 +15,7 @@ pub(crate) struct ResultArgs {
     /// Its name or id
     name: String,
 
-    /// Which turn; otherwise the newest that is over
+    /// Which turn [default: the newest that is over]
     turn: Option<u64>,
 }
 

@@ -18,11 +18,11 @@ pub(crate) struct ResumeArgs {
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
 
-    /// Every agent that was lost, as after a restart of the machine
+    /// Resume every agent that was lost, as after a reboot
     #[arg(long, conflicts_with_all = ["session", "attach"])]
     all: bool,
 
-    /// Another session of the same agent; otherwise its last one
+    /// Another session of the same agent [default: its last one]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 

@@ -5,7 +5,7 @@ use proto::request::RunChoice;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Read the run with this number, not the present one; `qd ps --json` shows the present number
+    /// Read the run with this number [default: the present run; `qd ps --json` shows its number]
     #[arg(long, value_name = "N", conflicts_with = "previous")]
     run: Option<u32>,
 

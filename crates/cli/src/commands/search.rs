@@ -18,11 +18,11 @@ pub(crate) struct SearchArgs {
     #[arg(value_name = "RE")]
     pattern: String,
 
-    /// At most this many matches; otherwise 100
+    /// Print at most this many matches [default: 100]
     #[arg(long)]
     limit: Option<u32>,
 
-    /// At most this many bytes of lines; otherwise 12000, and never more than 65536
+    /// Print at most this many bytes of lines; 65536 is the maximum [default: 12000]
     #[arg(long)]
     bytes: Option<u32>,
 }
@@ -30,7 +30,10 @@ pub(crate) struct SearchArgs {
 impl SearchArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let Self { name, pattern, limit, bytes } = self;
-        let found = context.connect()?.search(Search { target: Target(name), pattern, limit, bytes })?;
+        let found = context
+            .connect()?
+            .search(Search { target: Target(name), pattern, limit, bytes })
+            .map_err(|error| CliError::field("pattern", "the regular expression", error))?;
         context.print(&found, |found, out| {
             for one in &found.matches {
                 let (before, after) = (dots(one.skipped > 0), dots(one.cut));

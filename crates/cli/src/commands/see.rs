@@ -16,11 +16,11 @@ pub(crate) struct SeeArgs {
     /// Its name or id
     name: String,
 
-    /// Up to this turn of an agent; otherwise everything until now
+    /// Up to this turn of an agent [default: everything until now]
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// Its screen of this version, as `qd read --json` printed it: what ended after that stays unseen
+    /// Up to this version of its screen, as `qd read --json` printed it; what ended later stays unseen
     #[arg(long, value_name = "V", conflicts_with = "turn")]
     screen_version: Option<u64>,
 }

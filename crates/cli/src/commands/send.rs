@@ -28,8 +28,8 @@ pub(crate) struct SendArgs {
     #[arg(long)]
     no_enter: bool,
 
-    /// Give up after this many seconds; otherwise 10
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    /// Give up after this many seconds [default: 10]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     timeout: Option<u64>,
 }
 
@@ -74,24 +74,4 @@ pub(crate) fn from_stdin() -> Result<String, CliError> {
         text.pop();
     }
     Ok(text)
-}
-
-/// Seconds with a fraction, as milliseconds.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "seconds, such as 10 or 0.5".to_owned())?;
-    let duration =
-        std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "seconds from 0 on".to_owned())?;
-    u64::try_from(duration.as_millis()).map_err(|_| "fewer seconds".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn seconds_may_have_a_fraction_and_must_make_sense() {
-        assert_eq!(super::seconds("0.5"), Ok(500));
-        assert_eq!(super::seconds("60"), Ok(60_000));
-        for bad in ["-1", "x", "nan", "inf", "1e300"] {
-            assert!(super::seconds(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -54,7 +54,7 @@ impl ShutdownArgs {
         let found = found?;
         let words = match found {
             Found::Daemon => "the daemon has ended",
-            Found::Processes => "no daemon was running; what went on without one has ended",
+            Found::Processes => "no daemon was running; the processes that ran without one have ended",
             Found::Nothing => "not running",
         };
         let was_running = found == Found::Daemon;
@@ -105,7 +105,7 @@ impl ShutdownArgs {
             Err(error) if self.kill && error.is_leaving() && Instant::now() < deadline => Ok(false),
             Err(error) => Err(error.into()),
             Ok(false) => {
-                let words = "the daemon agreed to end and is still there";
+                let words = "the daemon was asked to end and still runs";
                 Err(CliError::Own(Failure::new(ErrorCode::Timeout, words)))
             }
         }

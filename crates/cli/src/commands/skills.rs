@@ -14,7 +14,7 @@ use crate::errors::CliError;
 /// The beginning of every skill of ours.
 const MARK: &str = "---\nname: quarterdeck\n";
 
-/// Teach the agents of a project to lead others
+/// Install the skill that teaches the agents of a project to lead other agents
 #[derive(Debug, Args)]
 pub(crate) struct SkillsArgs {
     /// What to do with the skill
@@ -26,7 +26,7 @@ pub(crate) struct SkillsArgs {
 enum Action {
     /// Write the skill where agents look for it, replacing an older one of ours
     Install {
-        /// The project; otherwise the working directory
+        /// The directory of the project
         #[arg(long, value_name = "DIRECTORY", default_value = ".")]
         directory: PathBuf,
     },

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::environment::{Variables, is_allowed, is_inheritable};
+use proto::inherited_variables::{Variables, is_allowed, is_inheritable};
 use proto::reply::Spawned;
 use proto::request::{AgentRequest, OnTimeout, PermissionDesk, PermissionMode, SizeRequest, Spawn, Target};
 use proto::{Kind, Printable, Size};
@@ -27,23 +27,23 @@ pub(crate) struct SpawnArgs {
     #[arg(long, default_value = "command")]
     kind: Kind,
 
-    /// Its name; otherwise KIND-N, for example command-1
+    /// Its name [default: KIND-N, for example command-1]
     #[arg(long)]
     pub(super) name: Option<String>,
 
-    /// Where it runs; otherwise here. With --preset: a directory of the preset's project
+    /// The directory it runs in [default: this one]; with --preset, a directory of the preset's project
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<String>,
 
-    /// Its terminal's size; otherwise 80x24, with --attach this terminal's
+    /// The size of its terminal [default: 80x24; with --attach, the size of this terminal]
     #[arg(long, value_name = "COLSxROWS")]
     pub(super) size: Option<Size>,
 
-    /// A variable for it; K alone copies the value from this shell, so that a secret is in no command line
+    /// Set a variable for it. K alone copies the value from this shell, which keeps secrets out of command lines
     #[arg(long, value_name = "K=V")]
     pub(super) env: Vec<String>,
 
-    /// Give it only the harmless part of this shell's environment (paths, locale, editor); otherwise it gets all of it
+    /// Give it only the harmless part of this shell's environment: paths, locale, editor [default: all of it]
     #[arg(long)]
     pub(super) clean_env: bool,
 
@@ -60,18 +60,18 @@ pub(crate) struct SpawnArgs {
     auto_restart: bool,
 
     /// End it after this long without input, output or viewers
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     idle_timeout: Option<u64>,
 
     /// Attach to it at once
     #[arg(long)]
     attach: bool,
 
-    /// For agents: its first message, delivered as soon as it accepts one; - reads it from stdin
+    /// For agents: the first message, delivered as soon as the agent accepts one; - reads it from stdin
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     prompt: Option<String>,
 
-    /// For agents: continue this session of the vendor's
+    /// For agents: continue this session; the ID is the vendor's
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
@@ -85,20 +85,20 @@ pub(crate) struct SpawnArgs {
     mode: Option<PermissionMode>,
 
     /// For agents: permission requests wait in the inbox for this many seconds
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     park: Option<u64>,
 
-    /// For agents: the answer to a request that got none in that time: deny, allow or ask
+    /// For agents: the answer to a request that you did not answer in that time: deny, allow or ask
     #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "park", value_parser = on_timeout)]
     on_timeout: OnTimeout,
 
     #[command(flatten)]
     pub(super) spawn_limits: SpawnLimits,
 
-    /// With --kind agent: which one; `qd agents` lists them
+    /// With --kind agent: the agent to start; `qd agents` lists them
     agent: Option<String>,
 
-    /// The program and its arguments; a terminal without them runs your shell, an agent gets them as further arguments
+    /// The program and its arguments. A terminal without them runs your shell; an agent gets them as further arguments
     #[arg(last = true, value_name = "ARGV")]
     pub(crate) argv: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl SpawnArgs {
         let size = self.size.or_else(|| attach.then(attach::shown_size).flatten());
         let request = Self { size, ..self };
         let request = request.request(std::env::vars_os().collect())?;
-        let spawned = context.connect()?.spawn(request)?;
+        let spawned = client::reconnecting::spawn(context.address()?, request)?;
         if attach && !context.json {
             return attach::attach_to(context, Target(spawned.id.to_string()));
         }
@@ -195,7 +195,7 @@ impl SpawnArgs {
             kind: self.kind,
             name: self.name,
             argv: self.agent.into_iter().chain(self.argv).collect(),
-            cwd: Some(project::absolute(self.cwd, "--cwd")?),
+            cwd: Some(project::existing(self.cwd, "--cwd")?),
             size: self.size.map_or_else(SizeRequest::default, SizeRequest::from),
             base_env: Some(taken.text),
             base_env_hex: taken.hex,

@@ -18,19 +18,24 @@ pub(crate) struct StatusArgs {}
 
 impl StatusArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        match DaemonAddress::without_start(places()?).knock() {
-            Ok(mut connection) => {
-                let status = connection.status()?;
+        let knocked = DaemonAddress::without_start(places()?).knock();
+        match knocked.and_then(|mut connection| connection.status()) {
+            Ok(status) => {
                 context.print(&status, print_status)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(ClientError::Unreachable(_)) => {
+            Err(error) if is_gone(&error) => {
                 context.print(&json!({"running": false}), |_, out| out.line("not running"))?;
                 Ok(ExitCode::from(UNREACHABLE))
             }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns true if no daemon answers: none listens, or the one that did has just died.
+fn is_gone(error: &ClientError) -> bool {
+    matches!(error, ClientError::Unreachable(_)) || error.is_leaving()
 }
 
 fn print_status(status: &DaemonStatus, out: &mut Output) -> Result<(), CliError> {

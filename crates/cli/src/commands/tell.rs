@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::agent::{Delivery, Receipt};
 use proto::request::{Target, Tell};
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, Printable};
 
+use super::ending::Progress;
 use crate::context::Context;
 use crate::errors::{self, CliError};
 
@@ -24,20 +25,20 @@ pub(crate) struct TellArgs {
     #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
     text: String,
 
-    /// Wait this many seconds for the receipt, then exit with 5; otherwise 60. The message stays queued
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    /// Wait this many seconds for the receipt [default: 60], then exit with 5; the message stays queued
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     timeout: Option<u64>,
 
-    /// Do not wait: the message is queued
+    /// Do not wait for the receipt; the message stays queued
     #[arg(long, conflicts_with = "timeout")]
     no_wait: bool,
 
-    /// A second message with the same key is not delivered: you get the first one's receipt
+    /// A second message with the same key is not delivered; you get the receipt of the first
     #[arg(long)]
     key: Option<String>,
 
-    /// Stop trying to deliver after this many seconds; otherwise a day
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    /// Stop trying to deliver it after this many seconds [default: a day]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     expires: Option<u64>,
 }
 
@@ -52,7 +53,14 @@ impl TellArgs {
             wait_ms: Some(wait_ms),
             expires_ms: self.expires,
         };
-        let receipt = client::reconnecting::tell(context.address()?, request)?;
+        let why = format!(
+            "waiting until {} takes it; qd messages says why it does not, Ctrl-C leaves it queued",
+            Printable(&request.target.0)
+        );
+        let progress = (!self.no_wait).then(|| Progress::with(why));
+        let receipt = client::reconnecting::tell(context.address()?, request);
+        drop(progress);
+        let receipt = receipt?;
         if let Some(failure) = undelivered(&receipt) {
             return Err(CliError::Own(failure));
         }
@@ -71,7 +79,7 @@ fn undelivered(receipt: &Receipt) -> Option<Failure> {
             return Some(Failure::new(ErrorCode::UnknownOutcome, message).hint(hint));
         }
         Delivery::Refused { reason } => reason.clone(),
-        Delivery::Expired => "its time was over before it could be delivered".to_owned(),
+        Delivery::Expired => "it expired before it could be delivered".to_owned(),
         _ => return None,
     };
     let message = format!("message {} was not delivered: {why}", receipt.mail);

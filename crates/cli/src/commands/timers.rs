@@ -22,22 +22,22 @@ pub(crate) struct TimersArgs {
 
 #[derive(Debug, Subcommand)]
 enum TimersVerb {
-    /// List them, which is the default
+    /// List the timers (the default)
     List,
     Set(SetArgs),
-    /// Cancel one: it never fires
+    /// Cancel a timer: it never fires
     Cancel {
         /// Its number
         #[arg(value_parser = crate::text_arg::number)]
         timer: u64,
     },
-    /// Pause one; it keeps the remaining time
+    /// Pause a timer; it keeps its remaining time
     Pause {
         /// Its number
         #[arg(value_parser = crate::text_arg::number)]
         timer: u64,
     },
-    /// Let one continue with the remaining time
+    /// Continue a paused timer with its remaining time
     Resume {
         /// Its number
         #[arg(value_parser = crate::text_arg::number)]
@@ -53,19 +53,19 @@ struct SetArgs {
     #[arg(long, group = "when", value_name = "SECS", value_parser = delay, allow_negative_numbers = true)]
     after: Option<u64>,
 
-    /// When one of these becomes idle from now on: P,P…, or the flag again
+    /// When one of these processes becomes idle from now on; write P,P… or repeat the flag
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_any: Vec<String>,
 
-    /// When all of these are idle, which they may be already: P,P…, or the flag again
+    /// When all of these processes are idle, even if they are idle already; write P,P… or repeat the flag
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_all: Vec<String>,
 
-    /// With --idle-any and --idle-all, which needs it: fire at the latest after this many seconds
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds, allow_negative_numbers = true, conflicts_with = "after")]
+    /// With --idle-any or --idle-all: fire after this many seconds at the latest; --idle-all needs this flag
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds, allow_negative_numbers = true, conflicts_with = "after")]
     max_wait: Option<u64>,
 
-    /// The agent that it wakes; otherwise the one that this runs in
+    /// The agent that it wakes [default: the agent that this command runs in]
     #[arg(long = "for", value_name = "AGENT")]
     owner: Option<String>,
 
@@ -84,8 +84,8 @@ struct SetArgs {
 
 /// Seconds as milliseconds, at least one: a timer of zero would wake no agent.
 fn delay(text: &str) -> Result<u64, String> {
-    match super::send::seconds(text) {
-        Ok(0) | Err(_) => Err("seconds above 0, such as 90 or 0.5".to_owned()),
+    match crate::time_arg::seconds(text) {
+        Ok(0) | Err(_) => Err("seconds above 0, such as 90 or 0.5, or 5m, 2h".to_owned()),
         Ok(ms) => Ok(ms),
     }
 }

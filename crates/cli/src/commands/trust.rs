@@ -29,14 +29,14 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 enum TrustVerb {
-    /// List it, which is the default: of every project, or of the one named
+    /// List what is trusted (the default), in every project or in the project that --project names
     List,
-    /// Trust one of the project's presets as it is now; any change asks again
+    /// Trust one of the project's presets as it is now; after any change you are asked again
     Preset {
         /// Its name
         name: String,
     },
-    /// Trust an agent's manifest that is not built in, as it is now; any change asks again
+    /// Trust the manifest of an agent that is not built in, as it is now; after any change you are asked again
     Agent {
         /// Its name
         name: String,

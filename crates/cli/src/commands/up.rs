@@ -1,6 +1,6 @@
 //! `qd up` and `qd down`: start a project's presets in order of readiness and end them in the opposite order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -17,25 +17,25 @@ use crate::errors::{self, CliError};
 /// How long a preset may take to be ready by default.
 const PATIENCE_MS: u64 = 60_000;
 
-/// Start the project's presets in order: each when the presets that it comes after are ready
+/// Start the project's presets; each waits until the presets in its `after` are ready
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// Which presets; those that they come after are started too. Otherwise all of the project's own file
+    /// The presets to start; those in their `after` start too [default: all in the project's own file]
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
-    /// How many seconds each may take to be ready; otherwise 60
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    /// How many seconds each may take to be ready [default: 60]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     timeout: Option<u64>,
 
     #[command(flatten)]
     project: ProjectArgs,
 }
 
-/// End the project's presets, in the opposite order
+/// End the project's presets in reverse order
 #[derive(Debug, Args)]
 pub(crate) struct DownArgs {
-    /// Which presets; those that come after them are ended too. Otherwise all
+    /// The presets to end; those that need them, by `after`, end too [default: all]
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -45,32 +45,82 @@ pub(crate) struct DownArgs {
 
 impl UpArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let mut connection = context.connect()?;
-        let list = listed(&mut connection, &self.project)?;
+        let list = listed(&mut context.connect()?, &self.project)?;
         let wanted = with_those_before(&list, &self.presets)?;
         let patience = self.timeout.unwrap_or(PATIENCE_MS);
+        let mut failed = Failed::default();
         for preset in in_order(&list, &wanted)? {
-            for before in &preset.after {
-                until_ready(context, &mut connection, &list, before, patience)?;
-            }
-            start(context, &mut connection, &list, preset)?;
+            let begun = failed.check_before(preset).and_then(|()| {
+                let mut before = preset.command.after.iter();
+                before.try_for_each(|name| until_ready(context, &list, name, patience))?;
+                start(context, &list, preset)
+            });
+            failed.add(context, &preset.name, begun);
         }
         for name in &wanted {
-            until_ready(context, &mut connection, &list, name, patience)?;
+            if !failed.names.contains(name) {
+                let ready = until_ready(context, &list, name, patience);
+                failed.add(context, name, ready);
+            }
         }
-        Ok(ExitCode::SUCCESS)
+        // Whoever names presets does not ask about the rest of the file.
+        for fault in list.faults.iter().filter(|_| self.presets.is_empty()) {
+            let failure = Failure::new(ErrorCode::InvalidArgs, format!("a preset was left out: {fault}"));
+            failed.code = errors::report(&CliError::Own(failure), context.json);
+        }
+        Ok(failed.code)
+    }
+}
+
+/// The presets that could not be started, and the exit code that follows.
+struct Failed {
+    names: BTreeSet<String>,
+    code: ExitCode,
+}
+
+impl Default for Failed {
+    fn default() -> Self {
+        Self { names: BTreeSet::new(), code: ExitCode::SUCCESS }
+    }
+}
+
+impl Failed {
+    /// A preset does not start if one that it comes after did not.
+    fn check_before(&self, preset: &PresetView) -> Result<(), CliError> {
+        match preset.command.after.iter().find(|before| self.names.contains(*before)) {
+            Some(before) => Err(CliError::Own(Failure::new(
+                ErrorCode::NotRunning,
+                format!("it comes after {}, which did not start", Printable(before)),
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports what went wrong with a preset. The others are started all the same.
+    fn add(&mut self, context: &Context, name: &str, outcome: Result<(), CliError>) {
+        if let Err(error) = outcome {
+            self.names.insert(name.to_owned());
+            self.code = errors::report(&error.about(&format!("preset {}", Printable(name))), context.json);
+        }
     }
 }
 
 impl DownArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut connection = context.connect()?;
-        let list = listed(&mut connection, &self.project)?;
-        let wanted = with_those_behind(&list, &self.presets)?;
-        let mut code = ExitCode::SUCCESS;
-        for preset in in_order(&list, &wanted)?.into_iter().rev() {
+        let project = self.project.directory(&mut connection)?;
+        let list = connection.presets(Presets { project, path: own_path() })?;
+        let (mut ended, mut code) = (0, ExitCode::SUCCESS);
+        let mut names = self.removed(&mut connection, &list)?;
+        let named: Vec<String> = self.presets.iter().filter(|name| !names.contains(*name)).cloned().collect();
+        if !named.is_empty() || self.presets.is_empty() {
+            let wanted = with_those_behind(&list, &named)?;
+            names.extend(in_reverse_order(&list, wanted));
+        }
+        for name in names {
             let entries = connection.list()?;
-            for entry in entries.iter().filter(|entry| is_of(entry, &list, &preset.name)) {
+            for entry in entries.iter().filter(|entry| is_of(entry, &list, &name)) {
+                ended += 1;
                 let close = Close {
                     target: Target(entry.id.to_string()),
                     keep_background: false,
@@ -85,7 +135,20 @@ impl DownArgs {
                 }
             }
         }
+        if ended == 0 && !context.json {
+            let path = Printable(&list.project.path).to_string();
+            context.print_status(&format!("nothing runs from the presets of {path}"))?;
+        }
         Ok(code)
+    }
+
+    /// Presets that were started and are not in the file any more.
+    fn removed(&self, connection: &mut Connection, list: &PresetList) -> Result<Vec<String>, CliError> {
+        let is_known = |name: &String| list.presets.iter().any(|preset| preset.name == *name);
+        let is_wanted = |name: &String| self.presets.is_empty() || self.presets.contains(name);
+        let entries = connection.list()?.into_iter().filter(|entry| entry.project == list.project.key);
+        let names: BTreeSet<String> = entries.filter_map(|entry| entry.preset).collect();
+        Ok(names.into_iter().filter(|name| !is_known(name) && is_wanted(name)).collect())
     }
 }
 
@@ -106,8 +169,16 @@ fn listed(connection: &mut Connection, project: &ProjectArgs) -> Result<PresetLi
 fn find<'a>(list: &'a PresetList, name: &str) -> Result<&'a PresetView, CliError> {
     list.presets.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let message = format!("no preset \"{}\"", Printable(name));
-        CliError::Own(Failure::new(ErrorCode::NotFound, message).hint("qd presets lists them"))
+        CliError::Own(Failure::new(ErrorCode::NotFound, message).hint(known(list)))
     })
+}
+
+/// The presets that there are, as a hint; the first fault may be why one is missing.
+fn known(list: &PresetList) -> String {
+    match list.faults.first() {
+        Some(fault) => format!("something does not read: {}", Printable(fault)),
+        None => "qd presets lists them".to_owned(),
+    }
 }
 
 /// Returns true if a preset is in the project's own file.
@@ -125,7 +196,12 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     };
     let mut next = 0;
     while let Some(name) = wanted.get(next).cloned() {
-        for before in &find(list, &name)?.after {
+        for before in &find(list, &name)?.command.after {
+            if find(list, before).is_err() {
+                let words =
+                    format!("preset {name} comes after \"{}\", which is not there", Printable(before));
+                return Err(CliError::usage(words).hinted(known(list)));
+            }
             if !wanted.contains(before) {
                 wanted.push(before.clone());
             }
@@ -144,7 +220,7 @@ fn with_those_behind(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     let mut wanted = named.to_vec();
     let mut next = 0;
     while let Some(name) = wanted.get(next).cloned() {
-        let behind = list.presets.iter().filter(|preset| preset.after.contains(&name));
+        let behind = list.presets.iter().filter(|preset| preset.command.after.contains(&name));
         let new: Vec<String> = behind.map(|p| p.name.clone()).filter(|name| !wanted.contains(name)).collect();
         wanted.extend(new);
         next += 1;
@@ -161,12 +237,13 @@ fn in_order<'a>(list: &'a PresetList, wanted: &[String]) -> Result<Vec<&'a Prese
     }
     let mut order = Vec::new();
     while !left.is_empty() {
-        let is_free =
-            |preset: &PresetView| preset.after.iter().all(|before| !left.contains_key(before.as_str()));
+        let is_free = |preset: &PresetView| {
+            preset.command.after.iter().all(|before| !left.contains_key(before.as_str()))
+        };
         let free: Vec<&PresetView> = left.values().copied().filter(|preset| is_free(preset)).collect();
         if free.is_empty() {
             let names: Vec<&str> = left.keys().copied().collect();
-            let message = format!("these presets come after each other: {}", names.join(", "));
+            let message = format!("these presets wait for each other: {}", names.join(", "));
             return Err(CliError::usage(message).hinted("change `after` in one of them"));
         }
         for preset in free {
@@ -177,17 +254,23 @@ fn in_order<'a>(list: &'a PresetList, wanted: &[String]) -> Result<Vec<&'a Prese
     Ok(order)
 }
 
+/// Returns these presets, each before all that it depends on. Presets that wait for each other have no order, and are ended
+/// all the same.
+fn in_reverse_order(list: &PresetList, wanted: Vec<String>) -> Vec<String> {
+    match in_order(list, &wanted) {
+        Ok(order) => order.into_iter().rev().map(|preset| preset.name.clone()).collect(),
+        Err(_) => wanted,
+    }
+}
+
 fn is_of(entry: &ProcessView, list: &PresetList, preset: &str) -> bool {
     entry.project == list.project.key && entry.preset.as_deref() == Some(preset)
 }
 
-/// Returns the entry of a preset: a running one, else one that is over.
-fn entry_of(
-    connection: &mut Connection,
-    list: &PresetList,
-    preset: &str,
-) -> Result<Option<ProcessView>, CliError> {
-    let mut entries = connection.list()?;
+/// Returns the entry of a preset: a running one, else one that is over. A daemon may end between two presets; the next one
+/// is asked.
+fn entry_of(context: &mut Context, list: &PresetList, preset: &str) -> Result<Option<ProcessView>, CliError> {
+    let mut entries = client::reconnecting::list(context.address()?)?;
     entries.retain(|entry| is_of(entry, list, preset));
     entries.sort_by_key(|entry| !is_live(entry));
     Ok(entries.into_iter().next())
@@ -198,13 +281,8 @@ fn is_live(entry: &ProcessView) -> bool {
 }
 
 /// Starts a preset unless it runs.
-fn start(
-    context: &mut Context,
-    connection: &mut Connection,
-    list: &PresetList,
-    preset: &PresetView,
-) -> Result<(), CliError> {
-    let spawned = match entry_of(connection, list, &preset.name)? {
+fn start(context: &mut Context, list: &PresetList, preset: &PresetView) -> Result<(), CliError> {
+    let spawned = match entry_of(context, list, &preset.name)? {
         Some(entry) if is_live(&entry) => {
             return if context.json {
                 Ok(())
@@ -212,14 +290,15 @@ fn start(
                 context.print_status(&format!("{} runs already", entry.name))
             };
         }
-        Some(entry) => connection
+        Some(entry) => context
+            .connect()?
             .restart(Restart { target: Target(entry.id.to_string()), stop: proto::Stop::default() })?,
         None => {
             let mut spawn = SpawnArgs::of_kind(Kind::Command);
             spawn.name = Some(preset.name.clone());
             spawn.cwd = Some(list.project.path.clone());
             spawn.spawn_limits.preset = Some(preset.name.clone());
-            connection.spawn(spawn.request(std::env::vars_os().collect())?)?
+            client::reconnecting::spawn(context.address()?, spawn.request(std::env::vars_os().collect())?)?
         }
     };
     context.confirm(&spawned, super::spawn::print_spawned)
@@ -228,15 +307,14 @@ fn start(
 /// Waits until a preset with a readiness check is ready; the others are as soon as they run.
 fn until_ready(
     context: &mut Context,
-    connection: &mut Connection,
     list: &PresetList,
     preset: &str,
     timeout_ms: u64,
 ) -> Result<(), CliError> {
-    if find(list, preset)?.ready.is_none() {
+    if find(list, preset)?.command.ready.is_none() {
         return Ok(());
     }
-    let Some(entry) = entry_of(connection, list, preset)? else { return Ok(()) };
+    let Some(entry) = entry_of(context, list, preset)? else { return Ok(()) };
     if entry.ready == Some(true) {
         return Ok(());
     }
@@ -309,6 +387,8 @@ mod tests {
         let circle = list(&[("a", &["b"]), ("b", &["a"])]);
         let error = in_order(&circle, &["a".to_owned(), "b".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("a, b"), "{error}");
+        let both = || vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(in_reverse_order(&circle, both()), both(), "what runs is ended although it has no order");
         let error = with_those_before(&list(&[("a", &["gone"])]), &[]).unwrap_err().to_string();
         assert!(error.contains("gone"), "{error}");
     }

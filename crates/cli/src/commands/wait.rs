@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
+use client::ClientError;
 use proto::reply::Satisfied;
 use proto::request::{Empty, Quantifier, Target, Until, Wait};
-use proto::{AgentState, Exit};
+use proto::{AgentState, ErrorCode, Exit};
 
 use crate::context::Context;
 use crate::errors::CliError;
-use crate::output::Output;
+use crate::output::{Output, span_ms};
 
 /// Wait until processes print something, reach a state, are ready, end or become silent
 #[derive(Debug, Args)]
@@ -36,10 +37,10 @@ pub(crate) struct WaitArgs {
     exit: bool,
 
     /// Until nothing was printed for this many seconds, such as 2 or 0.5
-    #[arg(long, group = "until", value_name = "SECS", value_parser = super::send::seconds)]
+    #[arg(long, group = "until", value_name = "SECS", value_parser = crate::time_arg::seconds)]
     silence: Option<u64>,
 
-    /// With --exit: exit with the code of the first of them that failed, 128 + signal when a signal ended it
+    /// With --exit: exit with the code of the first process that failed; it is 128 + signal if a signal ended it
     #[arg(long, requires = "exit")]
     exit_code: bool,
 
@@ -55,25 +56,25 @@ pub(crate) struct WaitArgs {
     #[arg(long, group = "until", value_name = "N")]
     item: Option<u64>,
 
-    /// One of them is enough
+    /// Return when one of the processes has done it
     #[arg(long, conflicts_with = "all")]
     any: bool,
 
-    /// All of them, which is the default
+    /// Return when all of them have done it (the default)
     #[arg(long)]
     all: bool,
 
-    /// For patterns: `now` searches only what comes from now on, an offset the log from there on; otherwise
-    /// all that is kept counts
+    /// For patterns: search only what is printed from now on (`now`), or the log from this offset on [default: all that
+    /// is kept]
     #[arg(long, value_name = "now|OFFSET", value_parser = since)]
     since: Option<Since>,
 
-    /// For a pattern in one process: look at what came after the screen had this version, as `qd read --json` gives it
+    /// For a pattern in one process: search only what came after this version of its screen; `qd read --json` prints it
     #[arg(long, value_name = "VERSION", conflicts_with = "since", requires = "pattern")]
     since_version: Option<u64>,
 
     /// Give up after this many seconds, with exit code 5
-    #[arg(long, value_name = "SECS", value_parser = super::send::seconds)]
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
     timeout: Option<u64>,
 }
 
@@ -97,9 +98,11 @@ impl WaitArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let returns_code = self.exit_code;
         let request = self.request()?;
-        let waited = client::reconnecting::wait(context.address()?, request)?;
+        let asked = request.clone();
+        let waited = client::reconnecting::wait(context.address()?, request)
+            .map_err(|error| named_timeout(&asked, error))?;
         context.print(&waited, |waited, out| {
-            waited.satisfied.iter().try_for_each(|one| print_satisfied(one, out))
+            waited.satisfied.iter().try_for_each(|one| print_satisfied(one, &asked.until, out))
         })?;
         let codes = waited.satisfied.iter().filter_map(|one| one.exit).map(|exit| exit.shell_code());
         let failed = codes.into_iter().find(|code| *code != 0);
@@ -136,15 +139,56 @@ impl WaitArgs {
     }
 }
 
-fn print_satisfied(satisfied: &Satisfied, out: &mut Output) -> Result<(), CliError> {
-    match (&satisfied.text, &satisfied.exit) {
-        (Some(text), _) => out.text(text),
-        (None, Some(exit)) => out.line(&format!("{}: {}", satisfied.name, exit_words(exit))),
-        (None, None) => match satisfied.state {
-            Some(state) => out.line(&format!("{}: {state}", satisfied.name)),
-            None => out.line(satisfied.name.as_str()),
-        },
+fn print_satisfied(satisfied: &Satisfied, until: &Until, out: &mut Output) -> Result<(), CliError> {
+    let name = &satisfied.name;
+    match (&satisfied.text, &satisfied.exit, satisfied.state, until) {
+        (Some(text), ..) => out.text(text),
+        (None, Some(exit), ..) => out.line(&format!("{name}: {}", exit_words(exit))),
+        (None, None, Some(state), _) => out.line(&format!("{name}: {state}")),
+        (None, None, None, Until::Ready(_)) => out.line(&format!("{name}: ready")),
+        (None, None, None, Until::Silence(ms)) => out.line(&format!("{name}: silent for {}", span_ms(*ms))),
+        (None, None, None, _) => out.line(name.as_str()),
     }
+}
+
+/// Replaces the daemon's words for a wait that took too long by which processes did not do what.
+fn named_timeout(asked: &Wait, mut error: ClientError) -> CliError {
+    if let (ClientError::Failed(failure), Some(limit)) = (&mut error, asked.timeout_ms)
+        && failure.code == ErrorCode::Timeout
+    {
+        failure.message = format!("{} within {}", unmet(asked), span_ms(limit));
+        if matches!(&asked.until, Until::State(states) if states.contains(&AgentState::Idle)) {
+            let hint =
+                "an agent for which a message is queued does not count as idle; qd messages lists them";
+            failure.hint.get_or_insert_with(|| hint.to_owned());
+        }
+    }
+    error.into()
+}
+
+/// Returns which processes have not done what.
+fn unmet(asked: &Wait) -> String {
+    let names: Vec<&str> = asked.targets.iter().map(|target| target.0.as_str()).collect();
+    let subject = match (names.as_slice(), asked.quantifier) {
+        ([name], _) => (*name).to_owned(),
+        (_, Quantifier::Any) => format!("none of {}", names.join(", ")),
+        (_, Quantifier::All) => format!("not all of {}", names.join(", ")),
+    };
+    let verb = |one: &str, many: &str| if names.len() == 1 { one.to_owned() } else { many.to_owned() };
+    let what = match &asked.until {
+        Until::Pattern(pattern) => format!("{} {pattern}", verb("did not print", "printed")),
+        Until::State(states) => {
+            let words: Vec<&str> = states.iter().map(|state| state.word()).collect();
+            format!("{} {}", verb("was not", "were"), words.join(" or "))
+        }
+        Until::Turn(turn) => format!("{} turn {turn}", verb("did not end", "ended")),
+        Until::Exit(_) => verb("did not end", "ended"),
+        Until::Ready(_) => verb("was not ready", "were ready"),
+        Until::Silence(ms) => format!("{} for {}", verb("was not silent", "were silent"), span_ms(*ms)),
+        Until::Timer(timer) => format!("{} timer {timer}", verb("did not see", "saw")),
+        Until::Item(item) => format!("{} an answer to question {item}", verb("did not get", "got")),
+    };
+    format!("{subject} {what}")
 }
 
 /// Returns how a run ended, in words.
@@ -157,5 +201,36 @@ pub(crate) fn exit_words(exit: &Exit) -> String {
     match exit.reason {
         proto::ExitReason::Exited | proto::ExitReason::Signalled => how,
         reason => format!("{how} ({reason})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::Failure;
+
+    use super::*;
+
+    fn waited(names: &[&str], until: Until, quantifier: Quantifier) -> String {
+        let targets = names.iter().map(|name| Target((*name).to_owned())).collect();
+        let asked =
+            Wait { targets, until, quantifier, since: None, since_version: None, timeout_ms: Some(1500) };
+        let error = ClientError::Failed(Failure::new(ErrorCode::Timeout, "the wait timed out"));
+        named_timeout(&asked, error).to_string()
+    }
+
+    #[test]
+    fn a_wait_that_took_too_long_names_the_processes_the_condition_and_the_limit() {
+        let (all, any) = (Quantifier::All, Quantifier::Any);
+        assert_eq!(waited(&["db"], Until::Exit(Empty {}), all), "db did not end within 1.5s");
+        assert_eq!(waited(&["db"], Until::Silence(2000), all), "db was not silent for 2s within 1.5s");
+        assert_eq!(
+            waited(&["a", "b"], Until::Ready(Empty {}), all),
+            "not all of a, b were ready within 1.5s"
+        );
+        assert_eq!(
+            waited(&["a", "b"], Until::Pattern("up".into()), any),
+            "none of a, b printed up within 1.5s"
+        );
+        assert_eq!(waited(&["a"], Until::State(vec![AgentState::Idle]), all), "a was not idle within 1.5s");
     }
 }

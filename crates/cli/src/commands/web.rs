@@ -1,13 +1,15 @@
 //! `qd web`: serves the page, the API and the WebSockets until it is interrupted, for people only.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use proto::{ErrorCode, Failure, Printable};
 use rustix::process::DumpableBehavior;
 use serde_json::json;
-use web::{Exposure, ServerReady, WebError, WebSetup};
+use tracing_subscriber::EnvFilter;
+use web::{CertificateSource, Encryption, Exposure, ServerReady, WebError, WebSetup};
 
 use crate::context::{self, Context};
 use crate::errors::CliError;
@@ -19,8 +21,24 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
     bind: SocketAddr,
 
+    /// Encrypt with the certificate in this file (PEM, with those that vouch for it)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+
+    /// Encrypt with a certificate that the server makes: browsers warn until a person accepts its fingerprint
+    #[arg(long, conflicts_with = "cert")]
+    self_signed: bool,
+
+    /// The URL that people type, for a server with a certificate
+    #[arg(long, value_name = "URL", conflicts_with = "behind_proxy")]
+    public_url: Option<String>,
+
     /// A proxy of yours encrypts, and people come to it under this URL
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["cert", "self_signed"])]
     behind_proxy: Option<String>,
 
     /// An origin of further pages that may call, exactly as browsers send it; may be given several times
@@ -30,59 +48,127 @@ pub(crate) struct WebArgs {
     /// The path below which the proxy publishes it, with a slash at both ends
     #[arg(long, value_name = "PATH", default_value = "/")]
     base: String,
+
+    /// Serve the counters for Prometheus at this address as well, to every caller and in the clear: they are numbers only
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_bind: Option<SocketAddr>,
+
+    /// End a terminal of the terminal.* protocol after this long without input, output and viewers; 0 for never
+    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds, default_value = "1800")]
+    terminal_idle: u64,
 }
 
 impl WebArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let exposure = Exposure {
-            address: self.bind,
-            proxy_url: self.behind_proxy.map(|url| url.trim_end_matches('/').to_owned()),
-            allowed_origins: self.allow_origin,
-        };
+        let encryption = self.encryption()?;
+        let exposure = Exposure { address: self.bind, encryption, allowed_origins: self.allow_origin };
         // Wrong addresses are reported before a daemon is started.
-        exposure.names().map_err(|error| CliError::usage(error.to_string()))?;
+        let checked =
+            exposure.names().and_then(|_| self.metrics_bind.map(web::bind::metrics_names).transpose());
+        checked.map_err(|error| CliError::usage(error.to_string()))?;
         check_person(context)?;
         // A program that can read our memory has every secret that is shown to this server.
         let _secluded = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        start_log();
         let places = context.address()?.places().clone();
-        let tools = super::mcp::setup(context)?;
-        let mcp = Box::new(|names: &_| mcp::http_router(tools, names));
-        let setup = WebSetup { places, exe: context::own_executable()?, exposure, base: self.base, mcp };
+        let served = super::mcp::setup(context)?;
+        let tools = Box::new(move |names: &_, person| mcp::http_router(served.clone(), names, Some(person)));
+        let setup = WebSetup {
+            places,
+            exe: context::own_executable()?,
+            exposure,
+            base: self.base,
+            metrics: self.metrics_bind,
+            terminal_idle_ms: (self.terminal_idle > 0).then_some(self.terminal_idle),
+            tools,
+        };
         let mut printed = Ok(());
         web::serve(setup, |listening| printed = print_address(context, listening)).map_err(to_cli)?;
         printed?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn encryption(&self) -> Result<Encryption, CliError> {
+        let root = |url: &String| url.trim_end_matches('/').to_owned();
+        let certificate = match (&self.cert, &self.key) {
+            (Some(chain), Some(key)) => CertificateSource::Files { chain: chain.clone(), key: key.clone() },
+            _ if self.self_signed => CertificateSource::SelfSigned,
+            _ if self.public_url.is_some() => {
+                let way = "--public-url needs a certificate: --cert FILE --key FILE, or --self-signed";
+                return Err(CliError::usage(way.to_owned()));
+            }
+            _ => {
+                return Ok(self
+                    .behind_proxy
+                    .as_ref()
+                    .map_or(Encryption::None, |url| Encryption::Proxy(root(url))));
+            }
+        };
+        Ok(Encryption::Own { certificate, url: self.public_url.as_ref().map(root) })
     }
 }
 
 fn to_cli(error: WebError) -> CliError {
     match error {
         WebError::Bind(_) | WebError::Base(_) => CliError::usage(error.to_string()),
-        WebError::Listen(..) | WebError::Files(_) => {
+        WebError::Listen(..) | WebError::Files(_) | WebError::Certificate(_) => {
             CliError::Own(Failure::new(ErrorCode::Internal, error.to_string()))
         }
     }
 }
 
 fn print_address(context: &mut Context, listening: &ServerReady) -> Result<(), CliError> {
-    let ServerReady { url, code } = listening;
-    let value = json!({"url": url, "code": code.expose()});
+    let ServerReady { url, code, fingerprint, metrics } = listening;
+    let mut value = json!({"url": url, "code": code.expose()});
+    if let Some(fingerprint) = fingerprint {
+        value["fingerprint"] = json!(fingerprint);
+    }
+    if let Some(metrics) = metrics {
+        value["metrics"] = json!(metrics);
+    }
     context.print(&value, |_, out| {
         out.line(&format!("listening at {url}"))?;
+        if let Some(fingerprint) = fingerprint {
+            out.line(&format!("SHA-256 of its certificate: {fingerprint}"))?;
+            out.line(
+                "a browser warns once: compare the fingerprint; push and installing do not work with it",
+            )?;
+        }
+        if let Some(metrics) = metrics {
+            out.line(&format!("counters for Prometheus: {metrics}"))?;
+        }
         out.line(&format!("sign in within two minutes: {url}#c={}", code.expose()))?;
         out.line("another device: qd pair; everybody who is signed in: qd access")
     })
 }
 
+/// Logs to the standard error what `QD_LOG` asks for; without it nothing is logged. The library of the tools for agents is
+/// silent in any case: it quotes whole messages, and they have what agents type.
+fn start_log() {
+    let Some(filter) = std::env::var("QD_LOG").ok().and_then(|wish| EnvFilter::try_new(wish).ok()) else {
+        return;
+    };
+    let filter = match "rmcp=off".parse() {
+        Ok(silent) => filter.add_directive(silent),
+        Err(_) => return,
+    };
+    let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter);
+    let _already = builder.with_writer(std::io::stderr).try_init();
+}
+
 /// Checks that a person calls, from outside of every process: what is printed inside one can be read by agents.
 pub(crate) fn check_person(context: &mut Context) -> Result<(), CliError> {
-    let who = context.connect()?.who_am_i()?;
     let refused = |message: String| {
         let failure = Failure::new(ErrorCode::Denied, message);
         Err(CliError::Own(
             failure.hint("run it in a terminal outside of Quarterdeck: agents can read this screen"),
         ))
     };
+    // A daemon that a run has started takes the run's programs for people, so its word is not enough.
+    if daemon::is_inside_a_run_of(context.address()?.places()) {
+        return refused("this runs inside a process of Quarterdeck".to_owned());
+    }
+    let who = context.connect()?.who_am_i()?;
     match (who.caller.as_str(), &who.via) {
         ("human", None) => Ok(()),
         ("human", Some(name)) => refused(format!("this runs inside {}", Printable(&name.to_string()))),

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::Printable;
 use proto::crew::{BudgetUse, Identity};
 
-use crate::commands::grant;
 use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::span;
 
-/// Say who you are for the daemon, and what you may do
+/// Show how the daemon identifies you, and what you may do
 #[derive(Debug, Args)]
 pub(crate) struct WhoamiArgs {}
 
@@ -41,6 +41,10 @@ fn words(identity: &Identity) -> Vec<String> {
             None => identity.caller.clone(),
         },
     }];
+    lines.extend(identity.label.iter().map(|label| format!("remote: {}", Printable(label))));
+    if !identity.limit.is_none() {
+        lines.push(format!("limit: {}", identity.limit));
+    }
     if !identity.project.path.is_empty() {
         lines.push(format!("project {} ({})", identity.project.path, identity.project.key));
     }
@@ -48,7 +52,7 @@ fn words(identity: &Identity) -> Vec<String> {
         identity.nonce.iter().map(|nonce| format!("nonce {nonce}: messages from Quarterdeck carry it")),
     );
     lines.extend(identity.budget.iter().map(|used| format!("budget: {}", budget(used))));
-    lines.extend(identity.grants.iter().map(|view| format!("grant {}: {}", view.grant, grant::words(view))));
+    lines.extend(identity.grants.iter().map(|view| format!("grant {}: {view}", view.grant.grant)));
     lines
 }
 
@@ -76,6 +80,14 @@ mod tests {
     fn a_person_is_a_person() {
         let identity: Identity = serde_json::from_value(serde_json::json!({"caller": "human"})).unwrap();
         assert_eq!(words(&identity), ["human"]);
+    }
+
+    #[test]
+    fn n5_a_remote_person_reads_the_label_and_the_limit() {
+        let limit = serde_json::json!({"workspace": "local", "role": "view"});
+        let identity = serde_json::json!({"caller": "human", "label": "Ana's phone", "limit": limit});
+        let identity: Identity = serde_json::from_value(identity).unwrap();
+        assert_eq!(words(&identity), ["human", "remote: Ana's phone", "limit: view in local"]);
     }
 
     #[test]

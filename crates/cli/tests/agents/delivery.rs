@@ -1,9 +1,11 @@
 //! Messages reach an agent once, and never interfere with what a person types.
 
-use proto::AgentState;
+use std::ffi::OsStr;
+
 use proto::agent::Delivery;
 use proto::request::Tell;
-use testkit::scaled;
+use proto::{AgentState, Size};
+use testkit::{Pty, scaled};
 
 use crate::{attach, crew, run_boss};
 
@@ -43,6 +45,20 @@ fn c4_an_enter_that_would_be_swallowed_comes_late_enough() {
     }
     assert_eq!(crew.prompts("a").len(), scaled(3));
     assert!(crew.log("a").iter().all(|line| line.get("swallowed").is_none()), "{:?}", crew.log("a"));
+}
+
+#[test]
+fn u10_a_paste_ends_its_lines_with_the_manifests_key_where_the_agent_accepts_no_brackets() {
+    let crew = crew();
+    let manifest = "argv = ['sh', '-c', 'stty raw -echo; echo ready; exec cat -v']\n\
+                    [deliver]\nnew_line = 'alt-enter'\n";
+    std::fs::write(crew.places().config.join("agents/plain.toml"), manifest).unwrap();
+    crew.spawn_as(crew.agent_spec("plain", "a", &[]));
+    crew.wait_pattern("a", "ready");
+    let pasted = crew.command(&["paste", "a", "one\ntwo"]).output().unwrap();
+    assert!(pasted.status.success(), "{}", String::from_utf8_lossy(&pasted.stderr));
+    crew.wait_pattern("a", r"one\^\[\^Mtwo");
+    assert_eq!(crew.agent("a").new_line.as_deref(), Some("alt-enter"));
 }
 
 #[test]
@@ -171,4 +187,20 @@ fn c17_a_message_that_is_a_shell_command_to_the_agent_is_refused() {
     let receipt = crew.tell("a", "!touch x");
     assert!(matches!(&receipt.delivery, Delivery::Refused { reason } if reason.contains("shell command")));
     assert!(crew.log("a").is_empty(), "{:?}", crew.log("a"));
+}
+
+#[test]
+fn a_person_who_waits_for_a_receipt_sees_what_for() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    crew.submit("a", "ask Really?");
+    crew.until_state("a", AgentState::Blocked);
+    let mut pty = Pty::open(Size { cols: 120, rows: 24 });
+    let variables = crew.variables();
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), &["tell", "a", "say more"], &variables);
+    pty.expect(b"waiting until a takes it; qd messages says why it does not");
+    crew.answer(crew.item("a").item, "1").unwrap();
+    pty.expect(b"submitted");
+    assert!(pty.wait_exit(testkit::DEADLINE).success());
 }

@@ -24,6 +24,21 @@ fn a_transcript_gives_the_result_and_how_full_the_context_is() {
 }
 
 #[test]
+fn c18_a_result_that_is_only_the_screen_says_so() {
+    let crew = crew();
+    let printed = |name: &str| String::from_utf8(crew.qd(&["result", name]).stdout).unwrap();
+    let words = "(this is the screen at the end of the turn: the agent's own words could not be read)";
+    crew.enlist("seen", &[]);
+    let turn = crew.submit("seen", "say hello");
+    assert_eq!(crew.result("seen", turn).from, "screen");
+    assert!(printed("seen").contains(words), "{}", printed("seen"));
+    crew.enlist_filed("read", &[]);
+    let turn = crew.submit("read", "say hello");
+    assert_eq!(crew.result("read", turn).from, "transcript");
+    assert_eq!(printed("read").trim_end(), "hello");
+}
+
+#[test]
 fn a_state_file_speaks_for_as_long_as_its_process_lives() {
     let crew = crew();
     crew.enlist_filed("a", &[]);

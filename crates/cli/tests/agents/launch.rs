@@ -142,7 +142,7 @@ fn a_project_teaches_how_to_read_a_screen_and_not_what_to_run() {
     crew.enlist("a", &[]);
     std::fs::write(project.join("evil.toml"), "argv = ['sh', '-c', 'true']").unwrap();
     let failure = crew.refusal(Request::Spawn(Box::new(crew.agent_spec("evil", "b", &[]))));
-    assert!(failure.message.contains("no agent called evil"), "{}", failure.message);
+    assert!(failure.message.contains("the manifest of evil cannot be used"), "{}", failure.message);
     let warnings = crew.client().status().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("may not set argv")), "{warnings:?}");
 }

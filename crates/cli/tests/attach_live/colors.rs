@@ -8,7 +8,7 @@ use term::{ColorTable, Rgb, Scheme};
 use testkit::{MarkedDaemon, Tail};
 
 use super::window::Window;
-use super::{sh, stage};
+use super::{deck, sh, stage};
 
 /// For each line typed it asks for text, background, palette and scheme, and shows what it reads in caret
 /// notation.
@@ -96,6 +96,10 @@ fn children_hear_the_last_viewers_colours(command: &str) {
     let stage = stage();
     let mut asker = Asker::start(&stage);
     assert_eq!(asker.ask(), "", "no viewer has attached yet");
+    let later =
+        "stty raw -echo; printf ready; head -c 1 >/dev/null; printf '\\033]11;?\\033\\\\'; exec cat -v";
+    stage.run("z", sh(later));
+    stage.wait_pattern("z", "ready");
     let mut window = window(&stage, command, DARK, Scheme::Dark);
     let answered = asker.until_answered(&mut window, "rgb:1111/1111/2222");
     assert!(answered.contains("]4;1;rgb:abab/0000/0000") && answered.contains("[?997;1n"), "{answered}");
@@ -111,7 +115,9 @@ fn children_hear_the_last_viewers_colours(command: &str) {
     assert_eq!(stage.process("x").name.to_string(), "x");
     asker.listen_again();
     assert_eq!(asker.ask(), answered, "and survive the daemon");
-    // A run without a viewer so far answers with the same.
+    // A run without a viewer so far answers with the same, whether it started before the viewer or after.
+    stage.type_text("z", "g");
+    stage.wait_pattern("z", "rgb:1111/1111/2222");
     stage.run("y", sh("stty raw -echo; printf '\\033]11;?\\033\\\\'; exec cat -v"));
     stage.wait_pattern("y", "rgb:1111/1111/2222");
 }
@@ -126,6 +132,16 @@ fn m10f_children_hear_the_colours_of_a_terminal_that_its_client_reads() {
     children_hear_the_last_viewers_colours("attach x </dev/tty");
 }
 
+/// The terminal becomes light and reports it: the child is told, and gets the new colours when it asks.
+fn becomes_light(window: &mut Window, asker: &mut Asker) {
+    wear(window, LIGHT, Scheme::Light);
+    let told = window.screen.take_replies();
+    assert_eq!(told, b"\x1b[?997;2n");
+    window.pty.type_keys(&told);
+    let answered = asker.until_answered(window, "rgb:ffff/fefe/fdfd");
+    assert!(answered.contains("[?997;2n"), "{answered}");
+}
+
 #[test]
 fn m10f_a_terminal_that_becomes_light_is_asked_again_and_the_child_is_told() {
     for command in ["attach x", "attach x </dev/tty"] {
@@ -135,16 +151,28 @@ fn m10f_a_terminal_that_becomes_light_is_asked_again_and_the_child_is_told() {
         asker.until_answered(&mut window, "rgb:1111/1111/2222");
         // The terminal was asked to report changes, and does.
         assert!(window.screen.modes().color_scheme_updates);
-        wear(&mut window, LIGHT, Scheme::Light);
-        let told = window.screen.take_replies();
-        assert_eq!(told, b"\x1b[?997;2n");
-        window.pty.type_keys(&told);
-        let answered = asker.until_answered(&mut window, "rgb:ffff/fefe/fdfd");
-        assert!(answered.contains("[?997;2n"), "{answered}");
+        becomes_light(&mut window, &mut asker);
         window.type_keys("\u{1c}d");
         window.until_shows("left");
         assert!(!window.screen.modes().color_scheme_updates, "{command}");
     }
+}
+
+#[test]
+fn m10f_a_program_in_a_pane_of_the_deck_gets_the_terminals_colours_and_their_change() {
+    let stage = stage();
+    let mut asker = Asker::start(&stage);
+    let mut window = Window::open(&stage, deck::SIZE, &[]);
+    wear(&mut window, DARK, Scheme::Dark);
+    deck::showing_x(&mut window);
+    let answered = asker.until_answered(&mut window, "rgb:1111/1111/2222");
+    assert!(answered.contains("]4;1;rgb:abab/0000/0000") && answered.contains("[?997;1n"), "{answered}");
+    becomes_light(&mut window, &mut asker);
+    // Keys are keys, and nothing else was typed.
+    window.type_keys("keys!");
+    assert_eq!(asker.next(b"!"), "keys");
+    window.type_keys("\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
 }
 
 #[test]
@@ -189,4 +217,24 @@ fn m10f_answers_that_come_while_leaving_are_no_keys_of_the_shell() {
         assert!(window.text().contains("shell:line:"), "{command}: {}", window.text());
         assert_eq!(stage.screen("x").trim_end(), "ready", "{command}");
     }
+}
+
+#[test]
+fn m10g_an_answer_that_a_killed_daemon_has_half_read_is_not_typed_into_the_child() {
+    let stage = stage();
+    stage.run("x", sh("stty raw -echo; printf ready; exec cat -v"));
+    stage.wait_pattern("x", "ready");
+    let (mut window, _) =
+        Window::running(&stage, Size::DEFAULT, "sh", &["-c", "\"$0\" attach x", env!("CARGO_BIN_EXE_qd")]);
+    window.answers = false;
+    window.until_shows("ready");
+    window.type_keys("before\u{1b}]11;rgb:1111/11");
+    // The daemon reads from the terminal in order: it has the half of the answer soon after the keys.
+    stage.wait_pattern("x", "before");
+    stage.kill_9();
+    window.type_keys("11/2222\u{1b}\\\u{1b}[?62c");
+    stage.until_view("x", |view| view.viewers == 1);
+    window.type_keys("after");
+    stage.wait_pattern("x", "after");
+    assert_eq!(stage.screen("x").trim_end(), "readybeforeafter");
 }

@@ -81,7 +81,7 @@ fn u3_the_rail_is_untouched_while_a_pane_floods() {
     let stage = running();
     stage.run(
         "flood",
-        sh("read go; i=0; while [ $i -lt 30000 ]; do echo \"line $i $i $i $i\"; i=$((i+1)); done; echo over"),
+        sh("read go; i=0; while [ $i -lt 30000 ]; do echo \"line $i $i $i $i\"; i=$((i+1)); done; echo over; read stay"),
     );
     let mut window = Window::open(&stage, SIZE, &[]);
     window.until_shows("4  Go to a process");

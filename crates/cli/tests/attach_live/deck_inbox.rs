@@ -54,3 +54,17 @@ fn u18_a_dialog_that_is_gone_leaves_the_inbox_and_no_key_answers_it() {
     window.type_keys("q\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }
+
+#[test]
+fn a_terminal_without_focus_is_asked_for_a_notice_when_an_agent_asks() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let mut window = Window::open(&crew, SIZE, &[]);
+    window.until_shows("CREW");
+    window.type_keys("\u{1b}[O");
+    crew.submit("a", "ask Delete everything?");
+    window.until_shows("a needs you");
+    assert!(window.has_drawn(b"\x1b]9;qd: a needs you: Delete everything?\x1b\\"));
+    window.type_keys("\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}

@@ -127,3 +127,42 @@ fn the_key_recorder_of_the_first_screen_changes_the_prefix_for_good() {
     again.type_keys("\u{1d}d");
     assert_eq!(again.wait_exit().code(), Some(0));
 }
+
+#[test]
+fn u23_after_a_fault_of_the_deck_itself_the_terminal_is_as_it_was_and_says_why() {
+    let stage = running();
+    let (mut window, _) = Window::running(&stage, SIZE, "env", &["QD_TEST_DECK_PANICS=1", QD]);
+    window.answers = false;
+    window.until_shows("COMMANDS");
+    window.type_keys("k");
+    assert_eq!(window.wait_exit().code(), Some(1));
+    assert_untouched(&window);
+    window.until_shows("the deck failed and was closed");
+    runs_on_alone(&stage);
+}
+
+#[test]
+fn the_persons_editor_has_the_terminal_for_a_while_and_gives_it_back() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = running();
+    let script = stage.root().join("editor");
+    std::fs::write(&script, "#!/bin/sh\necho EDITING; grep -c ready \"$1\"; read line\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = format!("VISUAL={}", script.display());
+    let (mut window, _) = Window::running(&stage, SIZE, "env", &[&editor, QD]);
+    showing_x(&mut window);
+    window.type_keys("\u{1c}[");
+    window.until_shows(" COPY ");
+    window.type_keys("\u{18}");
+    window.until_shows("EDITING");
+    assert!(!window.screen.is_alternate() && !window.pty.is_raw());
+    window.type_keys("\r");
+    window.until("the deck again", |screen| screen.is_alternate());
+    window.until_shows(" COPY ");
+    window.type_keys("q");
+    window.until_shows(" DECK ");
+    window.type_keys("again\r");
+    window.until_shows("got:again");
+    window.type_keys("\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}

@@ -4,9 +4,13 @@
 
 mod colors;
 mod deck;
+mod deck_away;
 mod deck_facts;
 mod deck_inbox;
+mod deck_own;
+mod deck_programs;
 mod deck_start;
+mod deck_tasks;
 mod host;
 mod last_words;
 mod leaving;
@@ -21,6 +25,7 @@ mod slow;
 mod tmux;
 mod typing;
 mod window;
+mod xterm;
 
 use testkit::{MarkedDaemon, child};
 

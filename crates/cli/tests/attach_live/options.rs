@@ -111,7 +111,7 @@ fn n1_bytes_that_the_log_has_lost_are_a_gap_and_one_repaint_or_for_an_exact_view
     let bytes = numbered(6_000_000);
     scripted_child.tell(&bytes);
     stage.wait_pattern("x", "00599999");
-    assert!(stage.process("x").log.start > 10, "nothing was lost");
+    assert!(stage.process("x").live.log.start > 10, "nothing was lost");
     let mut drawn = Viewer::attach(&stage, Attach { from: Some(10), ..Attach::default() });
     drawn.until("a repaint", |viewer| !viewer.repaints.is_empty());
     assert_eq!(drawn.gaps, [(10, 6_000_000)]);

@@ -35,7 +35,7 @@ fn a8_a_viewer_that_never_reads_does_not_stall_the_child_and_later_shows_the_sam
     // Neither window is read until the child is finished.
     stage.json(&["wait", "x", "--silence", "1.5", "--timeout", "120"]);
     assert!(stage.screen("x").contains("the end"), "it stalled");
-    assert!(stage.process("x").log.end > 100_000_000);
+    assert!(stage.process("x").live.log.end > 100_000_000);
     window.until_shows("the end");
     composed.until_shows("the end");
     assert_eq!(window.text(), stage.screen("x").trim_end());
@@ -77,7 +77,7 @@ fn a_flood_of_repaints_costs_a_viewer_less_than_the_flood_itself() {
     stage.type_text("x", "\n");
     window.until_shows("the end");
     assert_eq!(window.text(), stage.screen("x").trim_end());
-    let (drawn, produced) = (window.drawn.len() as u64, stage.process("x").log.end);
+    let (drawn, produced) = (window.drawn.len() as u64, stage.process("x").live.log.end);
     assert!(drawn < produced + 200_000, "{drawn} bytes were drawn for {produced}");
 }
 
@@ -157,7 +157,7 @@ fn e4_what_a_viewer_receives_and_what_it_is_told_to_miss_is_all_there_was() {
         viewer.until_shows("the end");
     }
     stage.json(&["wait", "x", "--silence", "0.3", "--timeout", "60"]);
-    let produced = stage.process("x").log.end;
+    let produced = stage.process("x").live.log.end;
     assert!(produced > bytes as u64);
     viewers.iter_mut().for_each(|viewer| viewer.assert_complete(produced));
     assert!(viewers[1].missed > 0, "no viewer fell behind: the test proves nothing");
@@ -183,7 +183,7 @@ fn a9_one_stalled_viewer_costs_three_others_nothing() {
     let mut late = Seen::new(stalled);
     late.until_shows(&last);
     stage.json(&["wait", "x", "--silence", "0.3", "--timeout", "30"]);
-    let produced = stage.process("x").log.end;
+    let produced = stage.process("x").live.log.end;
     fast.iter_mut().chain([&mut late]).for_each(|seen| seen.assert_complete(produced));
     assert_eq!(late.screen.text(Wraps::Keep).trim_end(), stage.screen("x").trim_end());
 }

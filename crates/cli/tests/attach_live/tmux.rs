@@ -98,7 +98,7 @@ impl Drop for Tmux {
 }
 
 /// What no person's terminal may get from a child, each with its effect.
-const HOSTILE: &[&str] = &[
+pub(super) const HOSTILE: &[&str] = &[
     // The clipboard, with control characters inside the number, and in C1 form.
     "\\033]52;c;b3duZWQ=\\007",
     "\\033]5\\0002;c;b3duZWQ=\\007",

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use proto::Size;
 use term::{Limits, Screen, Wraps};
-use testkit::{DEADLINE, MarkedDaemon, Pty};
+use testkit::{DEADLINE, Pty, TestDaemon};
 
 /// One window.
 pub(crate) struct Window {
@@ -21,17 +21,12 @@ pub(crate) struct Window {
 
 impl Window {
     /// Opens a window of this size with `qd` and these arguments in it.
-    pub(crate) fn open(stage: &MarkedDaemon, size: Size, arguments: &[&str]) -> Self {
+    pub(crate) fn open(stage: &TestDaemon, size: Size, arguments: &[&str]) -> Self {
         Self::running(stage, size, env!("CARGO_BIN_EXE_qd"), arguments).0
     }
 
     /// Opens a window of this size with a program in it; returns its pid too.
-    pub(crate) fn running(
-        stage: &MarkedDaemon,
-        size: Size,
-        program: &str,
-        arguments: &[&str],
-    ) -> (Self, i32) {
+    pub(crate) fn running(stage: &TestDaemon, size: Size, program: &str, arguments: &[&str]) -> (Self, i32) {
         let screen = Screen::new(term_size(size), Limits::default());
         let mut window = Self { pty: Pty::open(size), screen, drawn: Vec::new(), answers: true };
         let pid = window.start(stage, program, arguments);
@@ -39,7 +34,7 @@ impl Window {
     }
 
     /// Starts a program in a window whose program has ended; returns its pid.
-    pub(crate) fn start(&mut self, stage: &MarkedDaemon, program: &str, arguments: &[&str]) -> i32 {
+    pub(crate) fn start(&mut self, stage: &TestDaemon, program: &str, arguments: &[&str]) -> i32 {
         let variables = stage.variables();
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
@@ -47,7 +42,7 @@ impl Window {
     }
 
     /// Opens a window of 80x24 that is attached to `x`, once it shows `text`.
-    pub(crate) fn attached(stage: &MarkedDaemon, text: &str) -> Self {
+    pub(crate) fn attached(stage: &TestDaemon, text: &str) -> Self {
         let mut window = Self::open(stage, Size::DEFAULT, &["attach", "x"]);
         window.until_shows(text);
         window

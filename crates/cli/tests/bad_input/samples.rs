@@ -16,7 +16,7 @@ pub(crate) fn requests() -> Vec<Value> {
 }
 
 fn tasks() -> Vec<Value> {
-    let task = |act: Value| json!({"task": {"act": act}});
+    let task = |act: Value| json!({"task": {"act": act, "key": "again"}});
     let target = || json!({"name": "no-task"});
     let review = |act: Value| task(json!({"review": {"target": target(), "act": act}}));
     let size = json!({"cols": 80, "rows": 24});
@@ -37,7 +37,13 @@ fn tasks() -> Vec<Value> {
         task(json!({"land": {"target": target(), "into": "m", "gate": "g", "merge": true, "tell": true,
             "base_env": {"A": "b"}, "size": size}})),
         task(json!({"drop": {"target": target(), "branch": true, "force": true}})),
+        task(json!({"dropped": {}})),
         task(json!({"restore": target()})),
+        task(json!({"collect": {"branch": true, "dry_run": true}})),
+        task(
+            json!({"import": {"name": "n", "directory": "/no/such", "owned": true, "agent": "a", "created_at": 1,
+            "runs": [{"session": "s", "started_at": 1, "ended_at": 2, "code": 0}], "dry_run": true}}),
+        ),
         task(json!({"show": {"directory": "/"}})),
     ]
 }
@@ -56,6 +62,7 @@ fn processes() -> Vec<Value> {
     let wait = |until: Value| json!({"wait": {"targets": ["nobody"], "until": until, "timeout_ms": 1}});
     vec![
         json!({"hello": {"protocol": 1, "client": "x", "token": "t"}}),
+        json!({"hello": {"protocol": 1, "client": "x", "label": "phone", "limit": {"workspace": "local", "role": "type"}}}),
         json!({"status": {}}),
         json!({"list": {}}),
         spawn(json!({"pattern": "x"})),
@@ -87,6 +94,8 @@ fn processes() -> Vec<Value> {
         json!({"see": {"target": "nobody", "turn": 1}}),
         json!({"see": {"target": "nobody", "version": 1}}),
         json!({"ports": {"target": "nobody"}}),
+        json!({"workspaces": {}}),
+        json!({"change_workspace": {"name": "nowhere", "change": {"rename": "elsewhere"}}}),
         json!({"shutdown": {"kill": false, "stop": {"signal": 15, "grace_ms": 5}}}),
     ]
 }
@@ -96,7 +105,7 @@ fn views() -> Vec<Value> {
     vec![
         json!({"attach": {"target": "nobody", "size": size, "read_only": true, "policy": "owner", "take_over": false}}),
         json!({"attach": {"target": "nobody", "from": 0, "run": 1, "exact": true}}),
-        json!({"attach": {"target": "nobody", "mirror": true, "pace_ms": 100}}),
+        json!({"attach": {"target": "nobody", "mirror": true, "pace_ms": 100, "receipts": true}}),
         json!({"detach": {"target": "nobody"}}),
         json!({"viewers": {}}),
         json!({"view": {"pace_ms": 100}}),

@@ -125,6 +125,7 @@ fn b6_a_process_hears_of_its_own_project_its_own_tree_and_what_it_may_answer() {
     let (stage, app, elsewhere) = hall();
     let argv = vec!["sleeper".to_owned()];
     stage.spawn_as(Spawn { kind: Kind::Agent, ..stage.spec("stranger", argv.clone()) });
+    assert!(stage.qd(&["workspace", "new", "other"]).status.success());
     let workspace = Some("other".to_owned());
     stage.trust_agent("sleeper", &app);
     let mut inside = Inside::begin(&stage, "worker", &app);

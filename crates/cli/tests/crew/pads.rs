@@ -57,8 +57,8 @@ fn pads_are_written_read_listed_renamed_and_removed() {
     let (stage, app) = project("");
     let changed = |name: &str, revision| PadOutcome::Changed { name: name.to_owned(), revision };
     assert_eq!(act(&stage, &app, write("plan", "one", Some(0))).unwrap(), changed("plan", 1));
-    assert_eq!(act(&stage, &app.join("web"), append("plan", " two")).unwrap(), changed("plan", 2));
-    assert_eq!(read(&stage, &app, "plan"), ("one two".to_owned(), 2, "human".to_owned()));
+    assert_eq!(act(&stage, &app.join("web"), append("plan", "two")).unwrap(), changed("plan", 2));
+    assert_eq!(read(&stage, &app, "plan"), ("one\ntwo".to_owned(), 2, "human".to_owned()));
     let old = act(&stage, &app, PadAct::Read { name: "plan".to_owned(), revision: Some(1) }).unwrap();
     assert!(matches!(old, PadOutcome::Text { content, revision: 1, .. } if content == "one"));
     let rename = PadAct::Rename { name: "plan".to_owned(), to: "done".to_owned() };
@@ -354,7 +354,7 @@ fn f3_a_full_disk_is_told_and_leaves_the_old_text() {
     let half = act(&stage, &app, write("plan", &"x".repeat(150 * 1024), Some(1))).unwrap_err();
     assert_eq!(half.code, ErrorCode::NoSpace, "{half:?}");
     assert_eq!(read(&stage, &app, "plan"), ("old".to_owned(), 1, "human".to_owned()));
-    act(&stage, &app, append("plan", " and new")).unwrap();
-    assert_eq!(read(&stage, &app, "plan").0, "old and new");
+    act(&stage, &app, append("plan", "and new")).unwrap();
+    assert_eq!(read(&stage, &app, "plan").0, "old\nand new");
     drop(disk);
 }

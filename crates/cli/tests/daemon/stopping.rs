@@ -64,7 +64,7 @@ fn d2_what_goes_on_without_a_daemon_is_ended_all_the_same() {
     assert!(is_alive(pid));
     let ended = daemon.qd(&["shutdown", "--kill"]);
     assert_eq!(ended.status.code(), Some(0));
-    assert_eq!(said(&ended), "no daemon was running; what went on without one has ended\n");
+    assert_eq!(said(&ended), "no daemon was running; the processes that ran without one have ended\n");
     assert!(!is_alive(pid));
     // Now there is nothing, and no daemon is started to find that out.
     assert_eq!(said(&daemon.qd(&["shutdown", "--kill"])), "not running\n");

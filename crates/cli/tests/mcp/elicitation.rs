@@ -39,18 +39,18 @@ fn in_the_newer_era_the_form_is_the_answer_and_the_call_comes_again_with_what_wa
 }
 
 #[test]
-fn a_form_that_is_declined_leaves_the_question_in_the_inbox() {
+fn m20h_inside_a_run_a_client_with_forms_gets_none_and_the_question_is_in_the_inbox_at_once() {
     let crew = lead::crew();
     let capabilities = json!({"elicitation": {}, "extensions": with_tasks()["extensions"]});
     let mut agent = lead::enlist_modern(&crew, "lead", capabilities);
-    let arguments = json!({"question": "Now?"});
-    assert_eq!(agent.call("ask_human", arguments.clone())["resultType"], json!("input_required"));
-    assert!(crew.inbox().is_empty(), "a form is open, no item");
-    let created = retried(&mut agent, &arguments, json!({"action": "decline"}));
+    let arguments = json!({"question": "Now?", "options": ["now", "later"]});
+    let created = agent.call("ask_human", arguments.clone());
     assert_eq!(created["resultType"], json!("task"), "{created}");
     let item = crew.item_of("lead", ItemKind::Question);
-    // The second time the form does not appear: the question waits in the inbox.
+    let labels: Vec<&str> = item.options.iter().map(|option| option.label.as_str()).collect();
+    assert_eq!((item.title.as_str(), labels), ("Now?", vec!["now", "later"]));
     assert_eq!(agent.call("ask_human", arguments)["resultType"], json!("task"));
+    assert_eq!(crew.inbox().len(), 1, "asked again, it waits for the same item");
     crew.answer(item.item, "later").unwrap();
     let told = agent.finished(&created)["structuredContent"].clone();
     assert_eq!(told["item"], json!(item.item), "{told}");

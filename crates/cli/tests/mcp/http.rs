@@ -164,7 +164,7 @@ fn b8_a_token_that_others_can_read_or_an_address_of_the_network_is_refused() {
         assert!(told.contains(why) && !told.contains(TOKEN), "{told}");
     };
     refused(&["mcp", "--http", "127.0.0.1:0", "--token-file", file.to_str().unwrap()], "0600");
-    refused(&["mcp", "--http", "127.0.0.1:0"], "at least 32");
+    refused(&["mcp", "--http", "127.0.0.1:0"], "name its file with --token-file");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     refused(&["mcp", "--http", "0.0.0.0:0", "--token-file", file.to_str().unwrap()], "loopback");
 }

@@ -1,6 +1,6 @@
 //! Calls with an idempotency key: repeated after the daemon went away, done once.
 
-use proto::reply::Spawned;
+use proto::reply::{Spawned, Wrote};
 use proto::{Kind, ProcessId, Reply, Request, RunNumber, Status};
 use serde_json::{Value, json};
 use testkit::{FakeDaemon, MarkedDaemon, TestDaemon, child};
@@ -72,6 +72,44 @@ fn a_call_for_attention_that_was_cut_off_is_made_again_under_the_same_key() {
     peer.reply(call.id, Reply::Asked(proto::crew::Asked { item: 5 }));
     let answer = proxy.answer(id);
     assert_eq!(answer["result"]["structuredContent"]["item"], json!(5), "{answer}");
+}
+
+#[test]
+fn m7d_typing_that_was_cut_off_is_asked_again_under_the_same_key() {
+    let (_places, fake, mut proxy) = with_fake();
+    let typed = json!({"name": "send_input", "arguments": {"process": "a", "kind": "text", "text": "x"}});
+    let id = proxy.begin("tools/call", typed);
+    let key = |call: &proto::Call| match &call.request {
+        Request::Write(write) => write.key.clone().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let first = key(&fake.accept_welcome().call());
+    let mut peer = fake.accept_welcome();
+    let call = peer.call();
+    let second = key(&call);
+    assert_eq!((first.again, second.again, &first.id), (false, true, &second.id));
+    peer.reply(call.id, Reply::Wrote(Wrote { written: 1, of: 1, submitted: None }));
+    let answer = proxy.answer(id);
+    assert_eq!(answer["result"]["structuredContent"]["written"], json!(1), "{answer}");
+}
+
+#[test]
+fn m7d_typing_across_a_killed_daemon_happens_once() {
+    let daemon = TestDaemon::without_start(QD);
+    let order = daemon.root().join("die");
+    assert!(daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", &order).output().unwrap().status.success());
+    daemon.spawn("echo", child::repeat_lines());
+    daemon.wait_pattern("echo", "ready");
+    let mut proxy = Proxy::greeted(&daemon);
+    assert_eq!(proxy.tool("list_processes", json!({}))["processes"][0]["name"], json!("echo"));
+    std::fs::write(&order, daemon::Failpoint::InputTyped.name()).unwrap();
+    let typed = proxy.tool("send_input", json!({"process": "echo", "kind": "text", "text": "word\n"}));
+    assert!(!order.exists(), "the daemon died");
+    assert_eq!((&typed["written"], &typed["of"]), (&json!(5), &json!(5)));
+    proxy.tool("send_input", json!({"process": "echo", "kind": "text", "text": "fence\n"}));
+    daemon.wait_pattern("echo", "got:fence");
+    let log = String::from_utf8(daemon.qd(&["logs", "echo"]).stdout).unwrap();
+    assert_eq!(log.matches("got:word").count(), 1, "{log}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_conflict_tells_the_current_revision_and_changes_nothing() {
     let crew = lead::crew();
     let mut agent = lead::enlist(&crew, "lead");
     agent.tool("scratchpad_write", json!({"pad": "plan", "content": "mine"}));
-    agent.tool("scratchpad_write", json!({"pad": "plan", "append": true, "content": " and yours"}));
+    agent.tool("scratchpad_write", json!({"pad": "plan", "append": true, "content": "and yours"}));
     for (tool, arguments) in [
         ("scratchpad_write", json!({"pad": "plan", "content": "lost", "expected_revision": 1})),
         ("scratchpad_change", json!({"action": "delete", "pad": "plan", "expected_revision": 1})),
@@ -50,7 +50,7 @@ fn a_conflict_tells_the_current_revision_and_changes_nothing() {
         assert!(error["hint"].as_str().unwrap().contains("expected_revision"), "{error}");
     }
     let read = agent.tool("scratchpad_read", json!({"pad": "plan"}));
-    assert_eq!(read["content"], json!("mine and yours"));
+    assert_eq!(read["content"], json!("mine\nand yours"));
 }
 
 #[test]

@@ -72,6 +72,34 @@ fn k8_an_agent_makes_a_task_has_it_worked_on_reviews_lands_and_finishes_it() {
     assert!(!directory.exists());
 }
 
+#[test]
+fn k8_the_init_commands_of_a_task_that_an_agent_makes_need_trust_and_run_once_they_have_it() {
+    let crew = crew();
+    let mut agent = lead::enlist(&crew, "lead");
+    let init = "include = ['.env']\ncommands = ['cat .env > prepared']\n";
+    std::fs::write(crew.root().join(".worktree-init.toml"), init).unwrap();
+    std::fs::write(crew.root().join(".env"), "SECRET=1\n").unwrap();
+    let created = agent.tool("task_create", json!({"name": "fix"}));
+    let failure = created["failure"].as_str().unwrap_or_default();
+    assert!(
+        failure.contains("cat .env > prepared") && failure.contains("a person must allow this first"),
+        "{created}"
+    );
+    let directory = PathBuf::from(created["directory"].as_str().unwrap());
+    assert!(
+        directory.join("shared").exists() && !directory.join("prepared").exists(),
+        "it stays, unprepared"
+    );
+    let item = crew.item_of("lead", ItemKind::Trust);
+    assert!(item.body.contains("cat .env > prepared"), "{item:?}");
+    crew.answer(item.item, "always").unwrap();
+    // What a person trusted once holds in the next worktree of the repository.
+    let created = agent.tool("task_create", json!({"name": "more"}));
+    assert!(created["failure"].is_null(), "{created}");
+    let directory = PathBuf::from(created["directory"].as_str().unwrap());
+    assert_eq!(std::fs::read_to_string(directory.join("prepared")).unwrap(), "SECRET=1\n");
+}
+
 fn review(agent: &mut crate::proxy::Proxy) {
     let add = json!({"task": "fix", "action": "add", "file": "shared", "first_line": 2, "text": "why?"});
     agent.tool("task_review", add);

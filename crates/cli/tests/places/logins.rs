@@ -112,6 +112,58 @@ fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
 }
 
 #[test]
+fn m4f_a_process_that_forges_the_mark_gets_no_daemon_on_the_persons_database_and_stops_no_other() {
+    let daemon = TestDaemon::start(QD);
+    let (mark, told) = (daemon.places().data.join("inside-a-run"), daemon.root().join("told"));
+    let script = format!(
+        "until [ -e '{told}.go' ]; do sleep 0.01; done; kill -9 {pid}; : > '{mark}'; \
+         while :; do setsid {QD} daemon > '{told}.new' 2>&1; grep -qx 'ready {pid}' '{told}.new' || break; done; \
+         mv '{told}.new' '{told}'; sleep 1000000",
+        pid = daemon.pid(),
+        mark = mark.display(),
+        told = told.display(),
+    );
+    // While the kernel takes the killed daemon apart, a new one may still find it and name it as the one that is ready.
+    daemon.spawn("agent", child::shell(&script));
+    std::fs::write(told.with_extension("go"), "").unwrap();
+    let refusal =
+        testkit::process_scan::eventually("it to be refused", || std::fs::read_to_string(&told).ok());
+    assert!(refusal.contains("from inside a process of Quarterdeck"), "{refusal}");
+    assert_eq!(daemon.list().len(), 1, "and a person's qd starts one");
+    assert!(!mark.exists());
+    let status = said(&daemon.qd(&["status"]));
+    assert!(status.contains("inside-a-run") && status.contains("removed"), "{status}");
+}
+
+/// What a person does in a container that shares the directories with the machine.
+const ELSEWHERE: &str = r#"
+test "$($QD whoami)" = human
+$QD spawn --name web -- sleep 1000000
+$QD ps
+$QD shutdown --kill
+"#;
+
+#[test]
+fn m1_a_daemon_outside_of_the_callers_namespace_of_pids_is_reached_and_ended() {
+    let daemon = TestDaemon::start(QD);
+    let mut command = std::process::Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--pid", "--fork", "--mount-proc", "sh", "-ec", ELSEWHERE]);
+    command.env_clear().envs(daemon.variables()).env("PATH", "/usr/bin:/bin").env("QD", QD);
+    let output = command.output().unwrap();
+    let told = said(&output);
+    if told.contains("unshare:") {
+        println!("not checked: no such namespace here: {told}");
+        return;
+    }
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("web") && told.contains("the daemon has ended"), "{told}");
+    assert!(!daemon.qd(&["status"]).status.success(), "no daemon is left");
+}
+
+#[test]
 fn m1_a_lock_that_no_daemon_answers_for_is_told_with_its_path_and_pid() {
     let daemon = TestDaemon::without_start(QD);
     let places = daemon.places();

@@ -1,7 +1,7 @@
 //! Unusual directories, which work all the same or lead to one clear error.
 
-use std::fs::Permissions;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::process::Command;
 
 use testkit::TestDaemon;
@@ -54,6 +54,26 @@ fn m8_a_pipe_in_place_of_the_configuration_hangs_nobody() {
     for verb in ["status", "doctor"] {
         let told = said(&daemon.qd(&[verb]));
         assert!(told.contains("config.toml") && told.contains("not a plain file"), "{verb}: {told}");
+    }
+}
+
+#[test]
+fn m8_a_pipe_in_place_of_the_decks_settings_or_of_a_manifest_hangs_nobody_and_is_told() {
+    let daemon = TestDaemon::without_start(QD);
+    let config = daemon.places().config;
+    DirBuilder::new().recursive(true).mode(0o700).create(config.join("agents")).unwrap();
+    for file in ["tui.toml", "agents/mine.toml"] {
+        assert!(Command::new("mkfifo").arg(config.join(file)).status().unwrap().success());
+    }
+    symlink("nowhere", config.join("agents/gone.toml")).unwrap();
+    for verb in [&["config", "check"][..], &["doctor"]] {
+        let told = said(&daemon.qd(verb));
+        assert!(told.contains("tui.toml") && told.contains("not a plain file"), "{verb:?}: {told}");
+    }
+    assert!(daemon.qd(&["agents"]).status.success());
+    let told = said(&daemon.qd(&["doctor"]));
+    for words in ["mine.toml: is not a plain file", "gone.toml: leads nowhere"] {
+        assert!(told.contains(words), "{words}: {told}");
     }
 }
 

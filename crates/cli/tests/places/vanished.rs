@@ -157,17 +157,22 @@ fn m2_a_runtime_directory_that_cannot_be_made_is_no_reason_not_to_serve() {
 }
 
 #[test]
-fn m2_a_removed_database_is_told_by_status_and_doctor() {
-    let (daemon, _) = with_runs();
+fn m7g_a_removed_database_is_written_again_and_what_is_said_afterwards_holds() {
+    let (daemon, before) = with_runs();
     let places = daemon.places();
     std::fs::remove_file(places.database()).unwrap();
-    eventually("status says so", || {
-        let status = said(&daemon.qd(&["status"]));
-        (status.contains("state.db was removed: nothing is saved")).then_some(())
-    });
-    let doctor = daemon.qd(&["doctor"]);
-    assert_eq!(doctor.status.code(), Some(1));
-    assert!(said(&doctor).contains("was removed while the daemon runs"), "{}", said(&doctor));
+    eventually("it is there again", || places.database().exists().then_some(()));
+    // Removed again, and nobody waits: whatever is acknowledged is in the file.
+    std::fs::remove_file(places.database()).unwrap();
+    assert!(daemon.qd(&["rename", "one", "renamed"]).status.success());
+    assert!(daemon.qd(&["grant", "two", "read", "three"]).status.success());
+    assert!(places.database().exists());
+    daemon.kill_9();
+    let named = ["renamed", "two", "three"].map(|name| daemon.process(name).pid.unwrap());
+    assert_eq!(named.to_vec(), before);
+    assert!(said(&daemon.qd(&["grants"])).contains("two"), "{}", said(&daemon.qd(&["grants"])));
+    assert_eq!(daemon.client().status().unwrap().warnings, [] as [String; 0]);
+    assert!(said(&daemon.qd(&["audit", "--verify"])).contains("was removed while the daemon runs"));
 }
 
 /// All three runs are there again, with their pids, and can be reached.
@@ -210,6 +215,17 @@ fn m2_the_sockets_of_the_holders_are_made_again_and_nothing_is_out_of_reach() {
     assert_recovered(&daemon, &before);
     eventually("no warning is left", || daemon.client().status().unwrap().warnings.is_empty().then_some(()));
     daemon.spawn("four", child::repeat_lines());
+}
+
+#[test]
+fn m2_a_run_that_starts_after_the_holders_directory_was_removed_makes_it_again() {
+    let daemon = TestDaemon::start(QD);
+    let holders = daemon.places().holders();
+    remove(&holders);
+    let before = daemon.spawn("one", child::repeat_lines()).pid;
+    assert_eq!(std::fs::metadata(&holders).unwrap().permissions().mode() & 0o777, 0o700);
+    daemon.kill_9();
+    assert_eq!(daemon.process("one").pid, before);
 }
 
 #[test]

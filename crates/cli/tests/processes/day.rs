@@ -50,6 +50,22 @@ fn m14_exec_passes_its_input_without_an_echo_and_its_end() {
 }
 
 #[test]
+fn m14_exec_of_a_command_that_leaves_its_input_unread_returns_its_exit_code() {
+    let stage = stage();
+    let mark = stage.mark();
+    let head = ["exec", "--env", &mark, "--", "sh", "-c", "head -c 1; exit 4"];
+    let input = "x\n".repeat(50_000);
+    for _ in 0..5 {
+        assert_eq!(with_input(&stage, &head, &input), (Some(4), "x".to_owned()));
+    }
+    let nothing = ["exec", "--env", &mark, "--", "true"];
+    for _ in 0..20 {
+        assert_eq!(with_input(&stage, &nothing, ""), (Some(0), String::new()));
+    }
+    assert_eq!(stage.list(), []);
+}
+
+#[test]
 fn m14_wait_can_return_the_exit_code() {
     let stage = stage();
     stage.run("fails", sh("exit 7"));
@@ -73,6 +89,8 @@ fn m15_presets_come_up_in_order_of_readiness_and_go_down() {
     let is_waited_for = || stage.list().iter().any(|process| process.ready == Some(false)).then_some(());
     testkit::process_scan::eventually("db is waited for", is_waited_for);
     assert!(stage.list().iter().all(|process| process.name.as_str() != "web"), "web waits for db");
+    // `qd up` goes on with the next daemon.
+    stage.kill_9();
     std::fs::write(app.join("go"), "").unwrap();
     assert!(up.wait().unwrap().success());
     let mut names: Vec<String> = stage.list().iter().map(|process| process.name.to_string()).collect();

@@ -261,7 +261,7 @@ fn t10_close_with_nobody_reading_and_every_buffer_full_neither_hangs_nor_panics(
 /// Waits until the flood exceeds what the queues and sockets of four viewers that do not read can hold, and
 /// until the terminal accepts no more keys.
 fn fill_everything(stage: &MarkedDaemon, key: &Write) {
-    let from = Some(stage.process("flood").log.end);
+    let from = Some(stage.process("flood").live.log.end);
     Tail::begin(stage, Follow { target: "flood".into(), from, live: true, ..Follow::default() })
         .until_length(8 << 20);
     let until = Instant::now() + testkit::DEADLINE;

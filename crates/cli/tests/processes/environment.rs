@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 
 use proto::error::Cause;
-use proto::request::{SizeRequest, Spawn};
+use proto::request::{ChangeWorkspace, SizeRequest, Spawn, WorkspaceChange};
 use proto::{ErrorCode, Request};
 use testkit::{MarkedDaemon, Tail, TestDaemon};
 
@@ -16,6 +16,8 @@ fn t1_a_process_has_its_identity_its_size_and_its_directory() {
     let directory = stage.root().join("work dir");
     std::fs::create_dir(&directory).unwrap();
     let script = "echo \"id=$QD_PROCESS_ID ws=$QD_WORKSPACE_ID task=[$QD_TASK_ID]\"; stty size; pwd -P";
+    let (name, change) = ("harbour".to_owned(), WorkspaceChange::Create);
+    stage.client().change_workspace(ChangeWorkspace { name, change }).unwrap();
     let spawned = stage.spawn_as(Spawn {
         cwd: Some(directory.display().to_string()),
         size: SizeRequest { cols: Some(101), rows: Some(33) },

@@ -82,6 +82,8 @@ fn events_for_people_are_one_line_each_and_name_the_process() {
         Event::Exited { id: id(), run: RunNumber(1), exit, final_offset: 9 },
         Event::TurnEnded { id: id(), turn: 4 },
         Event::PadChanged { project: "00".to_owned(), name: "plan".to_owned(), revision: 2, author },
+        Event::TaskChanged { task: 1, name: "fix".to_owned(), dropped: false },
+        Event::TaskChanged { task: 1, name: "fix".to_owned(), dropped: true },
         Event::ItemClosed { item: 5 },
         Event::Done { id: id() },
         Event::Selected { id: id() },
@@ -92,10 +94,12 @@ fn events_for_people_are_one_line_each_and_name_the_process() {
         "web: exit 3".to_owned(),
         "web: turn 4 is over".to_owned(),
         "pad plan has revision 2, by evil\\u{1b}[2J\\u{9b}H\\u{202e}".to_owned(),
+        "task fix has changed".to_owned(),
+        "task fix is dropped".to_owned(),
         "item 5 is closed".to_owned(),
         "web: nothing of it is left".to_owned(),
         format!("{} is selected", id()),
-        "events were missed: `qd ps` tells how things are".to_owned(),
+        "events were missed; `qd ps` shows the present state".to_owned(),
     ];
     let printed = printed(&[], events);
     // Each line begins with its time.

@@ -57,6 +57,12 @@ fn resize(stage: &MarkedDaemon, name: &str, cols: u32, rows: u32) -> Text {
     })
 }
 
+/// Waits until everything that the child has produced is drawn. A log has bytes before the screen does.
+#[cfg(debug_assertions)]
+fn until_drawn(stage: &MarkedDaemon, name: &str, produced: u64) {
+    eventually("everything drawn", || (stage.read(name, ReadMode::Screen).offset >= produced).then_some(()));
+}
+
 /// Returns the number in the first column of a row.
 fn number(row: &str) -> u64 {
     row.split(' ').next().and_then(|number| number.parse().ok()).unwrap()
@@ -120,16 +126,15 @@ fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_
     scripted_child.tell(lines.as_bytes());
     scripted_child.tell(b"\x1b]0;half a title");
     let open_at = scripted_child.produced;
-    let mut log = testkit::Tail::live(&stage, "x");
-    log.until(b"half a title");
-    // Before a resize everything is checkpointed in the holder.
+    until_drawn(&stage, "x", open_at);
+    // Before a resize everything that was drawn is checkpointed in the holder.
     resize(&stage, "x", 90, 24);
     // Faults, one after the other, until nothing is drawn any more.
     for fault in 0..12 {
-        let word = format!("@fail-output@ {fault}.");
-        scripted_child.tell(word.as_bytes());
-        log.until(word.as_bytes());
+        scripted_child.tell(format!("@fail-output@ {fault}.").as_bytes());
+        until_drawn(&stage, "x", scripted_child.produced);
     }
+    let mut log = testkit::Tail::live(&stage, "x");
     let flood: String = (0..400_000).map(|n| format!("late line {n:06}\r\n")).collect();
     let file = stage.root().join("flood");
     std::fs::write(&file, &flood).unwrap();
@@ -140,7 +145,7 @@ fn output_that_was_lost_before_it_was_drawn_is_told_and_swallows_nothing_behind_
     assert!(shown.text.ends_with("late line 399998\nlate line 399999"), "{}", shown.text);
     assert_eq!(shown.title, "");
     let told = wait_for_log(&stage, "output was lost before it was drawn");
-    let start = stage.process("x").log.start;
+    let start = stage.process("x").live.log.start;
     assert!(told.contains(&format!("from={open_at}")) && told.contains(&format!("to={start}")), "{told}");
 }
 

@@ -19,6 +19,7 @@ mod reading;
 mod sizes;
 mod survivors;
 mod telling;
+mod unread_answers;
 mod updates;
 mod verbs;
 mod waits;

@@ -87,6 +87,8 @@ fn start(stage: &MarkedDaemon, name: &str, words: &[&str]) {
 fn paste_into(stage: &MarkedDaemon, name: &str, ready: &[u8], payload: &str) {
     let mut tail = Tail::live(stage, name);
     tail.until(ready);
+    // A log has bytes before the screen does; a read waits until they are drawn, and the mode is on.
+    drop(stage.screen(name));
     // A program that asked for no brackets gets lines as if they were typed, so it gets none.
     let is_bracketed = tail.bytes.windows(BRACKETS.len()).any(|window| window == BRACKETS);
     let payload = if is_bracketed { payload.to_owned() } else { payload.replace(['\r', '\n'], "") };

@@ -51,6 +51,21 @@ fn a_restart_is_a_new_run_of_the_same_entry() {
 }
 
 #[test]
+fn a_kill_names_every_process_that_it_ended_and_goes_on_after_one_that_is_unknown() {
+    let stage = stage();
+    for name in ["x", "y"] {
+        stage.run(name, sh("exec sleep 1000000"));
+    }
+    let killed = stage.qd(&["kill", "x", "nobody", "y"]);
+    assert_eq!(killed.status.code(), Some(3), "the first failure decides");
+    let told = super::text(&killed.stdout);
+    assert!(told.contains("x is ended: SIGTERM") && told.contains("y is ended: SIGTERM"), "{told}");
+    stage.run("z", sh("exec sleep 1000000"));
+    let told = stage.qd(&["kill", "z", "--signal", "WINCH"]);
+    assert_eq!(super::text(&told.stdout), "z was sent SIGWINCH\n");
+}
+
+#[test]
 fn one_signal_reaches_the_foreground_and_the_run_goes_on() {
     let stage = stage();
     stage.run("x", sh("trap 'echo caught' USR1; echo ready; while :; do sleep 0.05; done"));

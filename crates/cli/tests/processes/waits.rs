@@ -91,7 +91,7 @@ fn a_pattern_means_from_now_unless_an_offset_is_given() {
     assert_eq!(code, Some(5), "{said}");
     let (code, said) = qd(&stage, &["wait", "x", "--pattern", "needle", "--since", "0", "--timeout", "30"]);
     assert_eq!((code, said.as_str()), (Some(0), "old needle\n"));
-    let end = stage.process("x").log.end.to_string();
+    let end = stage.process("x").live.log.end.to_string();
     let since = ["wait", "x", "--pattern", "needle", "--since", &end, "--timeout", "0.5"];
     assert_eq!(qd(&stage, &since).0, Some(5));
     stage.type_text("x", "new needle\n");

@@ -2,7 +2,7 @@
 //! else does unless the person says so, and nothing that an agent opened ever does.
 
 use proto::crew::Right;
-use proto::request::{Audit, Grant, Spawn, Target};
+use proto::request::{Audit, Grant, Revoke, Spawn, Target};
 use proto::{Kind, Reply, Request};
 use testkit::{MarkedDaemon, child};
 
@@ -80,12 +80,19 @@ fn m12_what_an_agent_opens_keeps_its_own_rights_and_so_does_a_terminal_that_othe
     let mut desk = Inside::terminal(&stage, "desk");
     assert_eq!(desk.run(&format!("'{QD}' read other")).0, 0);
     let grant = Grant { to: Target("agent".into()), right: Right::Drive, over: Target("desk".into()) };
-    stage.client().call(Request::Grant(grant)).unwrap();
+    let Ok(Reply::Granted(view)) = stage.client().call(Request::Grant(grant)) else { panic!("no grant") };
     assert_eq!(
         desk.run(&format!("'{QD}' read other")).0,
         4,
         "it acts for itself while an agent may type in it"
     );
+    // What the agent left there must not become a person when the person takes the right back.
+    stage.client().call(Request::Revoke(Revoke { grant: view.grant.grant })).unwrap();
+    assert_eq!(desk.run(&format!("'{QD}' read other")).0, 4, "nor afterwards");
+    stage.kill_9();
+    drop(stage.client());
+    assert_eq!(desk.run(&format!("'{QD}' read other")).0, 4, "nor under the next daemon");
+    assert_eq!(Inside::terminal(&stage, "another").run(&format!("'{QD}' read other")).0, 0);
 }
 
 #[test]

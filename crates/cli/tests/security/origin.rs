@@ -115,6 +115,115 @@ fn m4b_what_the_daemon_runs_is_nobody_and_stays_nobody_when_the_daemon_is_gone()
 }
 
 #[test]
+fn m4b_a_filter_that_git_runs_for_the_daemon_is_nobody_also_when_git_is_gone() {
+    let stage = MarkedDaemon::start(QD);
+    let (root, repository) = (stage.root().to_owned(), stage.root().join("app"));
+    std::fs::create_dir(&repository).unwrap();
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(&repository).args(["-c", "user.name=ana", "-c", "user.email=ana@example.org"]);
+        assert!(git.args(arguments).status().unwrap().success(), "{arguments:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    std::fs::write(repository.join("file"), "text\n").unwrap();
+    git(&["add", "file"]);
+    git(&["commit", "-q", "-m", "first"]);
+    // What a run may write into the repository that it works in.
+    let exports: String = stage
+        .variables()
+        .iter()
+        .map(|(name, value)| format!("export {name}='{}'; ", value.display()))
+        .collect();
+    let filter = root.join("filter.sh");
+    let script = format!(
+        "#!/bin/sh\n{exports} cd '{}'; setsid sh -c \"until [ -e go ]; do sleep 0.01; done; \
+         '{QD}' whoami > late 2>&1; mv late told\" > /dev/null 2>&1 & exec cat\n",
+        root.display()
+    );
+    std::fs::write(&filter, script).unwrap();
+    std::fs::set_permissions(&filter, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    git(&["config", "filter.planted.smudge", filter.to_str().unwrap()]);
+    std::fs::write(repository.join(".git/info/attributes"), "* filter=planted\n").unwrap();
+    let made = stage.command(&["new", "task", "-w"]).current_dir(&repository).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    std::fs::write(root.join("go"), "").unwrap();
+    let told = appears(&root.join("told"));
+    assert!(told.contains("could not be identified"), "{told}");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn m4a_a_program_that_calls_before_its_run_is_known_waits_until_it_is() {
+    let daemon = testkit::TestDaemon::without_start(QD);
+    let order = daemon.root().join("order");
+    let started = daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", &order).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let stage = MarkedDaemon::around(daemon);
+    let (calls, told) = (stage.root().join("calls"), stage.root().join("told"));
+    let script = format!(
+        "echo now > '{calls}.new'; mv '{calls}.new' '{calls}'; '{QD}' whoami > '{told}.new' 2>&1; \
+         mv '{told}.new' '{told}'; exec sleep 1000000",
+        calls = calls.display(),
+        told = told.display()
+    );
+    std::fs::write(&order, "unhosted").unwrap();
+    std::thread::scope(|scope| {
+        let spawned = scope.spawn(|| stage.run("early", child::shell(&script)));
+        appears(&calls);
+        // Time for the call to arrive; if it comes later, the test shows less and does not fail.
+        testkit::process_scan::pause(std::time::Duration::from_millis(300));
+        std::fs::remove_file(&order).unwrap();
+        spawned.join().unwrap();
+    });
+    let told = appears(&told);
+    assert!(told.contains("early") && !told.contains("could not be identified"), "{told}");
+}
+
+#[test]
+fn m4h_a_process_of_one_daemon_is_nobody_at_another_of_the_same_person() {
+    let (own, other) = (with_shell_agents(), MarkedDaemon::start(QD));
+    let there: String =
+        other.variables().iter().map(|(name, value)| format!("{name}='{}' ", value.display())).collect();
+    let mut inside = Inside::agent(&own, "writer");
+    for words in ["whoami", "spawn -- sleep 1000", "shutdown --kill"] {
+        let (code, out) = inside.run(&format!("env {there} '{QD}' {words}"));
+        assert!(code != 0 && out.contains("could not be identified"), "{words}: {out}");
+    }
+    assert_eq!(other.list(), []);
+    // A person is one at both.
+    for daemon in [&own, &other] {
+        assert!(daemon.qd(&["whoami"]).stdout.starts_with(b"human"), "{:?}", daemon.qd(&["whoami"]));
+    }
+}
+
+#[test]
+fn m4b_what_git_runs_for_a_persons_fetch_is_nobody() {
+    let stage = MarkedDaemon::start(QD);
+    let (root, repository) = (stage.root().to_owned(), stage.root().join("app"));
+    std::fs::create_dir(&repository).unwrap();
+    let git = |arguments: &[&str]| {
+        assert!(Command::new("git").current_dir(&repository).args(arguments).status().unwrap().success());
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["remote", "add", "origin", "ssh://nobody.invalid/app"]);
+    let variables: String =
+        stage.variables().iter().map(|(name, value)| format!("{name}='{}' ", value.display())).collect();
+    // What a run may write into the repository that it works in.
+    git(&[
+        "config",
+        "core.sshCommand",
+        &format!(
+            "{variables} '{QD}' whoami > '{0}/new' 2>&1; mv '{0}/new' '{0}/told'; false",
+            root.display()
+        ),
+    ]);
+    let fetched = stage.command(&["new", "task", "-w", "--fetch"]).current_dir(&repository).output().unwrap();
+    assert!(!fetched.status.success(), "{fetched:?}");
+    let told = appears(&root.join("told"));
+    assert!(told.contains("could not be identified"), "{told}");
+}
+
+#[test]
 fn m4b_the_daemon_runs_no_program_to_know_the_time() {
     let daemon = testkit::TestDaemon::without_start(QD);
     let planted = daemon.root().join("bin");

@@ -3,11 +3,11 @@
 use proto::agent::MailId;
 use proto::crew::Right;
 use proto::request::{
-    Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, CheckManifest, Close,
-    Detach, Distrust, Empty, Explain, Follow, GiveAnswer, Grant, Hook, Interrupt, Kill, Pad, PadAct, Ports,
-    Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See, Select, SetTimer,
-    Shutdown, SizeRequest, Spawn, Target, Task, TaskAct, Tell, TimerChange, TimerWhen, Trust, TrustWhat,
-    TypedInput, Until, View, Wait, Write,
+    Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, ChangeWorkspace,
+    CheckManifest, Close, Detach, Distrust, Empty, Explain, Follow, GiveAnswer, Grant, Hook, Interrupt, Kill,
+    Pad, PadAct, Ports, Presets, Read, Rename, Request, Resize, Restart, Resume, Revoke, Sample, Search, See,
+    Select, SetTimer, Shutdown, SizeRequest, Spawn, Target, TaskAct, Tell, TimerChange, TimerWhen, Trust,
+    TrustWhat, TypedInput, Until, View, Wait, Write,
 };
 use serde_json::json;
 use testkit::child;
@@ -93,6 +93,8 @@ fn following(request: &Request) -> Option<Request> {
         | Request::Trust(_)
         | Request::Distrust(_)
         | Request::Trusted(_)
+        | Request::Workspaces(_)
+        | Request::ChangeWorkspace(_)
         | Request::Audit(_)
         | Request::Shutdown(_)
         | Request::Hello(_) => return following_in_crew(request),
@@ -117,7 +119,7 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         Request::SetTimer(_) => Request::Timers(Empty {}),
         Request::Timers(_) => Request::ChangeTimer(ChangeTimer { timer: 1, change: TimerChange::Cancel }),
         Request::ChangeTimer(_) => Request::Pad(Pad { project: None, act: PadAct::List(Empty {}) }),
-        Request::Pad(_) => Request::Task(Task { act: TaskAct::List(Empty {}) }),
+        Request::Pad(_) => Request::Task(TaskAct::List(Empty {}).into()),
         Request::Task(_) => Request::Ask(Ask { question: "x".to_owned(), options: Vec::new(), key: None }),
         Request::Ask(_) => Request::Attention(Attention { reason: "x".to_owned(), key: None }),
         Request::Attention(_) => Request::Select(Select { target: target() }),
@@ -132,7 +134,12 @@ fn following_in_crew(request: &Request) -> Option<Request> {
         }
         Request::Trust(_) => Request::Distrust(Distrust { digest: "x".to_owned() }),
         Request::Distrust(_) => Request::Trusted(Empty {}),
-        Request::Trusted(_) => Request::Audit(Audit::default()),
+        Request::Trusted(_) => Request::Workspaces(Empty {}),
+        Request::Workspaces(_) => {
+            let change = proto::request::WorkspaceChange::Create;
+            Request::ChangeWorkspace(ChangeWorkspace { name: "x".to_owned(), change })
+        }
+        Request::ChangeWorkspace(_) => Request::Audit(Audit::default()),
         Request::Audit(_) => Request::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
         _ => return None,
     })

@@ -129,7 +129,7 @@ fn m7f_a_close_that_keeps_the_background_keeps_it_although_the_daemon_died_befor
 }
 
 /// Starts a daemon that dies at the place that the returned file names.
-fn mortal() -> (Mark, TestDaemon, PathBuf) {
+pub(crate) fn mortal() -> (Mark, TestDaemon, PathBuf) {
     let daemon = TestDaemon::without_start(QD);
     let order = daemon.root().join("die");
     assert!(daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", &order).output().unwrap().status.success());

@@ -3,14 +3,17 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use proto::{ExitReason, Status};
+use proto::request::Restart;
+use proto::{ExitReason, Request, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::process_scan::{eventually, is_alive, parent, pin, scale, wait_gone};
 use testkit::{Mark, TestDaemon, child};
 
 use crate::QD;
+use crate::moments::mortal;
 
 /// Rounds of which the best one counts: a busy machine delays some of them, a wrong bound all.
 const ROUNDS: usize = 3;
@@ -85,6 +88,47 @@ fn s2_a_silent_holder_that_dies_is_a_lost_run() {
     assert_eq!(exit.reason, ExitReason::Lost);
     mark.expect_gone();
     assert!(warnings(&daemon).is_empty(), "{:?}", warnings(&daemon));
+}
+
+/// Has a daemon die after it recorded a next run of `x` and before it started that run, then stops the holder of the run
+/// before, which alone has the environment. Returns that holder.
+fn restart_that_was_not_carried_out(mark: &Mark, daemon: &TestDaemon, order: &Path) -> i32 {
+    let script = "echo ready; read -r line";
+    let spawned = daemon.client().spawn(mark.spawn("x", child::shell(script))).unwrap();
+    daemon.wait_pattern("x", "ready");
+    let holder = parent(spawned.pid.unwrap());
+    assert!(daemon.qd(&["send", "x", "end"]).status.success());
+    daemon.wait_exit("x");
+    let mut connection = daemon.client();
+    std::fs::write(order, "unstarted").unwrap();
+    let restart = Restart { target: "x".into(), stop: proto::Stop::default() };
+    connection.send(Request::Restart(restart)).unwrap();
+    let is_starting = || (daemon.process("x").status == Status::Starting).then_some(());
+    eventually("the next run is recorded", is_starting);
+    daemon.kill_9();
+    std::fs::remove_file(order).unwrap();
+    signal(holder, Signal::STOP);
+    assert_eq!(daemon.process("x").status, Status::Starting, "it waits for the holder");
+    holder
+}
+
+#[test]
+fn s1_a_next_run_waits_for_the_silent_holder_that_has_its_environment() {
+    let (mark, daemon, order) = mortal();
+    let holder = restart_that_was_not_carried_out(&mark, &daemon, &order);
+    signal(holder, Signal::CONT);
+    mark.expect(1);
+    assert_eq!(daemon.process("x").status, Status::Running);
+}
+
+#[test]
+fn h6_a_next_run_that_waits_for_a_silent_holder_is_closed_all_the_same() {
+    let (mark, daemon, order) = mortal();
+    let holder = pin(restart_that_was_not_carried_out(&mark, &daemon, &order));
+    assert!(daemon.qd(&["close", "x"]).status.success());
+    wait_gone(&holder);
+    mark.expect_gone();
+    assert!(daemon.list().is_empty());
 }
 
 /// A child with a grandchild that has neither our marks nor our session; prints its pid.
@@ -232,7 +276,7 @@ fn hold_unreadably(daemon: &TestDaemon, name: &str, mark: &Mark) -> i32 {
     config.env = vec![("PATH".into(), "/usr/bin:/bin".into()), (variable.into(), value.into())];
     config.meta = b"{\"from\": \"another time\"}".to_vec();
     let launcher = holder::Launcher::for_exe(std::path::Path::new(QD)).unwrap();
-    launcher.start(&config).unwrap().hello.child_pid
+    launcher.start(&config).unwrap().hello.fields.child_pid
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Story {
         let targets = vec![self.name.as_str().into()];
         let wait = Wait { since: Some(since), timeout_ms, ..Wait::until(targets, until) };
         if let Err(error) = daemon.client().wait(wait) {
-            let end = daemon.process(&self.name).log.end;
+            let end = daemon.process(&self.name).live.log.end;
             daemon.fail(&format!("{}: {error}; log {end} of {}", self.name, self.told.len()));
         }
     }

@@ -1,6 +1,8 @@
 //! A day with tasks, by the verbs that a person types.
 
-use crate::stage::{TaskStage, git, state};
+use std::path::PathBuf;
+
+use crate::stage::{TaskStage, differences, git, state};
 
 const COMMIT: &str = "git add --all && git commit --quiet --message=work";
 
@@ -75,6 +77,8 @@ fn k7_the_forecast_names_the_tasks_and_files_and_a_landing_moves_all_or_nothing(
     let stat = stage.qd(&["diff", "left", "--stat"]);
     assert_eq!(stat, "+1 -1 shared\n");
     assert!(stage.qd(&["diff", "left"]).contains("+LEFT"));
+    assert_eq!(stage.qd(&["diff", "left", "--stat", "--base", "left"]), "", "against its own branch");
+    assert_eq!(stage.refused(&["diff", "left", "--base", "nowhere"]).0, 3);
     // Those that fit land in order, with a gate that sees the combined result.
     stage.qd(&["land", "left", "--gate", "grep LEFT shared"]);
     stage.qd(&["land", "apart", "--gate", "grep LEFT shared && grep APART other"]);
@@ -85,16 +89,46 @@ fn k7_the_forecast_names_the_tasks_and_files_and_a_landing_moves_all_or_nothing(
     let before = state(&repository);
     let (code, told) = stage.refused(&["land", "right"]);
     assert!(code == 7 && told.contains("conflict in shared"), "{code} {told}");
-    assert_eq!(state(&repository), before);
+    assert_eq!(differences(&state(&repository), &before), [""; 0].map(PathBuf::from));
     let (code, told) = stage.refused(&["land", "failing", "--gate", "echo the gate speaks; exit 3"]);
     assert!(code == 7 && told.contains("failed with 3") && told.contains("the gate speaks"), "{code} {told}");
-    assert_eq!(state(&repository), before);
+    assert_eq!(differences(&state(&repository), &before), [""; 0].map(PathBuf::from));
     let task = stage.task("failing").unwrap();
     assert!(task["operation"].is_null() && stage.daemon.list().is_empty(), "{task}");
     // What is not committed does not land by half.
     std::fs::write(stage.directory("failing").join("forgotten"), "x").unwrap();
     let (_, told) = stage.refused(&["land", "failing"]);
     assert!(told.contains("not committed"), "{told}");
+    // The list says why it did not land, until the branch has gone on; a refusal before anything was tried is not kept.
+    assert!(stage.task("failing").unwrap()["failure"].as_str().unwrap().contains("the gate failed with 3"));
+    stage.work("failing", COMMIT);
+    assert!(stage.task("failing").unwrap()["failure"].is_null());
+}
+
+#[test]
+fn k7_a_task_that_conflicts_with_its_base_makes_no_conflict_of_the_tasks_that_have_the_new_base() {
+    let stage = TaskStage::new();
+    for name in ["old", "same"] {
+        stage.new_task(name);
+    }
+    stage.work("old", &change("shared", "OLD"));
+    stage.work("same", &change("shared", "SAME"));
+    std::fs::write(stage.repository.join("shared"), "one\nMAIN\nthree\n").unwrap();
+    git(&stage.repository, &["commit", "--quiet", "--all", "--message=main"]);
+    stage.new_task("new");
+    stage.work("new", &change("other", "NEW"));
+    stage.new_task("also");
+    stage.work("also", "sed -i 's/MAIN/ALSO/' shared && git commit --quiet --all --message=also");
+    assert_eq!(stage.status("new"), "idle", "it has not touched the file: {}", stage.task("new").unwrap());
+    let said = stage.qd(&["forecast"]);
+    let expected = [
+        "also and old: shared",
+        "also and same: shared",
+        "old and main: shared",
+        "old and same: shared",
+        "same and main: shared",
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -241,7 +275,7 @@ fn f5_hostile_names_and_bases_give_an_error_and_leave_nothing() {
         assert!(matches!(code, 1..=3), "{directory:?}: {code} {told}");
     }
     assert_eq!(HOSTILE_NAMES.len() + HOSTILE_BASES.len() + HOSTILE_DIRECTORIES.len(), 80);
-    assert_eq!(state(&stage.repository), before);
+    assert_eq!(differences(&state(&stage.repository), &before), [""; 0].map(PathBuf::from));
     assert_eq!(stage.json(&["tasks"]), serde_json::json!([]));
 }
 

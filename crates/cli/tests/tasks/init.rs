@@ -95,3 +95,77 @@ fn k9_what_is_trusted_in_one_worktree_holds_in_the_others_and_in_no_other_reposi
     assert_eq!(shown(&stage.repository), shown(&worktree));
     assert!(!pads(&other, &["pads", "show", "plan"]).status.success());
 }
+
+#[test]
+fn k9_presets_and_rules_of_the_main_checkout_hold_in_a_worktree_that_has_none_and_in_no_other_repository() {
+    let stage = TaskStage::new();
+    let worktree = stage.new_task("fix");
+    let other = stage.repository.with_file_name("other");
+    git(&stage.repository, &["clone", "--quiet", ".", other.to_str().unwrap()]);
+    let file = "[preset.dev]\nargv = [\"sh\", \"-c\", \"pwd; exec sleep 1000000\"]\n";
+    std::fs::write(stage.repository.join(".quarterdeck.toml"), file).unwrap();
+    let run = |directory: &Path, words: &[&str]| {
+        stage.daemon.command(words).current_dir(directory).output().unwrap()
+    };
+    let names = |directory: &Path| {
+        let list: serde_json::Value =
+            serde_json::from_slice(&run(directory, &["--json", "presets"]).stdout).unwrap();
+        list["presets"].as_array().unwrap().iter().map(|preset| preset["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&worktree), ["dev"]);
+    assert!(names(&other).is_empty(), "a clone is another project");
+    assert!(run(&worktree, &["spawn", "--preset", "dev", "--name", "dev"]).status.success());
+    stage.daemon.wait_pattern("dev", "app");
+    assert_eq!(
+        stage.daemon.process("dev").cwd,
+        worktree.to_str().unwrap(),
+        "it starts where it was asked for"
+    );
+    // A worktree's own file comes first.
+    std::fs::write(worktree.join(".quarterdeck.toml"), file.replace("dev", "own")).unwrap();
+    assert_eq!(names(&worktree), ["own"]);
+    assert_eq!(names(&stage.repository), ["dev"]);
+}
+
+#[test]
+fn k9_a_bare_repository_without_a_main_checkout_is_one_project_with_all_of_its_worktrees() {
+    let stage = TaskStage::new();
+    let house = stage.repository.with_file_name("house");
+    std::fs::create_dir(&house).unwrap();
+    let bare = house.join(".bare");
+    git(&stage.repository, &["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
+    std::fs::write(house.join(".git"), "gitdir: ./.bare\n").unwrap();
+    git(&house, &["worktree", "add", "--quiet", "main"]);
+    stage.qd(&["new", "fix", "--worktree", "--directory", house.to_str().unwrap()]);
+    let worktree = stage.directory("fix");
+    assert!(worktree.ends_with("house--fix"), "{}", worktree.display());
+    let pads = |directory: &Path, words: &[&str]| {
+        let output = stage.daemon.command(words).current_dir(directory).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(pads(&worktree, &["pads", "write", "plan", "shared"]).0);
+    for directory in [&house, &house.join("main"), &bare] {
+        assert_eq!(
+            pads(directory, &["pads", "show", "plan"]).1,
+            pads(&worktree, &["pads", "show", "plan"]).1
+        );
+    }
+    assert!(!pads(&stage.repository, &["pads", "show", "plan"]).0, "another repository");
+    let found = stage.json(&["projects", house.to_str().unwrap()]);
+    assert_eq!(found[0]["key"], stage.task("fix").unwrap()["project"]["key"], "{found}");
+}
+
+#[test]
+fn k9_what_was_noted_in_a_directory_before_it_was_a_worktree_is_the_repositorys() {
+    let stage = TaskStage::new();
+    let worktree = stage.repository.with_file_name("later");
+    std::fs::create_dir(&worktree).unwrap();
+    let pads = |directory: &Path, words: &[&str]| {
+        let output = stage.daemon.command(words).current_dir(directory).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(pads(&worktree, &["pads", "write", "plan", "noted before"]).0);
+    git(&stage.repository, &["worktree", "add", "--quiet", worktree.to_str().unwrap()]);
+    assert!(pads(&worktree, &["pads", "show", "plan"]).1.contains("noted before"));
+    assert!(pads(&stage.repository, &["pads", "show", "plan"]).1.contains("noted before"));
+}

@@ -2,8 +2,15 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
+mod agents;
+mod collect;
+mod cost;
 mod day;
+mod import;
 mod init;
 mod killed;
+mod odd;
+mod projects;
 mod stage;
 mod watch;
+mod workspaces;

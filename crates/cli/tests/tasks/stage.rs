@@ -1,11 +1,12 @@
 //! A daemon and a repository beside it.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Instant;
 
 use serde_json::Value;
-use testkit::{DEADLINE, TestDaemon};
+use testkit::TestDaemon;
 
 pub(crate) const QD: &str = env!("CARGO_BIN_EXE_qd");
 
@@ -14,6 +15,8 @@ pub(crate) struct TaskStage {
     pub(crate) repository: PathBuf,
     /// The file that tells a daemon where to die.
     pub(crate) order: PathBuf,
+    /// Every git process that the daemon starts adds a line to this file, if it counts them.
+    calls: Option<PathBuf>,
 }
 
 /// Runs git in a directory; it must succeed.
@@ -30,6 +33,15 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
 
 impl TaskStage {
     pub(crate) fn new() -> Self {
+        Self::made(false)
+    }
+
+    /// A stage whose daemon runs git through a script that counts the calls.
+    pub(crate) fn counting() -> Self {
+        Self::made(true)
+    }
+
+    fn made(is_counting: bool) -> Self {
         let daemon = TestDaemon::without_start(QD);
         let root = daemon.root().canonicalize().unwrap();
         let repository = root.join("app repo ä");
@@ -42,9 +54,29 @@ impl TaskStage {
         }
         git(&repository, &["add", "--all"]);
         git(&repository, &["commit", "--quiet", "--message=first"]);
-        let stage = Self { order: root.join("die"), daemon, repository };
+        let calls = is_counting.then(|| root.join("bin/calls"));
+        let stage = Self { order: root.join("die"), daemon, repository, calls };
+        stage.write_counting_git();
         stage.start();
         stage
+    }
+
+    fn write_counting_git(&self) {
+        let Some(calls) = &self.calls else { return };
+        let script = calls.with_file_name("git");
+        std::fs::create_dir(calls.parent().unwrap()).unwrap();
+        let text =
+            format!("#!/bin/sh\necho \"$*\" >>'{}'\nPATH=${{PATH#*:}} exec git \"$@\"\n", calls.display());
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// What git was asked for since the last call.
+    pub(crate) fn git_calls(&self) -> Vec<String> {
+        let calls = self.calls.as_ref().unwrap();
+        let text = std::fs::read_to_string(calls).unwrap_or_default();
+        std::fs::write(calls, "").unwrap();
+        text.lines().map(str::to_owned).collect()
     }
 
     /// Starts a daemon that can be told to die.
@@ -53,8 +85,18 @@ impl TaskStage {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// A `qd` in the repository, not started yet.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.daemon.command(arguments);
-        command.env("QD_TEST_FAILPOINTS", &self.order).current_dir(&self.repository).output().unwrap()
+        command.env("QD_TEST_FAILPOINTS", &self.order).current_dir(&self.repository);
+        if let Some(calls) = &self.calls {
+            let own = calls.parent().unwrap().display().to_string();
+            command.env("PATH", format!("{own}:{}", std::env::var("PATH").unwrap()));
+        }
+        command
     }
 
     /// Runs a verb that must succeed.
@@ -106,27 +148,38 @@ impl TaskStage {
         assert_eq!(waited.satisfied[0].exit.unwrap().code, Some(0), "{}", self.daemon.screen(name));
         self.qd(&["close", name]);
     }
-
-    /// Waits until nothing is being done to any task.
-    pub(crate) fn wait_finished(&self) {
-        let until = Instant::now() + DEADLINE;
-        let is_busy =
-            |tasks: &Value| tasks.as_array().unwrap().iter().any(|task| !task["operation"].is_null());
-        while is_busy(&self.json(&["tasks"])) {
-            assert!(Instant::now() < until, "an operation is not finished: {}", self.json(&["tasks"]));
-        }
-    }
 }
 
-/// Everything of a repository that a failed operation may not change.
-pub(crate) fn state(repository: &Path) -> Vec<String> {
-    let index = std::fs::read(repository.join(".git/index")).unwrap();
-    vec![
-        git(repository, &["for-each-ref"]),
-        git(repository, &["status", "--porcelain"]),
-        git(repository, &["worktree", "list", "--porcelain"]),
-        std::fs::read_to_string(repository.join(".git/config")).unwrap(),
-        std::fs::read_to_string(repository.join("shared")).unwrap(),
-        format!("{index:?}"),
-    ]
+/// Everything of a repository that a failed operation may not change: every file of the checkout and of git's own directory,
+/// byte for byte. Only objects may be added, which nothing refers to.
+pub(crate) fn state(repository: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![repository.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            match entry.file_type().unwrap() {
+                _ if path.ends_with(".git/objects") => {}
+                kind if kind.is_dir() => {
+                    open.push(path.clone());
+                    found.insert(path, Vec::new());
+                }
+                kind if kind.is_symlink() => {
+                    let target = std::fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+                    found.insert(path, target);
+                }
+                _ => drop(found.insert(path.clone(), std::fs::read(path).unwrap())),
+            }
+        }
+    }
+    found
+}
+
+/// The paths in which two states differ.
+pub(crate) fn differences(
+    one: &BTreeMap<PathBuf, Vec<u8>>,
+    other: &BTreeMap<PathBuf, Vec<u8>>,
+) -> Vec<PathBuf> {
+    let all: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
+    all.into_iter().filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
 }

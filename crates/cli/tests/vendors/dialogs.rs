@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use proto::agent::{BlockedKind, InboxItem, ItemKind};
-use proto::request::{AgentRequest, GiveAnswer, SizeRequest, Spawn};
+use proto::request::{AgentRequest, GiveAnswer, PermissionMode, SizeRequest, Spawn};
 use proto::{AgentState, Size};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
@@ -98,27 +98,49 @@ fn m20g_opencode_on_a_small_screen_is_answered_from_the_inbox() {
     asks_on_a_small_screen(Vendor::Opencode);
 }
 
-#[test]
-fn m20h_what_claude_asks_by_a_tool_or_a_form_is_in_the_inbox_with_its_answers() {
+/// Returns claude with Quarterdeck's tools allowed, on a small screen, ready for a prompt.
+fn claude_with_tools() -> FakeAgents {
     let crew = waiting(Vendor::Claude, Home::seeded);
     let spec = crew.spec(AgentRequest::default());
     let argv = vec!["claude".to_owned(), "--allowedTools=mcp__quarterdeck".to_owned()];
     crew.start(Spawn { argv, size: small(), ..spec });
     crew.wait_state(&[AgentState::Idle]);
+    crew
+}
+
+fn offers(item: &InboxItem, label: &str) -> bool {
+    item.options.iter().any(|option| option.label == label)
+}
+
+#[test]
+fn m20h_what_claude_asks_by_its_own_tool_is_in_the_inbox_with_its_answers() {
+    let crew = claude_with_tools();
     let tool = "AskUserQuestion {\"questions\":[{\"question\":\"Which database?\",\"header\":\"Database\",\
         \"multiSelect\":false,\"options\":[{\"label\":\"red\",\"description\":\"a\"},\
         {\"label\":\"blue\",\"description\":\"b\"}]}]}";
-    let turn = crew.tell(&format!("@tool {tool}\n@say thanks"));
-    let offers = |item: &InboxItem| item.options.iter().any(|option| option.label == "blue");
-    answer(&crew, "blue", |item| item.title == "Which database?" && offers(item));
-    crew.wait_turn(turn);
-    crew.wait_state(&[AgentState::Idle]);
-    let form = "mcp__quarterdeck__ask_human {\"question\":\"Which colour?\",\"options\":[\"red\",\"blue\"]}";
-    crew.tell(&format!("@tool {form}\n@say thanks"));
-    answer(&crew, "cancel", |item| item.title == "Which colour?" && item.kind == ItemKind::Dialog);
-    answer(&crew, "blue", |item| {
-        item.title == "Which colour?" && item.kind == ItemKind::Question && offers(item)
+    // The dialog may be there before the message counts as submitted.
+    crew.tell_within(&format!("@tool {tool}\n@say thanks"), Duration::from_secs(1));
+    answer(&crew, "blue", |item| item.title == "Which database?" && offers(item, "blue"));
+    crew.wait_turn(1);
+}
+
+#[test]
+fn m20h_what_claude_asks_through_ask_human_is_in_the_inbox_with_its_options() {
+    let crew = claude_with_tools();
+    let ask = "mcp__quarterdeck__ask_human {\"question\":\"Which colour?\",\"options\":[\"red\",\"blue\"]}";
+    crew.tell_within(&format!("@tool {ask}\n@say thanks"), Duration::from_secs(1));
+    let item = answer(&crew, "blue", |item| item.title == "Which colour?" && offers(item, "blue"));
+    assert_eq!((item.kind, item.options.len()), (ItemKind::Question, 2), "{item:?}");
+    // The answer has reached the model, as the tool's result or as a message. The program may also move a call that
+    // waits to the background: then it shows that the call is over, and brings the result with its next request.
+    let is_told = |text: &String| text.contains("blue") && !text.contains("@tool");
+    let has_answer =
+        |request: &testkit::model::ModelRequest| request.results.iter().chain(&request.texts).any(is_told);
+    testkit::process_scan::eventually("the answer at the model", || {
+        let is_over = crew.daemon.screen("fix").contains("ask_human) completed");
+        (is_over || crew.server.requests().iter().any(has_answer)).then_some(())
     });
+    assert_eq!(crew.daemon.client().inbox().unwrap(), Vec::new());
 }
 
 #[test]
@@ -163,4 +185,38 @@ fn m20i_geminis_form_for_a_key_is_answered_from_the_inbox() {
     is_onboarding(&crew);
     answer(&crew, "sk-scripted-0001", |item| item.title == "Enter Gemini API Key");
     assert!(!crew.daemon.screen("fix").contains("sk-scripted"), "a key is not shown");
+}
+
+#[test]
+fn m20i_claudes_warning_before_it_asks_nothing_is_answered_from_the_inbox() {
+    let crew = waiting(Vendor::Claude, Home::seeded);
+    let mut spec = crew.spec(AgentRequest { mode: Some(PermissionMode::Auto), ..AgentRequest::default() });
+    // As root it starts in this mode only where it takes the system for a sandbox.
+    spec.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    crew.start(Spawn { size: small(), ..spec });
+    let is_warning =
+        |item: &InboxItem| item.title.starts_with("By proceeding, you accept all responsibility");
+    let item = item_about(&crew, is_warning);
+    is_onboarding(&crew);
+    assert!(item.body.contains("will not ask for"), "{item:?}");
+    answer(&crew, "accept", is_warning);
+    crew.wait_state(&[AgentState::Idle]);
+}
+
+/// The model wants the same command twice, one after the other: the two dialogs read the same.
+#[test]
+fn m20j_an_answer_to_claudes_first_dialog_is_not_taken_for_one_to_the_same_that_follows() {
+    let crew = waiting(Vendor::Claude, Home::seeded);
+    crew.start(crew.spec(AgentRequest::default()));
+    crew.wait_state(&[AgentState::Idle]);
+    let once = shell_script(Vendor::Claude, "echo ran >> made-by-agent", "over");
+    let (tool, say) = once.split_once('\n').unwrap();
+    crew.tell_within(&format!("{tool}\n{tool}\n{say}"), Duration::from_secs(1));
+    let asks = |item: &InboxItem| item.body.contains("made-by-agent") && !item.options.is_empty();
+    let first = answer(&crew, "allow", asks);
+    let second = answer(&crew, "deny", |item| asks(item) && item.item != first.item);
+    assert_ne!(first.item, second.item);
+    let ran = || std::fs::read_to_string(crew.home.workdir().join("made-by-agent")).unwrap_or_default();
+    crew.wait_turn(1);
+    assert_eq!(ran(), "ran\n", "the second one was refused");
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proto::AgentState;
-use proto::request::{
-    AgentRequest, CreateTask, Empty, ReviewAct, ReviewTask, Spawn, Task, TaskAct, TaskTarget,
-};
+use proto::request::{AgentRequest, CreateTask, Empty, ReviewAct, ReviewTask, Spawn, TaskAct, TaskTarget};
 use proto::task::{ReviewSide, TaskOutcome, TaskView};
 use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
@@ -22,7 +20,7 @@ fn git(directory: &Path, arguments: &[&str]) {
 }
 
 fn ask(crew: &FakeAgents, act: TaskAct) -> TaskOutcome {
-    match crew.daemon.client().task(Task { act }) {
+    match crew.daemon.client().task(proto::request::Task::from(act)) {
         Ok(outcome) => *outcome,
         Err(error) => crew.fail(&format!("a request about tasks: {error}")),
     }

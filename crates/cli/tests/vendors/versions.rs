@@ -3,9 +3,9 @@
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use proto::agent::{Turn, TurnEnd};
+use proto::agent::{ItemKind, Turn, TurnEnd};
 use proto::request::{AgentRequest, AskResult, Kill, Resume, Spawn, Until, Wait};
 use proto::{AgentState, Size};
 use testkit::vendor::{Home, Vendor};
@@ -105,6 +105,23 @@ fn shows_a_failure(crew: &FakeAgents) {
     let result = turn_of(crew, turn);
     if result.end != TurnEnd::Failed {
         crew.fail(&format!("the turn ended as {result:?}"));
+    }
+    carries_the_vendors_words(crew);
+}
+
+/// The item of a failure has what the program shows of it, which is what its server said.
+fn carries_the_vendors_words(crew: &FakeAgents) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let inbox = crew.daemon.client().inbox().unwrap();
+        let mut failures = inbox.iter().filter(|item| item.kind == ItemKind::Failure);
+        if failures.any(|item| format!("{} {}", item.title, item.body).contains("scripted failure")) {
+            return;
+        }
+        if Instant::now() > until {
+            crew.fail(&format!("the failure is not in the vendor's words: {inbox:?}"));
+        }
+        testkit::process_scan::pause(Duration::from_millis(50));
     }
 }
 

@@ -20,7 +20,7 @@ fn e4_a_log_that_begins_later_than_its_run_says_so() {
     // Longer than the log is kept.
     stage.run("x", child::shell("stty raw -echo; seq 1 1000000"));
     stage.wait_exit("x");
-    let start = stage.process("x").log.start;
+    let start = stage.process("x").live.log.start;
     assert!(start > 0);
     let gone = format!("[{start} bytes are gone]\n");
     let logs = stage.qd(&["logs", "x"]);

@@ -179,7 +179,7 @@ fn events_go_on_with_a_resync_and_the_names_that_there_are_then() {
     // Each line begins with its time.
     let words = text(&output.stdout).lines().map(|line| line.split_once("Z ").unwrap().1);
     let words: Vec<&str> = words.collect();
-    let missed = "events were missed: `qd ps` tells how things are";
+    let missed = "events were missed; `qd ps` shows the present state";
     assert_eq!((output.status.code(), words), (Some(0), vec!["old is selected", missed, "new is selected"]));
 }
 

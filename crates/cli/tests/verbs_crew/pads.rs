@@ -35,7 +35,7 @@ fn a_scratchpad_lives_from_its_first_write_to_its_removal() {
     let appended = json(&qd(&stage, &["pads", "append", "notes", "c", "--json"]));
     assert_eq!(appended["revision"], 2);
     let shown = json(&qd(&stage, &["pads", "show", "notes", "--json"]));
-    assert_eq!((&shown["content"], &shown["author"]), (&json!("a\nbc\n"), &json!("human")));
+    assert_eq!((&shown["content"], &shown["author"]), (&json!("a\nb\nc\n"), &json!("human")));
     assert_eq!(told(&qd(&stage, &["pads", "show", "notes", "--revision", "1"])), "a\nb");
     let history = json(&qd(&stage, &["pads", "history", "notes", "--json"]));
     let revisions: Vec<_> =

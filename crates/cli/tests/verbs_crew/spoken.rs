@@ -214,7 +214,7 @@ fn asking_and_showing() -> Vec<Case> {
             words: &["wait", "web", "--ready", "--timeout", "2"],
             request: json!({"wait": {"targets": ["web"], "until": {"ready": {}}, "quantifier": "all", "timeout_ms": 2000}}),
             reply: json!({"waited": {"satisfied": [{"id": "p_00000000", "name": "web", "offset": 1}]}}),
-            shown: "web\n",
+            shown: "web: ready\n",
         },
         Case {
             shape: "wait",
@@ -254,7 +254,7 @@ fn lists_that_are_empty_say_so() {
     for (words, reply, shown) in [
         (&["pads", "--project", "/p"][..], json!({"pad": {"listed": []}}), "there is no scratchpad yet\n"),
         (&["timers"], json!({"timers": []}), "there is no timer\n"),
-        (&["grants"], json!({"grants": []}), "no right was given beyond the tree\n"),
+        (&["grants"], json!({"grants": []}), "no extra rights were given\n"),
         (&["trust"], json!({"trusted": []}), "nothing is trusted: agents ask before they start anything\n"),
         (
             &["presets", "--project", "/p"],

@@ -1,12 +1,13 @@
 //! Signing in, tokens, links, confirmation and revocation.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::MetadataExt;
 
+use rustix::net;
 use serde_json::json;
-use testkit::{TestDaemon, child, process_scan};
+use testkit::{DEADLINE, child, process_scan};
 
-use crate::QD;
-use crate::server::{As, Server};
+use crate::server::{As, Server, traced_daemon};
 use crate::socket::{Frame, Socket};
 
 fn body(value: serde_json::Value) -> Vec<u8> {
@@ -15,7 +16,7 @@ fn body(value: serde_json::Value) -> Vec<u8> {
 
 #[test]
 fn a_browser_signs_in_by_code_and_works() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let me = server.ask("GET", "/api/v1/me", &page, b"").json();
@@ -37,7 +38,7 @@ fn a_browser_signs_in_by_code_and_works() {
 
 #[test]
 fn w7_a_code_works_once_five_wrong_ones_burn_it_and_no_paired_device_is_locked_out() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let login = |code: &str| {
@@ -55,7 +56,7 @@ fn w7_a_code_works_once_five_wrong_ones_burn_it_and_no_paired_device_is_locked_o
 
 #[test]
 fn w7_a_paired_device_has_the_role_that_the_code_was_made_for() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let code = daemon.json(&["pair", "--role", "view"])["code"].as_str().unwrap().to_owned();
     let page = server.sign_in_by(&format!("{}-{}", &code[..4].to_lowercase(), &code[4..]));
@@ -65,7 +66,7 @@ fn w7_a_paired_device_has_the_role_that_the_code_was_made_for() {
 
 #[test]
 fn w8_a_revoked_device_loses_its_cookie_and_its_sockets_at_once() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let token = Server::token(&daemon, "view");
@@ -84,7 +85,7 @@ fn w8_a_revoked_device_loses_its_cookie_and_its_sockets_at_once() {
 
 #[test]
 fn w9_devices_stay_signed_in_over_a_restart_and_no_file_has_a_secret() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let As::Page(cookie) = server.sign_in() else { panic!("no cookie") };
     let As::Token(token) = Server::token(&daemon, "type") else { panic!("no token") };
@@ -102,9 +103,52 @@ fn w9_devices_stay_signed_in_over_a_restart_and_no_file_has_a_secret() {
     }
 }
 
+/// Connects to the server from this address of the machine.
+fn connect_from(server: &Server, source: Ipv4Addr) -> TcpStream {
+    let socket = net::socket(net::AddressFamily::INET, net::SocketType::STREAM, None).unwrap();
+    net::bind(&socket, &SocketAddrV4::new(source, 0)).unwrap();
+    net::connect(&socket, &server.host.parse::<SocketAddr>().unwrap()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(stream.local_addr().unwrap().ip(), source);
+    stream
+}
+
+#[test]
+fn w9_a_device_whose_address_changes_stays_signed_in_and_goes_on_with_what_it_was_doing() {
+    let daemon = traced_daemon();
+    let mut server = Server::start(&daemon);
+    let cat = daemon.spawn("cat", child::shell("exec cat"));
+    let page = server.sign_in();
+    let code = daemon.json(&["pair", "--confirm"])["code"].clone();
+    let confirmed = server.ask("POST", "/api/v1/step-up", &page, &body(json!({ "code": code })));
+    assert_eq!(confirmed.status, 200, "{confirmed:?}");
+    let from = |server: &Server, last: u8, method: &str, path: &str, sent: &[u8]| {
+        let headers = [vec![("Host".to_owned(), server.host.clone())], server.headers(&page)].concat();
+        server.send_over(connect_from(server, Ipv4Addr::new(127, 0, 0, last)), method, path, &headers, sent)
+    };
+    let me = from(&server, 2, "GET", "/api/v1/me", b"").json();
+    assert_eq!((me["role"].as_str(), me["confirmed"].as_bool()), (Some("admin"), Some(true)), "{me}");
+    // A phone that leaves the house between its ticket and its socket.
+    let wanted = body(json!({"for": "view", "process": cat.id, "mode": "type"}));
+    let ticket = from(&server, 3, "POST", "/api/v1/tickets", &wanted).json();
+    let protocols = format!("qd.1, qd.ticket.{}", ticket["ticket"].as_str().unwrap());
+    let own = [("Host".to_owned(), server.host.clone()), ("Sec-WebSocket-Protocol".to_owned(), protocols)];
+    let headers = [own.to_vec(), server.headers(&page)].concat();
+    let stream = connect_from(&server, Ipv4Addr::new(127, 0, 0, 4));
+    let mut view =
+        Socket::upgrade_over(&server, stream, &format!("/ws/view/{}", cat.id), &headers).ok().unwrap();
+    view.type_bytes(b"on the way\r");
+    daemon.wait_pattern("cat", "on the way");
+    let bind = server.host.clone();
+    drop((view, server));
+    server = Server::start_with(&daemon, &["--bind", &bind]);
+    assert_eq!(from(&server, 5, "GET", "/api/v1/me", b"").status, 200, "a restart as well");
+}
+
 #[test]
 fn minting_needs_a_confirmation_at_the_machine() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let mint =
@@ -124,28 +168,111 @@ fn minting_needs_a_confirmation_at_the_machine() {
 }
 
 #[test]
-fn w6_a_link_shows_one_process_and_types_nothing() {
-    let daemon = TestDaemon::start(QD);
+fn minting_is_confirmed_by_a_passphrase_as_well_if_there_is_one() {
+    use std::io::Write;
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
-    let cat = daemon.spawn("cat", child::shell("exec cat"));
-    let other = daemon.spawn("other", child::shell("exec cat"));
-    let link = daemon.json(&["access", "link", "cat"])["secret"].clone();
-    let answer =
-        server.ask("POST", "/api/v1/login", &As::Page(String::new()), &body(json!({ "link": link })));
-    let cookie = As::Page(answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned());
-    let status = |method: &str, path: &str, sent: serde_json::Value| {
-        server.ask(method, path, &cookie, &body(sent)).status
+    let page = server.sign_in();
+    let mint = || server.ask("POST", "/api/v1/tokens", &page, &body(json!({"name": "script"}))).status;
+    let confirm = |passphrase: &str| {
+        server.ask("POST", "/api/v1/step-up", &page, &body(json!({ "passphrase": passphrase }))).status
     };
-    assert_eq!(status("GET", &format!("/api/v1/processes/{}/screen", cat.id), json!({})), 200);
-    assert_eq!(status("GET", &format!("/api/v1/processes/{}/screen", other.id), json!({})), 403);
-    assert_eq!(status("GET", "/api/v1/processes", json!({})), 403);
-    assert_eq!(status("GET", "/api/v1/inbox", json!({})), 403);
-    let input = json!({"input": {"text": "x"}});
-    assert_eq!(status("POST", &format!("/api/v1/processes/{}/input", cat.id), input), 403);
-    let ticket = |process: String, mode: &str| {
-        status("POST", "/api/v1/tickets", json!({"for": "view", "process": process, "mode": mode}))
+    assert_eq!(confirm("four words nobody guesses"), 403, "none is set");
+    let features = || server.ask("GET", "/api/v1/me", &page, b"").json()["features"].clone();
+    assert_eq!(features(), json!(["files"]));
+    let set = |passphrase: &str| {
+        let mut child =
+            daemon.command(&["access", "passphrase"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        writeln!(child.stdin.take().unwrap(), "{passphrase}").unwrap();
+        child.wait().unwrap().code()
     };
-    assert_eq!(ticket(cat.id.to_string(), "view"), 200);
-    assert_eq!(ticket(cat.id.to_string(), "type"), 403);
-    assert_eq!(ticket(other.id.to_string(), "view"), 403);
+    assert_eq!(set("short"), Some(2));
+    assert_eq!(set("four words nobody guesses"), Some(0));
+    assert_eq!(features(), json!(["files", "passphrase"]));
+    assert_eq!((confirm("four words everybody guesses"), mint()), (403, 403));
+    assert_eq!((confirm("four words nobody guesses"), mint()), (200, 200));
+    daemon.qd(&["access", "passphrase", "--remove"]);
+    assert_eq!(features(), json!(["files"]));
+}
+
+#[test]
+fn w8_a_revoked_token_loses_its_stream_of_the_tools_for_agents_at_once() {
+    use std::io::{Read, Write};
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let minted = daemon.json(&["access", "token", "agent", "--role", "admin"]);
+    let token = As::Token(minted["secret"].as_str().unwrap().to_owned());
+    let mut headers = vec![("Host".to_owned(), server.host.clone())];
+    headers.extend(server.headers(&token));
+    headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+    headers.push(("Accept".to_owned(), "application/json, text/event-stream".to_owned()));
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let begun = server.send("POST", "/mcp", &headers, &body(hello));
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let mut stream = server.connect();
+    stream
+        .write_all(format!("GET /mcp HTTP/1.1\r\n{lines}Mcp-Session-Id: {session}\r\n\r\n").as_bytes())
+        .unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&head));
+        head.push(byte[0]);
+    }
+    assert!(
+        String::from_utf8_lossy(&head).contains("text/event-stream"),
+        "{}",
+        String::from_utf8_lossy(&head)
+    );
+    daemon.qd(&["access", "revoke", minted["id"].as_str().unwrap()]);
+    // The last chunk of the answer has no bytes.
+    let mut rest = Vec::new();
+    while !rest.ends_with(b"0\r\n\r\n") {
+        let mut piece = [0; 1024];
+        let count = stream
+            .read(&mut piece)
+            .unwrap_or_else(|_| panic!("the stream goes on: {}", String::from_utf8_lossy(&rest)));
+        if count == 0 {
+            break;
+        }
+        rest.extend_from_slice(&piece[..count]);
+    }
+}
+
+#[test]
+fn w6_the_dialect_is_closed_to_callers_that_may_watch_and_to_other_workspaces() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let cat = daemon.spawn("cat", child::shell("stty -echo; echo ready; exec cat"));
+    daemon.wait_pattern("cat", "ready");
+    let viewer = Server::token(&daemon, "view");
+    let headers = [vec![("Host".to_owned(), server.host.clone())], server.headers(&viewer)].concat();
+    assert_eq!(Socket::upgrade(&server, "/ws/terminal", &headers).err(), Some(403));
+    assert_eq!(Socket::upgrade(&server, "/ws/issues/x/terminal", &headers).err(), Some(403));
+    let As::Token(secret) = &viewer else { panic!("no token") };
+    let mut first = Socket::upgrade(&server, "/ws/terminal", &headers[..1]).unwrap();
+    first.send_text(&json!({"type": "auth", "payload": {"token": secret}}));
+    first.until("an error", |frame| frame["error"].is_string());
+    first.send_text(&json!({"type": "terminal.attach", "payload": {"session_id": cat.id}}));
+    first.send_text(
+        &json!({"type": "terminal.data", "payload": {"session_id": cat.id, "data_b64": "c211Z2dsZWQN"}}),
+    );
+    let end = std::iter::repeat_with(|| first.next()).find(|frame| !matches!(frame, Frame::Text(_)));
+    assert!(matches!(end, Some(Frame::Close(_) | Frame::Gone)), "{end:?}");
+    daemon.json(&["workspace", "new", "other"]);
+    let minted = daemon.json(&["access", "token", "other", "--role", "type", "--workspace", "other"]);
+    let other = As::Token(minted["secret"].as_str().unwrap().to_owned());
+    let mut socket = Socket::open(&server, "/ws/terminal", &other);
+    for kind in ["terminal.attach", "terminal.close"] {
+        socket.send_text(&json!({"type": kind, "payload": {"session_id": cat.id, "reason": "done"}}));
+        let error = socket.until("an error", |frame| frame["type"] == "terminal.error");
+        assert_eq!(error["payload"]["code"], "session_not_found", "{kind}: {error}");
+    }
+    let mut typing =
+        Socket::open(&server, &format!("/ws/view/{}?mode=type", cat.id), &Server::token(&daemon, "type"));
+    typing.type_bytes(b"allowed\r");
+    daemon.wait_pattern("cat", "allowed");
+    assert!(!daemon.screen("cat").contains("smuggled"));
 }

@@ -3,12 +3,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 
 mod access;
+mod attachments;
 mod dialect;
+mod limits;
+mod links;
+mod queries;
+mod secrecy;
 mod security;
 mod server;
 mod service;
+mod shown_secrets;
 mod socket;
 mod starting;
+mod tls;
 mod view;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");

@@ -2,12 +2,12 @@
 
 use std::io::{Read, Write};
 
+use proto::Role;
 use serde_json::json;
-use testkit::{TestDaemon, child, process_scan};
-use web::{Access, AccessRole, HttpMethod, ROUTES, Route};
+use testkit::{child, process_scan};
+use web::{Access, HttpMethod, ROUTES, Route};
 
-use crate::QD;
-use crate::server::{As, Server};
+use crate::server::{As, Server, traced_daemon};
 use crate::socket::{Frame, Socket};
 
 /// Origins that are not the server's.
@@ -59,7 +59,7 @@ fn status(server: &Server, route: &Route, headers: &[(String, String)]) -> u16 {
 
 #[test]
 fn w2_a3_a_foreign_host_is_refused_on_every_route() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let mut tested = 0;
@@ -78,7 +78,7 @@ fn w2_a3_a_foreign_host_is_refused_on_every_route() {
 
 #[test]
 fn w1_a1_an_unlisted_origin_is_refused_on_every_route_whatever_is_shown_with_it() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let As::Page(cookie) = server.sign_in() else { panic!("no cookie") };
     let As::Token(token) = Server::token(&daemon, "admin") else { panic!("no token") };
@@ -111,7 +111,7 @@ fn w1_a1_an_unlisted_origin_is_refused_on_every_route_whatever_is_shown_with_it(
 
 #[test]
 fn w5_without_an_origin_a_cookie_counts_for_nothing_and_a_token_does() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let As::Page(cookie) = server.sign_in() else { panic!("no cookie") };
     let As::Token(token) = Server::token(&daemon, "admin") else { panic!("no token") };
@@ -140,7 +140,7 @@ fn w5_without_an_origin_a_cookie_counts_for_nothing_and_a_token_does() {
 
 #[test]
 fn w4_a_page_of_another_port_with_the_cookie_opens_no_socket_and_changes_nothing() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let As::Page(cookie) = server.sign_in() else { panic!("no cookie") };
     let other = "http://127.0.0.1:1";
@@ -165,9 +165,9 @@ fn w4_a_page_of_another_port_with_the_cookie_opens_no_socket_and_changes_nothing
 
 #[test]
 fn w6_each_role_reaches_exactly_its_own_routes() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
-    let roles = [("view", AccessRole::View), ("type", AccessRole::Type), ("admin", AccessRole::Admin)];
+    let roles = [("view", Role::View), ("type", Role::Type), ("admin", Role::Admin)];
     for (word, role) in roles {
         let token = Server::token(&daemon, word);
         let headers = [vec![header("Host", &server.host)], server.headers(&token)].concat();
@@ -185,7 +185,7 @@ fn w6_each_role_reaches_exactly_its_own_routes() {
 
 #[test]
 fn w3_a_ticket_opens_what_it_was_issued_for_and_once() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let page = server.sign_in();
     let (cat, other) =
@@ -196,19 +196,47 @@ fn w3_a_ticket_opens_what_it_was_issued_for_and_once() {
     };
     let view = |id: &dyn std::fmt::Display| format!("/ws/view/{id}");
     let ticket = issue(json!({"for": "view", "process": cat.id, "mode": "type"}));
-    assert!(Socket::by_ticket(&server, &view(&cat.id), &ticket).is_ok());
-    assert_eq!(Socket::by_ticket(&server, &view(&cat.id), &ticket).err(), Some(401), "a second time");
+    assert!(Socket::by_ticket(&server, &view(&cat.id), &page, &ticket).is_ok());
+    assert_eq!(Socket::by_ticket(&server, &view(&cat.id), &page, &ticket).err(), Some(401), "a second time");
     let ticket = issue(json!({"for": "view", "process": cat.id}));
-    assert_eq!(Socket::by_ticket(&server, &view(&other.id), &ticket).err(), Some(403), "another process");
-    assert_eq!(Socket::by_ticket(&server, &view(&cat.id), &ticket).err(), Some(401), "which used it up");
+    assert_eq!(
+        Socket::by_ticket(&server, &view(&other.id), &page, &ticket).err(),
+        Some(403),
+        "another process"
+    );
+    assert_eq!(
+        Socket::by_ticket(&server, &view(&cat.id), &page, &ticket).err(),
+        Some(401),
+        "which used it up"
+    );
     let ticket = issue(json!({"for": "events"}));
-    assert_eq!(Socket::by_ticket(&server, &view(&cat.id), &ticket).err(), Some(403), "a ticket for events");
-    assert_eq!(Socket::by_ticket(&server, "/ws/events", &"0".repeat(64)).err(), Some(401), "none of ours");
+    assert_eq!(
+        Socket::by_ticket(&server, &view(&cat.id), &page, &ticket).err(),
+        Some(403),
+        "a ticket for events"
+    );
+    assert_eq!(
+        Socket::by_ticket(&server, "/ws/events", &page, &"0".repeat(64)).err(),
+        Some(401),
+        "none of ours"
+    );
+    let code = daemon.json(&["pair"])["code"].as_str().unwrap().to_owned();
+    let other_device = server.sign_in_by(&code);
+    for stranger in [other_device, As::Nobody] {
+        let ticket = issue(json!({"for": "events"}));
+        let opened = Socket::by_ticket(&server, "/ws/events", &stranger, &ticket);
+        assert_eq!(opened.err(), Some(401), "another device: {stranger:?}");
+        assert_eq!(
+            Socket::by_ticket(&server, "/ws/events", &page, &ticket).err(),
+            Some(401),
+            "which used it up"
+        );
+    }
 }
 
 #[test]
 fn w12_every_answer_has_a_strict_policy() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     for route in ROUTES.iter().filter(|route| route.access != Access::Socket) {
         let answer = server.ask(route.method.word(), &path_of(route), &As::Nobody, b"");
@@ -228,7 +256,7 @@ fn w12_every_answer_has_a_strict_policy() {
 
 #[test]
 fn w14_a10_silent_connections_many_headers_and_giant_frames_are_refused_and_others_are_served() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let token = Server::token(&daemon, "type");
     let before = process_scan::vitals(server.pid()).rss_kib;

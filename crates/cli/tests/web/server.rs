@@ -1,17 +1,33 @@
 //! A running `qd web`, and requests to it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use testkit::{DEADLINE, TestDaemon};
 
-/// A server of one daemon.
+use crate::QD;
+use crate::shown_secrets::ShownSecrets;
+
+/// Starts a daemon that logs everything.
+pub(crate) fn traced_daemon() -> TestDaemon {
+    let daemon = TestDaemon::without_start(QD);
+    let started = daemon.command(&["ps"]).env("QD_LOG", "trace").output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    daemon
+}
+
+/// A server of one daemon. It logs everything; when it is dropped, no file of the test may have a secret of it.
 pub(crate) struct Server {
     child: Child,
+    pub(crate) secrets: ShownSecrets,
     pub(crate) host: String,
     pub(crate) code: String,
+    pub(crate) url: String,
+    /// Everything that it printed.
+    pub(crate) ready: Value,
 }
 
 /// An answer.
@@ -53,16 +69,38 @@ impl Server {
     pub(crate) fn start_with(daemon: &TestDaemon, more: &[&str]) -> Self {
         let bind: &[&str] = if more.contains(&"--bind") { &[] } else { &["--bind", "127.0.0.1:0"] };
         let arguments = [&["--json", "web"], bind, more].concat();
-        let mut child = daemon.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        Self::launch(daemon, daemon.command(&arguments))
+    }
+
+    /// Starts a server with a variable in its environment.
+    pub(crate) fn start_with_variable(daemon: &TestDaemon, more: &[&str], variable: (&str, &str)) -> Self {
+        let mut command = daemon.command(&[&["--json", "web", "--bind", "127.0.0.1:0"], more].concat());
+        command.env(variable.0, variable.1);
+        Self::launch(daemon, command)
+    }
+
+    /// Starts a server that leaves every check of a role to the daemon.
+    pub(crate) fn start_unchecked(daemon: &TestDaemon) -> Self {
+        let mut command = daemon.command(&["--json", "web", "--bind", "127.0.0.1:0"]);
+        command.env("QD_TEST_UNCHECKED_ROLES", "1");
+        Self::launch(daemon, command)
+    }
+
+    fn launch(daemon: &TestDaemon, mut command: Command) -> Self {
+        let secrets = ShownSecrets::of(daemon.root());
+        command.env("QD_LOG", "trace").stderr(File::create(secrets.log()).unwrap());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut text = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         while serde_json::from_str::<Value>(&text).is_err() {
-            assert!(stdout.read_line(&mut text).unwrap() > 0, "qd web ended: {text}");
+            assert!(stdout.read_line(&mut text).unwrap() > 0, "qd web ended: {text}{}", secrets.log_text());
         }
         let ready: Value = serde_json::from_str(&text).unwrap();
-        let url = ready["url"].as_str().unwrap();
+        let url = ready["url"].as_str().unwrap().to_owned();
         let host = url.split("://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-        Self { child, host, code: ready["code"].as_str().unwrap().to_owned() }
+        let code = ready["code"].as_str().unwrap().to_owned();
+        secrets.add(&code);
+        Self { child, secrets, host, code, url, ready }
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -123,7 +161,18 @@ impl Server {
 
     /// Sends one request with exactly these headers.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Answer {
-        let mut stream = self.connect();
+        self.send_over(self.connect(), method, path, headers, body)
+    }
+
+    /// Sends one request over this connection.
+    pub(crate) fn send_over(
+        &self,
+        mut stream: TcpStream,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> Answer {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
@@ -138,8 +187,11 @@ impl Server {
         let head = String::from_utf8_lossy(&answer[..end]).into_owned();
         let status =
             head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{head:?}"));
-        let body = answer.get(end + 4..).unwrap_or_default().to_vec();
-        Answer { status, body: unchunked(&head, body), head }
+        let received = answer.get(end + 4..).unwrap_or_default().to_vec();
+        let answer = Answer { status, body: unchunked(&head, received), head };
+        self.secrets.add_from_headers(headers);
+        self.secrets.add_from_exchange(path, body, &answer);
+        answer
     }
 }
 
@@ -161,5 +213,9 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
+        // A test that has failed has said why.
+        if !std::thread::panicking() {
+            self.secrets.assert_in_no_file();
+        }
     }
 }

@@ -5,12 +5,12 @@ use testkit::{TestDaemon, child};
 use web::ROUTES;
 
 use crate::QD;
-use crate::server::{As, Server};
+use crate::server::{As, Server, traced_daemon};
 use crate::socket::Socket;
 
 #[test]
 fn the_api_describes_itself_and_counts() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let admin = Server::token(&daemon, "admin");
     let document = server.ask("GET", "/openapi.json", &admin, b"").json();
@@ -28,8 +28,61 @@ fn the_api_describes_itself_and_counts() {
 }
 
 #[test]
-fn the_tools_for_agents_are_there_for_an_administrators_token_alone() {
-    let daemon = TestDaemon::start(QD);
+fn w2_counters_at_an_address_of_their_own_need_no_token_and_are_all_that_is_there() {
+    let daemon = traced_daemon();
+    let mut server = Server::start_with(&daemon, &["--metrics-bind", "127.0.0.1:0"]);
+    daemon.spawn("a-private-name", child::shell("exec sleep 1000"));
+    assert_eq!(server.ask("GET", "/metrics", &As::Nobody, b"").status, 401, "the server's own need one");
+    let page = server.sign_in();
+    let url = server.ready["metrics"].as_str().unwrap().to_owned();
+    // From now on the address of the counters is asked.
+    let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/metrics")).unwrap();
+    server.host = host.to_owned();
+    let counters = server.ask("GET", "/metrics", &As::Nobody, b"");
+    let text = String::from_utf8_lossy(&counters.body).into_owned();
+    assert!(counters.status == 200 && text.contains("\nqd_processes 1\n"), "{counters:?}");
+    assert!(!text.contains("private"), "{text}");
+    assert_eq!(counters.header("x-content-type-options"), Some("nosniff"));
+    for route in ROUTES.iter().filter(|route| route.path != "/metrics") {
+        let answer = server.ask(route.method.word(), route.path, &As::Nobody, b"");
+        assert_eq!(answer.status, 404, "{route:?}");
+    }
+    assert_eq!(server.ask("POST", "/metrics", &As::Nobody, b"").status, 405);
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let foreign = server.send("GET", "/metrics", &[header("Host", "evil.example")], b"");
+    assert_eq!(foreign.status, 403, "a page that rebinds its name");
+    assert_eq!(server.ask("GET", "/metrics", &page, b"").status, 403, "no page reads them, not even ours");
+}
+
+#[test]
+fn w10_counters_at_every_address_of_the_machine_are_refused() {
+    let daemon = TestDaemon::without_start(QD);
+    let refused = daemon.qd(&["web", "--bind", "127.0.0.1:0", "--metrics-bind", "0.0.0.0:0"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("--metrics-bind"), "{said}");
+    assert!(!daemon.places().socket().exists(), "no daemon was started for it");
+}
+
+#[test]
+fn a_query_that_cannot_be_read_is_answered_with_an_error_of_the_api() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    daemon.spawn("cat", child::shell("exec cat"));
+    for path in ["log?from=-1", "result?turn=x", "history?since=x", "screen?styles=1&limit=-1"] {
+        let answer = server.ask("GET", &format!("/api/v1/processes/cat/{path}"), &token, b"");
+        assert_eq!(
+            (answer.status, answer.json()["error"]["code"].as_str()),
+            (400, Some("invalid_args")),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn the_tools_for_agents_are_there_for_tokens_alone() {
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
@@ -44,8 +97,8 @@ fn the_tools_for_agents_are_there_for_an_administrators_token_alone() {
     let limited = As::Token(limited["secret"].as_str().unwrap().to_owned());
     for (who, status) in [
         (As::Nobody, 401),
-        (Server::token(&daemon, "type"), 403),
-        (limited, 403),
+        (Server::token(&daemon, "view"), 200),
+        (limited, 200),
         (server.sign_in(), 403),
         (Server::token(&daemon, "admin"), 200),
     ] {
@@ -56,7 +109,7 @@ fn the_tools_for_agents_are_there_for_an_administrators_token_alone() {
 
 #[test]
 fn the_audit_log_says_who_opened_what_and_never_what_was_typed() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     let token = Server::token(&daemon, "type");
     let cat = daemon.spawn("cat", child::shell("exec cat"));

@@ -26,7 +26,17 @@ pub(crate) struct Socket {
 impl Socket {
     /// Upgrades with exactly these headers; the status when the server refused.
     pub(crate) fn upgrade(server: &Server, path: &str, headers: &[(String, String)]) -> Result<Self, u16> {
-        let mut stream = server.connect();
+        Self::upgrade_over(server, server.connect(), path, headers)
+    }
+
+    /// Upgrades this connection.
+    pub(crate) fn upgrade_over(
+        server: &Server,
+        mut stream: TcpStream,
+        path: &str,
+        headers: &[(String, String)],
+    ) -> Result<Self, u16> {
+        server.secrets.add_from_headers(headers);
         let mut request = format!("GET {path} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n");
         request.push_str("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n");
         for (name, value) in headers {
@@ -57,13 +67,13 @@ impl Socket {
         Self::upgrade(server, path, &headers).unwrap_or_else(|status| panic!("{path}: {status}"))
     }
 
-    /// Opens a socket as the page does, with a ticket.
-    pub(crate) fn by_ticket(server: &Server, path: &str, ticket: &str) -> Result<Self, u16> {
-        let headers = [
+    /// Opens a socket as the page does, with a ticket and its cookie.
+    pub(crate) fn by_ticket(server: &Server, path: &str, page: &As, ticket: &str) -> Result<Self, u16> {
+        let mut headers = vec![
             ("Host".to_owned(), server.host.clone()),
-            ("Origin".to_owned(), server.origin()),
             ("Sec-WebSocket-Protocol".to_owned(), format!("qd.1, qd.ticket.{ticket}")),
         ];
+        headers.extend(server.headers(page));
         Self::upgrade(server, path, &headers)
     }
 

@@ -3,7 +3,7 @@
 use testkit::{MarkedDaemon, TestDaemon, child};
 
 use crate::QD;
-use crate::server::{As, Server};
+use crate::server::{As, Server, traced_daemon};
 
 #[test]
 fn w10_an_address_of_the_network_is_refused_with_three_ways_out() {
@@ -33,7 +33,7 @@ fn w10_no_server_code_or_token_is_made_inside_a_run() {
 
 #[test]
 fn a_server_answers_health_and_gives_its_page_to_everybody() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start(&daemon);
     assert_eq!(server.ask("GET", "/healthz", &As::Nobody, b"").json(), serde_json::json!({"ok": true}));
     let page = server.ask("GET", "/", &As::Nobody, b"");
@@ -46,8 +46,30 @@ fn a_server_answers_health_and_gives_its_page_to_everybody() {
 }
 
 #[test]
+fn a_person_at_an_unknown_address_gets_the_page_and_a_program_an_error() {
+    let daemon = traced_daemon();
+    let server = Server::start_with(&daemon, &["--base", "/deck/"]);
+    let ask = |path: &str, accept: &str| {
+        let headers = [("Host", server.host.as_str()), ("Accept", accept)];
+        server.send("GET", path, &headers.map(|(name, value)| (name.to_owned(), value.to_owned())), b"")
+    };
+    for path in ["/no/such/path", "/deck/no/such/path", "/typo", "/deck/typo"] {
+        let page = ask(path, "text/html,*/*;q=0.8");
+        assert!(
+            page.status == 404 && page.header("content-type") == Some("text/html; charset=utf-8"),
+            "{page:?}"
+        );
+        assert!(String::from_utf8_lossy(&page.body).contains("<base href=\"/deck/\">"), "{path}");
+        assert_eq!(ask(path, "*/*").json()["error"]["code"], "not_found", "{path}");
+    }
+    for path in ["/api/v1/typo", "/deck/api/v1/typo", "/ws/typo"] {
+        assert_eq!(ask(path, "text/html").json()["error"]["code"], "not_found", "{path}");
+    }
+}
+
+#[test]
 fn w29_below_a_base_the_page_and_the_api_are_there_with_and_without_it() {
-    let daemon = TestDaemon::start(QD);
+    let daemon = traced_daemon();
     let server = Server::start_with(&daemon, &["--base", "/deck/"]);
     for path in ["/deck/", "/deck/healthz", "/healthz", "/deck/p/p_00000000", "/deck/sw.js"] {
         assert_eq!(server.ask("GET", path, &As::Nobody, b"").status, 200, "{path}");

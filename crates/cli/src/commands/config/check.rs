@@ -56,6 +56,12 @@ fn check_value(schema: &Value, name: &str, value: &Spanned<DeValue<'_>>, found: 
     {
         return check_table(schema, table, found);
     }
+    // A list of tables: each of them is looked at, so that a fault has its own line.
+    if schema["items"]["type"] == "object"
+        && let DeValue::Array(list) = value.get_ref()
+    {
+        return list.iter().for_each(|one| check_value(&schema["items"], name, one, found));
+    }
     if !fits(schema, value.get_ref()) {
         found.push((value.span().start, format!("`{}` must be {}", Printable(name), wanted(schema))));
     }

@@ -17,7 +17,7 @@ pub(crate) struct SpawnLimits {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 
-    /// A second spawn with the same key returns the first process and starts nothing
+    /// A second spawn with the same key starts nothing and returns the first process
     #[arg(long)]
     key: Option<String>,
 
@@ -36,7 +36,7 @@ pub(crate) struct SpawnLimits {
     /// What the processes below it may use: spawns=N,live=N,depth=N,minutes=N
     #[arg(long, value_name = "LIMITS", value_parser = budget)]
     budget: Option<Budget>,
-    /// `qd` inside it has your rights, as in a terminal that you opened; not for agents
+    /// Give `qd` inside it your rights, as in a terminal that you opened; not for agents
     #[arg(long)]
     as_me: bool,
 }

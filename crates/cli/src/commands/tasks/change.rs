@@ -1,24 +1,25 @@
 //! `qd new`, `qd drop` and `qd restore`: a task from its beginning to its end, and back.
 
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::environment::{Variables, is_inheritable};
+use proto::inherited_variables::{Variables, is_inheritable};
 use proto::request::{CreateTask, DropTask, TaskAct};
-use proto::task::{TaskCreated, TaskOutcome, TaskView};
-use proto::{ErrorCode, Failure};
+use proto::task::{TaskCreated, TaskOutcome, TaskView, name_from_prompt};
+use proto::{ErrorCode, Failure, Printable};
 
-use super::{ask, run, target, unexpected};
+use super::{dropped, operate, run, target, unexpected};
 use crate::commands::project::absolute;
 use crate::commands::send::from_stdin;
-use crate::context::Context;
+use crate::context::{Context, settings};
 use crate::errors::CliError;
 use crate::output::Output;
 
 /// Create a task
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// Its name, and with -w that of its branch; otherwise one is made from the prompt
+    /// Its name; with -w also the name of its branch [default: made from the prompt]
     #[arg(required_unless_present = "prompt")]
     name: Option<String>,
 
@@ -26,11 +27,15 @@ pub(crate) struct NewArgs {
     #[arg(long, short)]
     worktree: bool,
 
-    /// What the branch begins from: any commit, a local branch or a remote's; otherwise the default branch
+    /// Where the branch starts: a commit, a local branch or a remote branch [default: the default branch]
     #[arg(long, short, value_name = "REF", requires = "worktree")]
     start: Option<String>,
 
-    /// A directory of the repository, or without -w the directory of the task; otherwise this one
+    /// Fetch the start of the branch from the remote first; gives up after two minutes
+    #[arg(long, requires = "worktree")]
+    fetch: bool,
+
+    /// With -w: a directory of the repository. Without -w: the directory of the task [default: this one]
     #[arg(long, value_name = "DIR")]
     directory: Option<String>,
 
@@ -38,7 +43,7 @@ pub(crate) struct NewArgs {
     #[arg(long)]
     agent: Option<String>,
 
-    /// What the agent is asked first; - reads it from stdin
+    /// The first message to the agent; - reads it from stdin
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
 
@@ -46,12 +51,12 @@ pub(crate) struct NewArgs {
     #[arg(long)]
     workspace: Option<String>,
 
-    /// How many ports it is given, as QD_PORT, QD_PORT_1 and so on in its processes
+    /// How many ports its processes get, as QD_PORT, QD_PORT_1 and so on
     #[arg(long, value_name = "N", default_value_t = 0)]
     ports: u16,
 
-    /// Start the agent at once
-    #[arg(long, requires = "agent")]
+    /// Start the agent at once: that of --agent, otherwise that of config.toml
+    #[arg(long)]
     run: bool,
 }
 
@@ -65,9 +70,16 @@ impl NewArgs {
             Some(name) => name,
             None => name_from(prompt.as_deref().unwrap_or_default())?,
         };
+        let directory = absolute(self.directory, "--directory")?;
+        if self.run && self.agent.is_none() && settings()?.tasks.agent.is_none() {
+            return Err(CliError::usage("--run needs --agent NAME").hinted("qd agents lists them"));
+        }
+        if self.fetch {
+            fetch(context, &directory, self.start.as_deref())?;
+        }
         let request = CreateTask {
             name,
-            directory: absolute(self.directory, "--directory")?,
+            directory,
             worktree: self.worktree,
             start: self.start,
             agent: self.agent,
@@ -76,24 +88,40 @@ impl NewArgs {
             ports: self.ports,
             base_env: Some(Variables::of(std::env::vars_os(), is_inheritable).text),
         };
-        let mut connection = context.connect()?;
-        let outcome = ask(&mut connection, TaskAct::Create(Box::new(request)))?;
+        let outcome = operate(context, TaskAct::Create(Box::new(request)))?;
         let TaskOutcome::Created(created) = outcome else { return Err(unexpected()) };
         if let Some(failure) = &created.failure {
             context.print(&*created, print_created)?;
             let words = format!("the worktree is there, but not prepared: {failure}");
             return Err(CliError::Own(
-                Failure::new(ErrorCode::Partial, words).hint("mend it there, or qd drop it"),
+                Failure::new(ErrorCode::Partial, words).hint("correct it there, or qd drop it"),
             ));
         }
         if self.run {
-            let spawned = run::start(&mut connection, &created.task, run::Start::default())?;
+            let spawned = run::start(context, &created.task, run::Start::default())?;
             context.confirm(&spawned, crate::commands::spawn::print_spawned)?;
             return Ok(ExitCode::SUCCESS);
         }
         context.confirm(&*created, print_created)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Fetches with this shell's keys, and shows git's progress on one line of the terminal.
+fn fetch(context: &Context, directory: &str, start: Option<&str>) -> Result<(), CliError> {
+    let mut to = std::io::stderr().lock();
+    let is_shown = !context.quiet && std::io::stderr().is_terminal();
+    let mut show = |line: &str| {
+        if is_shown {
+            // A terminal that is gone misses only the progress.
+            drop(write!(to, "\r\x1b[K{}", Printable(line)).and_then(|()| to.flush()));
+        }
+    };
+    let fetched = daemon::fetch(std::path::Path::new(directory), start, &mut show);
+    if is_shown {
+        drop(write!(to, "\r\x1b[K").and_then(|()| to.flush()));
+    }
+    fetched.map_err(CliError::Own)
 }
 
 fn print_created(created: &TaskCreated, out: &mut Output) -> Result<(), CliError> {
@@ -108,25 +136,13 @@ fn made(task: &TaskView) -> String {
     }
 }
 
-/// A name of the first words of a prompt: letters and digits, joined by dashes.
+/// A name of the first words of a prompt.
 fn name_from(prompt: &str) -> Result<String, CliError> {
-    let words = prompt.split(|character: char| !character.is_ascii_alphanumeric());
-    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
-    let mut name = String::new();
-    for word in words.iter().take(5) {
-        if name.len() + word.len() > 32 && !name.is_empty() {
-            break;
-        }
-        name.push_str(if name.is_empty() { "" } else { "-" });
-        name.extend(word.chars().take(32));
-    }
-    if name.is_empty() {
-        return Err(CliError::usage("no name can be made from that prompt: qd new NAME"));
-    }
-    Ok(name)
+    name_from_prompt(prompt)
+        .ok_or_else(|| CliError::usage("no name can be made from that prompt: qd new NAME"))
 }
 
-/// Remove a task; a worktree is saved first, and `qd restore` brings it back
+/// Remove a task. Its worktree is saved first; `qd restore` brings it back
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
     /// Its name
@@ -136,7 +152,7 @@ pub(crate) struct DropArgs {
     #[arg(long, short)]
     branch: bool,
 
-    /// Go on although work would be lost, and end what works on it; the files are saved all the same
+    /// Remove it even if work would be lost, and end what works on it; its files are saved all the same
     #[arg(long)]
     force: bool,
 }
@@ -144,7 +160,7 @@ pub(crate) struct DropArgs {
 impl DropArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let request = DropTask { target: target(Some(self.name))?, branch: self.branch, force: self.force };
-        let outcome = ask(&mut context.connect()?, TaskAct::Drop(request))?;
+        let outcome = operate(context, TaskAct::Drop(request))?;
         let TaskOutcome::Dropped(dropped) = outcome else { return Err(unexpected()) };
         context.confirm(&dropped, |dropped, out| match &dropped.trash {
             Some(_) => {
@@ -156,16 +172,19 @@ impl DropArgs {
     }
 }
 
-/// Bring a dropped task back with every byte
+/// Bring back a dropped task, with all its files
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// Its name
-    name: String,
+    /// Its name; `qd tasks --dropped` lists what can be brought back
+    name: Option<String>,
 }
 
 impl RestoreArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let outcome = ask(&mut context.connect()?, TaskAct::Restore(target(Some(self.name))?))?;
+        let Some(name) = self.name else {
+            return Err(dropped::without_name(&dropped::list(&mut context.connect()?)?));
+        };
+        let outcome = operate(context, TaskAct::Restore(target(Some(name))?))?;
         let TaskOutcome::Task(task) = outcome else { return Err(unexpected()) };
         context.confirm(&*task, |task, out| out.line(&made(task)))?;
         Ok(ExitCode::SUCCESS)

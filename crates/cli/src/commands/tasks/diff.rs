@@ -10,13 +10,13 @@ use super::{ask, target, unexpected};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Show what a task has changed since its base, with what is not committed
+/// Show a task's changes since its base, including those that are not committed
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The task; otherwise that of this directory
+    /// The task [default: the task of this directory]
     name: Option<String>,
 
-    /// Only the numbers of each file
+    /// Print only how many lines of each file changed
     #[arg(long)]
     stat: bool,
 

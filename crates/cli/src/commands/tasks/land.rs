@@ -3,35 +3,44 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::environment::{Variables, is_inheritable};
+use proto::inherited_variables::{Variables, is_inheritable};
 use proto::request::{LandTask, SizeRequest, TaskAct};
 use proto::task::{TaskCheckout, TaskOutcome};
 
-use super::{ask, target, unexpected};
+use super::{operate, target, unexpected};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Land a task: combine it with its target aside, run the gate there, and move the target if it passes
+/// Land a task: combine it with its target in a separate worktree, run the gate there; if the gate passes, move the target
 #[derive(Debug, Args)]
 pub(crate) struct LandArgs {
-    /// The task; otherwise that of this directory
+    /// The task [default: the task of this directory]
     name: Option<String>,
 
-    /// The branch that it lands on; otherwise its base
+    /// The branch that it lands on [default: its base]
     #[arg(long, value_name = "BRANCH")]
     into: Option<String>,
 
-    /// A line of shell that must succeed first, in a worktree with the combined result
-    #[arg(long, value_name = "CMD")]
+    /// A line of shell that must succeed first; it runs in a worktree with the combined result
+    #[arg(long, value_name = "CMD", value_parser = gate)]
     gate: Option<String>,
 
     /// Make a merge commit instead of a rebase
     #[arg(long)]
     merge: bool,
 
-    /// Give the task's agent the end of the output when the gate fails
+    /// If the gate fails, send the end of its output to the task's agent
     #[arg(long, requires = "gate")]
     tell: bool,
+}
+
+/// Takes a line of shell. An empty one, such as a variable that is not set, would let everything pass.
+fn gate(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("it is empty: leave --gate out to land without one")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 impl LandArgs {
@@ -46,13 +55,13 @@ impl LandArgs {
             base_env: Some(own.text),
             size: SizeRequest::default(),
         };
-        let outcome = ask(&mut context.connect()?, TaskAct::Land(Box::new(request)))?;
+        let outcome = operate(context, TaskAct::Land(Box::new(request)))?;
         let TaskOutcome::Landed(landed) = outcome else { return Err(unexpected()) };
         context.confirm(&landed, |landed, out| {
             out.line(&format!("landed {} on {} at {}", landed.name, landed.into, landed.commit))?;
             match &landed.checkout {
                 TaskCheckout::Left { path } => out.line(&format!(
-                    "warning: {path} has changes of its own; its files are still those of the old commit"
+                    "warning: {path} was not updated: its files are still those of the old commit; `git status` there shows them"
                 )),
                 TaskCheckout::Absent | TaskCheckout::Updated { .. } => Ok(()),
             }

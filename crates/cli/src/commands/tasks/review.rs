@@ -23,26 +23,26 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReviewVerb {
-    /// List the comments, which is the default
+    /// List the comments (the default)
     List,
-    /// Keep a comment as a draft
+    /// Add a comment as a draft
     Add {
         /// FILE:LINE or FILE:FIRST-LAST, with the file relative to the task's directory
         place: String,
-        /// What it says; - reads it from stdin
+        /// The comment; - reads it from stdin
         text: String,
-        /// The line numbers are those before the change
+        /// Count the lines of the file before the change
         #[arg(long)]
         old: bool,
     },
     /// Send every draft to the task's agent, as one message
     Send,
-    /// Settle a comment
+    /// Mark a comment as resolved
     Resolve {
         /// Its number
         number: u32,
     },
-    /// Take a comment away
+    /// Remove a comment
     Rm {
         /// Its number
         number: u32,
@@ -69,6 +69,9 @@ impl ReviewArgs {
         context.print(&review, |review, out| {
             if let Some(mail) = review.mail {
                 return out.line(&format!("sent as message {mail}"));
+            }
+            if review.comments.is_empty() {
+                return out.line("no comments; qd review NAME add FILE:LINE TEXT makes one");
             }
             review.comments.iter().try_for_each(|comment| {
                 out.line(&head(comment))?;
@@ -97,7 +100,8 @@ fn head(comment: &ReviewComment) -> String {
         ReviewStatus::Resolved => "resolved",
     };
     let stale = if comment.is_stale { ", its lines have changed" } else { "" };
-    format!("{number}. {file}:{first}-{last} ({status}{stale}) by {}", comment.author)
+    let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
+    format!("{number}. {file}:{lines} ({status}{stale}) by {}", comment.author)
 }
 
 #[cfg(test)]

@@ -4,28 +4,27 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Args;
-use client::Connection;
 use proto::reply::Spawned;
-use proto::request::{Close, Spawn, Target};
-use proto::task::TaskView;
-use proto::{Kind, Name, Printable, Status, Stop};
+use proto::request::{Close, Spawn, Target, TaskAct};
+use proto::task::{TaskOutcome, TaskView, process_name};
+use proto::{Kind, Printable, Stop};
 use serde_json::json;
 
 use super::sessions::{self, Choice, can_ask, named, sessions};
-use super::show;
+use super::{operate, show, target, unexpected};
 use crate::commands::attach;
 use crate::commands::send::from_stdin;
 use crate::commands::spawn::{SpawnArgs, print_spawned};
-use crate::context::Context;
+use crate::context::{Context, settings};
 use crate::errors::CliError;
 
-/// Start a task's agent, in the session it had, or attach to it when it runs
+/// Start a task's agent in its last session; if it runs already, attach to it
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The task; otherwise that of this directory
+    /// The task [default: the task of this directory]
     name: Option<String>,
 
-    /// The agent; otherwise the task's own
+    /// The agent [default: the task's own, or else the one in config.toml]
     #[arg(long)]
     agent: Option<String>,
 
@@ -33,11 +32,11 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "resume")]
     new_session: bool,
 
-    /// Continue this session of the vendor's, by the beginning of its id; without one you are asked which
+    /// Continue this session; the beginning of its id is enough. Without an ID you choose from a list
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     resume: Option<String>,
 
-    /// What it is asked; - reads it from stdin
+    /// The first message to the agent; - reads it from stdin
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
 
@@ -62,11 +61,11 @@ pub(super) struct Start {
 
 impl RunArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let mut connection = context.connect()?;
-        let task = show(&mut connection, self.name)?;
+        let shown = operate(context, TaskAct::Show(target(self.name)?))?;
+        let TaskOutcome::Task(task) = shown else { return Err(unexpected()) };
         let attaches = !self.detach && !context.json && std::io::stdout().is_terminal();
         let running =
-            task.processes.iter().find(|process| process.kind == Kind::Agent && is_live(process.status));
+            task.processes.iter().find(|process| process.kind == Kind::Agent && process.status.is_live());
         if let Some(running) = running.filter(|_| self.argv.is_empty()) {
             let target = Target(running.id.to_string());
             if attaches {
@@ -84,7 +83,7 @@ impl RunArgs {
             false => choose_session(&task, self.resume, attaches)?,
         };
         let start = Start { agent: self.agent, session, new_session, prompt, argv: self.argv };
-        let spawned = start_in(&mut connection, &task, start)?;
+        let spawned = start_in(context, &task, start)?;
         if attaches {
             return attach::attach_to(context, Target(spawned.id.to_string()));
         }
@@ -118,19 +117,18 @@ fn choose_session(
     })
 }
 
-fn is_live(status: Status) -> bool {
-    matches!(status, Status::Starting | Status::Running | Status::Stopping)
-}
-
 /// Starts a new task's agent with the task's own prompt.
-pub(super) fn start(connection: &mut Connection, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
-    start_in(connection, task, Start { prompt: task.prompt.clone(), ..start })
+pub(super) fn start(context: &mut Context, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
+    start_in(context, task, Start { prompt: task.prompt.clone(), ..start })
 }
 
-fn start_in(connection: &mut Connection, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
+fn start_in(context: &mut Context, task: &TaskView, start: Start) -> Result<Spawned, CliError> {
     let is_command = !start.argv.is_empty();
     let kind = if is_command { Kind::Command } else { Kind::Agent };
-    let agent = start.agent.or_else(|| task.agent.clone());
+    let agent = match start.agent.or_else(|| task.agent.clone()) {
+        Some(agent) => Some(agent),
+        None => settings()?.tasks.agent,
+    };
     let argv = match (is_command, agent) {
         (true, _) => start.argv,
         (false, Some(agent)) => vec![agent],
@@ -142,27 +140,26 @@ fn start_in(connection: &mut Connection, task: &TaskView, start: Start) -> Resul
     let kept = task.runs.iter().rev().find_map(|run| run.session.clone());
     let session = start.session.or(kept.filter(|_| !start.new_session && !is_command));
     let mut request: Spawn = SpawnArgs::of_kind(kind).request(std::env::vars_os().collect())?;
-    request.name = free_name(connection, &task.name)?;
+    request.name = free_name(context, &task.name)?;
     request.argv = argv;
     request.cwd = Some(task.directory.clone());
     request.task = Some(task.name.clone());
     request.agent.session = session;
     request.agent.prompt = start.prompt;
-    Ok(connection.spawn(request)?)
+    Ok(client::reconnecting::spawn(context.address()?, request)?)
 }
 
 /// The task's name as that of a process, if it is one and nothing has it.
-fn free_name(connection: &mut Connection, task: &str) -> Result<Option<String>, CliError> {
-    let name: String = task.chars().map(|character| if character == '/' { '-' } else { character }).collect();
-    let Ok(name) = name.parse::<Name>() else { return Ok(None) };
-    let is_taken = connection.list()?.iter().any(|process| process.name == name);
+fn free_name(context: &mut Context, task: &str) -> Result<Option<String>, CliError> {
+    let Some(name) = process_name(task) else { return Ok(None) };
+    let is_taken = client::reconnecting::list(context.address()?)?.iter().any(|process| process.name == name);
     Ok((!is_taken).then(|| name.to_string()))
 }
 
 /// End everything that works on a task; the task stays
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The task; otherwise that of this directory
+    /// The task [default: the task of this directory]
     name: Option<String>,
 }
 

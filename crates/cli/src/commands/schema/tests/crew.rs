@@ -2,6 +2,7 @@
 
 use proto::crew::{
     Asked, AuditPage, GrantView, Identity, Listening, PadEntry, PresetList, TimerView, TrustView,
+    WorkspaceView,
 };
 use proto::reply::ViewerView;
 use serde_json::{Value, json};
@@ -37,10 +38,11 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         "presets": [preset(json!({"port": 80})), preset(json!({"pattern": "x"}))]});
     let identity = json!({"caller": id(), "process": process(), "nonce": "n", "project": project(), "grants": [grant()],
         "budget": {"limits": {"spawns": 1, "live": 1, "depth": 1, "wall_ms": 1}, "spawns": 1, "live": 1, "depth": 1,
-            "wall_ms": 1}});
+            "wall_ms": 1}, "label": "phone", "limit": {"workspace": "local", "role": "type"}});
     let pad = json!({"name": "n", "revision": 1, "author": "a", "at": 1, "bytes": 1});
     let viewer = json!({"viewer": 7, "id": id(), "name": name(), "by": "person", "pid": 1, "since": 1,
         "size": {"cols": 80, "rows": 24}, "read_only": false, "owns_size": true});
+    let workspace = json!({"name": "phone", "created_at": 1, "tasks": 1, "processes": 1});
     let port = json!({"port": 80, "address": "::", "pid": 1, "program": "x"});
     vec![
         ("pads", printed::<Vec<PadEntry>>(json!([pad]))),
@@ -56,6 +58,9 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("audit", printed::<AuditPage>(audit(json!({"broken": {"row": 1, "reason": "r"}})))),
         ("whoami", printed::<Identity>(identity)),
         ("ports", printed::<Listening>(json!({"ports": [port], "urls": ["http://x"]}))),
+        ("workspaces", printed::<Vec<WorkspaceView>>(json!([workspace]))),
+        ("workspace", printed::<WorkspaceView>(workspace)),
+        ("workspace_removed", json!({"removed": "phone", "revoked": 1})),
         ("ask", printed::<Asked>(json!({"item": 1}))),
     ]
 }

@@ -1,6 +1,9 @@
 //! What the verbs about tasks print, one sample of each shape with every field in it.
 
-use proto::task::{TaskCreated, TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskReview, TaskView};
+use proto::task::{
+    TaskCollected, TaskCreated, TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskRestorable, TaskReview,
+    TaskView,
+};
 use serde_json::{Value, json};
 
 use super::{exit, id, name, printed};
@@ -42,6 +45,29 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
             printed::<TaskLanded>(json!({"name": "a", "into": "m", "commit": "c", "checkout": "absent"})),
         ),
         ("task_dropped", printed::<TaskDropped>(json!({"name": "a", "trash": "r"}))),
+        (
+            "tasks_dropped",
+            printed::<Vec<TaskRestorable>>(
+                json!([{"name": "a", "workspace": "local", "directory": "/w", "branch": "a", "dropped_at": 1,
+                "kept_until": 2, "is_name_taken": true}]),
+            ),
+        ),
         ("task_stopped", json!({"name": "a", "stopped": ["p"]})),
+        (
+            "task_collected",
+            printed::<TaskCollected>(
+                json!({"dropped": ["a"], "kept": [{"name": "b", "why": "w"}], "forgotten": ["r"]}),
+            ),
+        ),
+        ("picked", json!({"path": "/p"})),
+        (
+            "projects",
+            json!([{"name": "a", "key": "00", "path": "/p", "is_bare": false, "worktrees": ["/w"]}]),
+        ),
+        (
+            "imported",
+            json!({"applied": true, "settings": "", "notes": ["n"], "tasks": [
+                {"name": "a", "directory": "/w", "owned": true, "runs": 1, "problem": "p"}]}),
+        ),
     ]
 }

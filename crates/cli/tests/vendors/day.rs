@@ -1,0 +1,259 @@
+//! A person's day with five tasks: real programs of two vendors commit side by side in worktrees of one repository, and every
+//! verb of the day is the one that a person types.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use proto::AgentState;
+use proto::request::{Until, Wait};
+use serde_json::Value;
+use testkit::vendor::{Vendor, VendorHomes};
+use testkit::{ModelServer, TestDaemon};
+
+use crate::QD;
+use crate::crew::{PATIENCE, shell_script};
+
+/// The tasks, their agents and what each does: `left` and `right` change the same line.
+const TASKS: [(&str, Vendor, &str); 5] = [
+    ("first", Vendor::Claude, "echo first > first.txt"),
+    ("second", Vendor::Codex, "echo second > second.txt"),
+    ("left", Vendor::Claude, "sed -i s/two/LEFT/ shared"),
+    ("right", Vendor::Codex, "sed -i s/two/RIGHT/ shared"),
+    ("squashed", Vendor::Claude, "echo squashed > squashed.txt"),
+];
+
+struct Day {
+    // Dropped in this order: the daemon ends its agents before their home and their model are removed.
+    daemon: TestDaemon,
+    homes: VendorHomes,
+    server: ModelServer,
+}
+
+impl Day {
+    /// A repository whose agents may run shell commands without asking.
+    fn begin() -> Self {
+        let server = ModelServer::start();
+        let homes = VendorHomes::seeded(&server);
+        let settings = homes.home().join(".codex/config.toml");
+        let codex = std::fs::read_to_string(&settings).unwrap();
+        let freedom = "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n";
+        std::fs::write(&settings, format!("{freedom}{codex}")).unwrap();
+        let day = Self { daemon: TestDaemon::without_start(QD), homes, server };
+        let repository = day.repository();
+        day.git(&["init", "--quiet", "--initial-branch=main"]);
+        day.git(&["config", "user.name", "t"]);
+        day.git(&["config", "user.email", "t@example.com"]);
+        std::fs::create_dir(repository.join(".claude")).unwrap();
+        let allowed = "{\"permissions\": {\"allow\": [\"Bash\"]}}";
+        std::fs::write(repository.join(".claude/settings.json"), allowed).unwrap();
+        std::fs::write(repository.join("shared"), "one\ntwo\nthree\n").unwrap();
+        day.git(&["add", "--all"]);
+        day.git(&["commit", "--quiet", "--message=first"]);
+        day
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.homes.workdir()
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git").args(arguments).current_dir(self.repository()).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.daemon.command(arguments);
+        command.envs(self.homes.env()).current_dir(self.repository()).output().unwrap()
+    }
+
+    /// Runs a verb that must succeed.
+    fn qd(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        if !output.status.success() {
+            self.fail(&format!("qd {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a verb that must be refused as a conflict; returns what it said.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(7), "qd {arguments:?}: {told}");
+        told
+    }
+
+    fn tasks(&self) -> BTreeMap<String, Value> {
+        let tasks: Vec<Value> = serde_json::from_str(&self.qd(&["--json", "tasks"])).unwrap();
+        tasks.into_iter().map(|task| (task["name"].as_str().unwrap().to_owned(), task)).collect()
+    }
+
+    fn directory(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.tasks()[name]["directory"].as_str().unwrap())
+    }
+
+    /// Checks where every task stands.
+    fn statuses(&self, step: &str, expected: [&str; 5]) {
+        let tasks = self.tasks();
+        for ((name, ..), status) in TASKS.iter().zip(expected) {
+            if tasks[*name]["status"] != status {
+                self.fail(&format!("{step}: {name} is not {status}: {}", tasks[*name]));
+            }
+        }
+    }
+
+    fn wait(&self, name: &str, until: Until) {
+        let told = format!("{name}: {until:?}");
+        let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let wait = Wait { timeout_ms, ..Wait::until(vec![name.into()], until) };
+        if let Err(error) = self.daemon.client().wait(wait) {
+            self.fail(&format!("{told}: {error}"));
+        }
+    }
+
+    /// Every file of the checkout and of git's own directory, byte for byte, without git's objects: a refused landing may
+    /// not change one of them.
+    fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = contents(&self.repository());
+        files.extend(contents(&self.repository().join(".git")));
+        files
+    }
+
+    fn fail(&self, what: &str) -> ! {
+        let screens: Vec<String> = self
+            .daemon
+            .list()
+            .iter()
+            .map(|process| format!("=== {} ===\n{}", process.name, self.daemon.screen(process.name.as_str())))
+            .collect();
+        self.daemon.fail(&format!("{what}\n{}", screens.join("\n")));
+    }
+
+    /// Every agent commits; all of them work at the same time.
+    fn commit_side_by_side(&self) {
+        for (name, vendor, _) in TASKS {
+            self.qd(&["new", name, "--worktree", "--agent", vendor.name()]);
+            self.homes.trust(&self.directory(name));
+        }
+        self.statuses("all are new", ["idle"; 5]);
+        for (name, vendor, change) in TASKS {
+            let work = format!("{change} && git add --all && git commit --quiet --message={name}");
+            let script = match vendor {
+                // Its sandbox is off, so it need not ask to leave it.
+                Vendor::Codex => {
+                    let input = serde_json::json!({ "cmd": work });
+                    format!("@tool exec_command {input}\n@say {name}-is-committed")
+                }
+                _ => shell_script(vendor, &work, &format!("{name}-is-committed")),
+            };
+            self.qd(&["run", name, "--detach", "--prompt", &format!("@gate go\n{script}")]);
+            // One after the other: two codex that begin in a new home at the same moment both fill its database, and the
+            // second one prints over its own composer that it has to wait.
+            self.wait(name, Until::State(vec![AgentState::Working, AgentState::Thinking]));
+        }
+        self.statuses("all work", ["working"; 5]);
+        self.server.open("go");
+        for (name, ..) in TASKS {
+            self.wait(name, Until::Turn(1));
+            if self.tasks()[name]["git"]["ahead"] != 1 {
+                self.fail(&format!("{name} has not committed"));
+            }
+        }
+    }
+
+    /// The two agents that conflict are told so, once; then every agent is seen and stopped.
+    fn end_of_work(&self) {
+        for (name, other) in [("left", "right"), ("right", "left")] {
+            let words = format!("with task {other}: shared");
+            let has_words = |request: &testkit::model::ModelRequest| {
+                !request.is_side && request.texts.iter().any(|text| text.contains(&words))
+            };
+            if self.server.find_request(has_words, PATIENCE).is_none() {
+                self.fail(&format!("the agent of {name} was not told of the conflict"));
+            }
+            self.wait(name, Until::Turn(2));
+        }
+        for (name, ..) in TASKS {
+            self.wait(name, Until::State(vec![AgentState::Idle]));
+        }
+        self.statuses("all have ended and nobody has seen them", ["done"; 5]);
+        for (name, ..) in TASKS {
+            let told = self.refused(&["drop", name]);
+            assert!(told.contains(name) && told.contains("qd stop"), "an agent is there: {told}");
+            self.qd(&["stop", name]);
+        }
+    }
+}
+
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != ".git" && name != "objects") {
+            files.extend(contents(&path));
+        } else if path.is_file() && !path.ends_with(".git") {
+            files.push((path.clone(), std::fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and_restored() {
+    let day = Day::begin();
+    day.commit_side_by_side();
+    day.end_of_work();
+    day.daemon.kill_9();
+    day.statuses("the daemon is back", ["idle", "idle", "conflict", "conflict", "idle"]);
+    assert_eq!(day.qd(&["forecast"]), "left and right: shared\n");
+    for (name, ..) in TASKS {
+        let run = day.tasks()[name]["runs"][0].clone();
+        assert!(run["session"].is_string() && run["ended_at"].is_u64(), "{name}: {run}");
+    }
+
+    // What fits lands in order; the first gate that fails stops it and leaves every byte as it was.
+    assert!(day.qd(&["land", "first", "--gate", "test -e first.txt"]).starts_with("landed first on main"));
+    day.statuses("one has landed", ["merged", "idle", "conflict", "conflict", "idle"]);
+    day.qd(&["land", "second", "--gate", "test -e first.txt && test -e second.txt"]);
+    day.statuses("two have landed", ["merged", "merged", "conflict", "conflict", "idle"]);
+    let before = day.state();
+    let told = day.refused(&["land", "left", "--gate", "echo no; exit 3"]);
+    assert!(told.contains("the gate failed with 3") && told.contains("no"), "{told}");
+    assert!(day.state() == before, "a gate that failed changed something");
+    day.statuses("a gate failed", ["merged", "merged", "conflict", "conflict", "idle"]);
+
+    // The rest of the day happens outside.
+    day.git(&["merge", "--quiet", "--no-ff", "--no-edit", "left"]);
+    day.statuses("one is merged outside", ["merged", "merged", "merged", "conflict", "idle"]);
+    let before = day.state();
+    assert!(day.refused(&["land", "right"]).contains("conflict in shared"));
+    assert!(day.state() == before, "a conflict changed something");
+    day.statuses("a landing was refused", ["merged", "merged", "merged", "conflict", "idle"]);
+    day.git(&["merge", "--quiet", "--squash", "squashed"]);
+    day.git(&["commit", "--quiet", "--message=squashed"]);
+    day.statuses("one is squashed", ["merged", "merged", "merged", "conflict", "merged"]);
+    std::fs::remove_dir_all(day.directory("first")).unwrap();
+    day.statuses("one worktree is deleted", ["gone", "merged", "merged", "conflict", "merged"]);
+    day.git(&["update-ref", "-d", "refs/heads/second"]);
+    day.statuses("one branch is removed", ["gone", "orphan", "merged", "conflict", "merged"]);
+    let right = day.directory("right");
+    std::fs::write(right.join("untracked"), [0, 159, 146, 150]).unwrap();
+    std::fs::write(right.join("shared"), "not committed\n").unwrap();
+    day.statuses("one is left dirty", ["gone", "orphan", "merged", "conflict", "merged"]);
+
+    // Nothing is lost.
+    let before = contents(&right);
+    let told = day.refused(&["drop", "right"]);
+    assert!(told.contains("untracked") && told.contains("--force"), "{told}");
+    assert_eq!(contents(&right), before);
+    day.statuses("a drop was refused", ["gone", "orphan", "merged", "conflict", "merged"]);
+    day.qd(&["drop", "right", "--force"]);
+    assert!(!right.exists() && !day.tasks().contains_key("right"));
+    assert_eq!(day.tasks()["left"]["status"], "merged");
+    day.qd(&["restore", "right"]);
+    assert_eq!(contents(&right), before, "every byte is back");
+    day.statuses("it is back", ["gone", "orphan", "merged", "conflict", "merged"]);
+}

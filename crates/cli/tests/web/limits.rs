@@ -1,0 +1,251 @@
+//! What the daemon itself refuses to callers of `qd web`: with the server's own checks of roles switched off a viewer still
+//! changes nothing on any channel, and a token of one workspace knows of no other.
+
+use serde_json::{Value, json};
+use testkit::process_scan::eventually;
+use testkit::{TestDaemon, child};
+
+use crate::server::{Answer, As, Server, traced_daemon};
+use crate::socket::{Frame, Socket};
+
+fn secret(minted: &Value) -> As {
+    As::Token(minted["secret"].as_str().unwrap().to_owned())
+}
+
+/// Calls a tool over MCP; the answer of the server.
+fn tool(server: &Server, who: &As, name: &str, arguments: &Value) -> Answer {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": name, "arguments": arguments, "_meta": meta}});
+    let mut headers = vec![("Host".to_owned(), server.host.clone())];
+    headers.extend(server.headers(who));
+    for (header, value) in [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", name),
+    ] {
+        headers.push((header.to_owned(), value.to_owned()));
+    }
+    server.send("POST", "/mcp", &headers, call.to_string().as_bytes())
+}
+
+fn text(answer: &Answer) -> String {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    String::from_utf8_lossy(&answer.body).into_owned()
+}
+
+/// What a viewer sends to the API that is more than looking.
+fn changes(id: &str) -> Vec<(&'static str, String, Value)> {
+    let of = |verb: &str| format!("/api/v1/processes/{id}/{verb}");
+    vec![
+        ("POST", of("input"), json!({"input": {"text": "smuggled"}, "submit": true})),
+        ("POST", of("input"), json!({"input": {"paste": "smuggled"}})),
+        ("POST", of("input"), json!({"input": {"keys": ["s", "enter"]}})),
+        ("POST", of("resize"), json!({"size": {"cols": 33, "rows": 11}})),
+        ("POST", of("kill"), json!({})),
+        ("POST", of("kill"), json!({"signal": 2})),
+        ("POST", of("restart"), json!({})),
+        ("POST", of("rename"), json!({"name": "other"})),
+        ("POST", of("tell"), json!({"text": "smuggled"})),
+        ("POST", of("interrupt"), json!({})),
+        ("POST", of("see"), json!({})),
+        ("DELETE", format!("/api/v1/processes/{id}"), json!({})),
+        ("POST", "/api/v1/processes".to_owned(), json!({"argv": ["true"]})),
+        ("POST", "/api/v1/inbox/1/answer".to_owned(), json!({"choice": "1"})),
+        ("PUT", "/api/v1/pads/notes".to_owned(), json!({"content": "smuggled"})),
+        ("POST", "/api/v1/tasks".to_owned(), json!({"name": "x", "directory": "/"})),
+    ]
+}
+
+/// Tries to type through one view; it is over when the daemon has read everything that was sent.
+fn try_view(server: &Server, daemon: &TestDaemon, path: &str, who: &As) {
+    let mut view = Socket::open(server, path, who);
+    let attached = view.until("attached", |message| message["type"] == "attached");
+    assert_eq!(attached["types"], false, "{path}: {attached}");
+    view.type_bytes(b"smuggled\r");
+    view.send_text(&json!({"type": "own_size", "size": {"cols": 33, "rows": 11}}));
+    view.until("a refusal of the size", |message| {
+        message["type"] == "error" && is_the_daemons(&message["error"])
+    });
+    drop(view);
+    eventually("the view is gone", || (daemon.process("cat").viewers == 0).then_some(()));
+}
+
+/// Returns true if the daemon said it, not the server.
+fn is_the_daemons(error: &Value) -> bool {
+    let message = error["message"].as_str().unwrap_or_default();
+    error["code"] == "denied" && message.contains("this connection is limited to view")
+}
+
+#[test]
+fn w6_a4_with_the_servers_checks_off_the_daemon_refuses_a_viewer_on_every_channel() {
+    let daemon = traced_daemon();
+    let server = Server::start_unchecked(&daemon);
+    let cat = daemon.spawn("cat", child::shell("stty -echo; echo ready; exec cat"));
+    daemon.wait_pattern("cat", "ready");
+    let (before, screen) = (daemon.process("cat"), daemon.screen("cat"));
+    let (viewer, id) = (Server::token(&daemon, "view"), cat.id.to_string());
+    for (method, path, sent) in changes(&id) {
+        let answer = server.ask(method, &path, &viewer, sent.to_string().as_bytes());
+        let error = &answer.json()["error"];
+        assert!(answer.status == 403 && is_the_daemons(error), "{method} {path} {sent}: {answer:?}");
+    }
+    try_view(&server, &daemon, &format!("/ws/view/{id}?mode=type"), &viewer);
+    try_view(&server, &daemon, &format!("/ws/view/{id}"), &viewer);
+    let mut dialect = Socket::open(&server, "/ws/terminal", &viewer);
+    let payload =
+        json!({"session_id": id, "data_b64": "c211Z2dsZWQN", "cols": 33, "rows": 11, "reason": "done"});
+    for kind in ["terminal.open", "terminal.attach", "terminal.data", "terminal.resize", "terminal.close"] {
+        dialect.send_text(&json!({"type": kind, "payload": payload}));
+        dialect.until(kind, |frame| frame["type"] == "terminal.error");
+    }
+    let mut implicit = Socket::open(&server, "/ws/issues/fix/terminal", &viewer);
+    implicit.until("an error", |frame| frame["type"] == "terminal.error");
+    for (name, arguments) in [
+        ("send_input", json!({"process": "cat", "kind": "text", "text": "smuggled", "submit": true})),
+        ("spawn_process", json!({"kind": "command", "argv": ["true"]})),
+        ("stop_process", json!({"process": "cat"})),
+        ("close_process", json!({"process": "cat"})),
+    ] {
+        let said = text(&tool(&server, &viewer, name, &arguments));
+        assert!(said.contains("this connection is limited to view"), "{name}: {said}");
+    }
+    let after = daemon.process("cat");
+    assert_eq!((after.pid, after.run, after.size), (before.pid, before.run, before.size));
+    assert_eq!(
+        (daemon.screen("cat"), daemon.list().len()),
+        (screen, 1),
+        "not a byte arrived, nothing started"
+    );
+    let typed = json!({"input": {"text": "allowed"}, "submit": true}).to_string();
+    let typing = Server::token(&daemon, "type");
+    let wrote = server.ask("POST", &format!("/api/v1/processes/{id}/input"), &typing, typed.as_bytes());
+    assert_eq!(wrote.status, 200, "{wrote:?}");
+    daemon.wait_pattern("cat", "allowed");
+    assert!(!daemon.screen("cat").contains("smuggled"));
+}
+
+#[test]
+fn w6_n5_t3_a_token_of_one_workspace_knows_of_no_other_on_any_channel() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    daemon.json(&["workspace", "new", "phone"]);
+    let desk = daemon.spawn("desk", child::shell("exec cat"));
+    let work = daemon.root().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let made = daemon.command(&["new", "fix"]).current_dir(&work).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let token = secret(&daemon.json(&["workspace", "token", "new", "phone", "ci", "--role", "admin"]));
+    let mut events = Socket::open(&server, "/ws/events", &token);
+    let snapshot = events.until("snapshot", |message| message["type"] == "snapshot");
+    assert_eq!(snapshot["processes"], json!([]), "{snapshot}");
+    let ask = |method: &str, path: &str, sent: Value| {
+        let answer = server.ask(method, path, &token, sent.to_string().as_bytes());
+        (answer.status, answer.json())
+    };
+    for path in ["processes", "tasks", "inbox", "viewers"] {
+        assert_eq!(ask("GET", &format!("/api/v1/{path}"), json!({})), (200, json!([])), "{path}");
+    }
+    for path in [format!("processes/{}/screen", desk.id), "processes/desk".to_owned(), "tasks/fix".to_owned()]
+    {
+        assert_eq!(ask("GET", &format!("/api/v1/{path}"), json!({})).0, 404, "{path}");
+    }
+    let mut view = Socket::open(&server, &format!("/ws/view/{}", desk.id), &token);
+    let refused = view.until("an error", |message| message["type"] == "error");
+    assert_eq!(refused["error"]["code"], "not_found", "{refused}");
+    for spawn in [json!({"argv": ["true"], "workspace": "local"}), json!({"argv": ["true"], "task": "fix"})] {
+        let (status, answer) = ask("POST", "/api/v1/processes", spawn);
+        assert_eq!((status, answer["error"]["code"].as_str()), (403, Some("workspace_mismatch")), "{answer}");
+    }
+    let elsewhere = json!({"name": "x", "directory": work, "workspace": "local"});
+    // No process of its workspace works in that project, which is refused first.
+    assert_eq!(ask("POST", "/api/v1/tasks", elsewhere).1["error"]["code"], "denied");
+    let mut dialect = Socket::open(&server, "/ws/terminal", &token);
+    for payload in [json!({"task_id": "fix"}), json!({"workspace_id": "local"})] {
+        dialect.send_text(&json!({"type": "terminal.open", "payload": payload}));
+        let error = dialect.until("an error", |frame| frame["type"] == "terminal.error");
+        assert_eq!(error["payload"]["code"], "workspace_mismatch", "{error}");
+    }
+    let mut implicit = Socket::open(&server, "/ws/issues/fix/terminal?workspace_id=phone", &token);
+    let error = implicit.until("an error", |frame| frame["type"] == "terminal.error");
+    assert_eq!(error["payload"]["code"], "workspace_mismatch", "{error}");
+    let tasks = text(&tool(&server, &token, "task_list", &json!({})));
+    assert!(!tasks.contains("fix"), "{tasks}");
+    let listed = text(&tool(&server, &token, "list_processes", &json!({})));
+    assert!(!listed.contains("desk"), "{listed}");
+    assert_eq!(daemon.list().len(), 1, "nothing was started");
+    let (status, own) = ask("POST", "/api/v1/processes", json!({"argv": ["sleep", "1000"], "name": "mine"}));
+    assert_eq!(status, 200, "{own}");
+    let event = events.until("an event", |message| message["type"] == "event");
+    assert_eq!(event["what"]["changed"]["name"], "mine", "{event}");
+    assert_eq!(daemon.process("mine").workspace, "phone");
+}
+
+#[test]
+fn w8_a_revoked_workspace_token_loses_its_socket_and_its_request_at_once() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    daemon.json(&["workspace", "new", "phone"]);
+    let minted = daemon.json(&["workspace", "token", "new", "phone", "ci", "--role", "type"]);
+    let token = secret(&minted);
+    let (status, id) = {
+        let sent = json!({"argv": ["sleep", "1000"], "name": "mine"}).to_string();
+        let answer = server.ask("POST", "/api/v1/processes", &token, sent.as_bytes());
+        (answer.status, minted["id"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(status, 200);
+    let mut events = Socket::open(&server, "/ws/events", &token);
+    events.until("snapshot", |message| message["type"] == "snapshot");
+    let listed = daemon.json(&["workspace", "token", "list", "phone"]);
+    assert_eq!(
+        (listed[0]["id"].as_str(), listed[0]["workspace"].as_str()),
+        (Some(id.as_str()), Some("phone"))
+    );
+    let waits = json!({"processes": ["mine"], "states": ["exited"], "timeout_seconds": 40});
+    std::thread::scope(|scope| {
+        // However far it has come, it ends without a result.
+        let waiting = scope.spawn(|| tool(&server, &token, "wait_for_state", &waits));
+        daemon.json(&["workspace", "token", "revoke", &id]);
+        let answer = waiting.join().unwrap();
+        let said = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(answer.status == 401 || !said.contains("\"result\""), "{answer:?}");
+    });
+    let end = std::iter::repeat_with(|| events.next()).find(|frame| !matches!(frame, Frame::Text(_)));
+    assert_eq!(end, Some(Frame::Close(4403)));
+    assert_eq!(server.ask("GET", "/api/v1/me", &token, b"").status, 401);
+}
+
+#[test]
+fn w6_n5_a_device_without_all_rights_watches_a_terminal_of_the_desk() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let opened = daemon.qd(&[
+        "spawn",
+        "--kind",
+        "terminal",
+        "--name",
+        "desk",
+        "--",
+        "sh",
+        "-c",
+        "stty -echo; echo ready; exec cat",
+    ]);
+    assert!(opened.status.success(), "{opened:?}");
+    daemon.wait_pattern("desk", "ready");
+    let phone = Server::token(&daemon, "type");
+    let mut view = Socket::open(&server, "/ws/view/desk?mode=type", &phone);
+    let attached = view.until("attached", |message| message["type"] == "attached");
+    assert_eq!(attached["types"], false, "{attached}");
+    let why = view.until("the reason", |message| message["type"] == "error");
+    assert!(why["error"]["message"].as_str().unwrap().contains("acts for the person"), "{why}");
+    let page = server.sign_in();
+    let typed = json!({"input": {"text": "from an administrator"}, "submit": true}).to_string();
+    assert_eq!(server.ask("POST", "/api/v1/processes/desk/input", &page, typed.as_bytes()).status, 200);
+    daemon.wait_pattern("desk", "from an administrator");
+}
