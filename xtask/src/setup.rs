@@ -18,6 +18,8 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("zsh", "zsh", "shell tests"),
     ("fish", "fish", "shell tests"),
     ("tmux", "tmux", "bench and tests"),
+    ("xterm", "xterm", "a person's terminal in tests"),
+    ("Xvfb", "xvfb", "a display for it"),
     ("setsid", "util-linux", "bench"),
     ("c++", "g++", "the fuzzing runtime"),
     ("node", "nodejs", "vendors' programs in tests"),

@@ -3,6 +3,7 @@
 
 mod failures;
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::{fuzz, page, sanitize, setup, step, tidy};
@@ -19,6 +20,7 @@ const STEPS: &[Step] = &[
     ("build qd", || step::run(&mut step::cargo(&["build", "--package", "cli"]))),
     ("page with qd", page::check_with_server),
     ("tests", tests),
+    ("web push", web_push),
     ("sanitize", sanitize::run),
     ("doc", doc),
     ("deny", deny),
@@ -69,11 +71,27 @@ const PROPERTY_SEED: &str = "20261117";
 
 /// Runs every test of the workspace, the ones after a failure too.
 fn tests() -> Result<(), String> {
+    let alone = |names: &[String]| {
+        let mut command = all_tests();
+        command.args(["--", "--exact", "--test-threads=1"]).args(names);
+        command
+    };
+    failures::run(&mut all_tests(), alone, &mut std::io::stdout())
+}
+
+fn all_tests() -> Command {
     let mut command = step::cargo(&["test", "--workspace", "--no-fail-fast"]);
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         command.env("PROPTEST_RNG_SEED", PROPERTY_SEED);
     }
-    failures::run(&mut command, &mut std::io::stdout())
+    command
+}
+
+/// Checks what only a build with this feature has.
+fn web_push() -> Result<(), String> {
+    let feature = ["--package", "web", "--features", "push"];
+    step::run(step::cargo(&["clippy", "--all-targets"]).args(feature).args(["--", "-D", "warnings"]))?;
+    step::run(step::cargo(&["test", "--lib"]).args(feature))
 }
 
 fn clippy() -> Result<(), String> {

@@ -16,6 +16,8 @@ const KEYS: &[u8] = b"#@%&=+";
 const PATIENCE: Duration = Duration::from_secs(5);
 const READY: Duration = Duration::from_secs(20);
 const WINDOW: Duration = Duration::from_secs(6);
+/// A deck has asked everything that it asks at its start.
+pub(super) const ASKED: Duration = Duration::from_secs(12);
 
 /// The load beside the measured process.
 const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
@@ -26,7 +28,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     lab.renew(report);
     let (rounds, keys) = lab.sized((5, 100), (3, 50));
     idle(lab, report, rounds, keys);
-    on_the_deck(lab, report, rounds * keys);
+    on_the_deck(lab, report, lab.sized((5, 200), (3, 50)));
     let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
     for contender in &lab.contenders {
         let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
@@ -60,39 +62,74 @@ fn idle(lab: &Lab, report: &mut Report, rounds: usize, keys: usize) {
     }
 }
 
-/// Echo through the deck at 200x50, and how much longer that takes than plain attaching in the same run.
-fn on_the_deck(lab: &Lab, report: &mut Report, keys: usize) {
+/// Echo in the left one of two panes of a deck at 200x50, and how much longer that takes than attaching in a terminal of
+/// the same size. The two take turns, so that both have the same machine.
+fn on_the_deck(lab: &Lab, report: &mut Report, (rounds, keys): (usize, usize)) {
     for contender in &lab.contenders {
         let Some(client) = contender.deck(Size::LARGE) else { continue };
         let row = "key echo, deck";
-        let times = client.and_then(|client| in_the_deck(lab, contender, &client, keys));
-        let times = noted(report, contender.name(), row, times);
-        tell(report, row, contender.name(), &times);
-        for figure in ["median", "p99"] {
-            let deck = report.value(&format!("{row} {figure}"), contender.name());
-            let plain = report.value(&format!("key echo {figure}"), contender.name());
-            if let (Some(deck), Some(plain)) = (deck, plain) {
-                let beyond = format!("{row} beyond attach, {figure}");
-                report.record(&beyond, contender.name(), Unit::Time, Ok((deck - plain).max(0.0)));
+        let times = client.and_then(|client| in_the_deck(lab, contender, &client, (rounds, keys)));
+        let [deck, plain] = times.unwrap_or_else(|error| {
+            report.note(contender.name(), row, &error);
+            Default::default()
+        });
+        tell(report, row, contender.name(), &deck);
+        tell(report, "key echo, attach in turns with the deck", contender.name(), &plain);
+        for (figure, part) in [("median", 0.50), ("p99", 0.99)] {
+            if !deck.is_empty() && !plain.is_empty() {
+                let beyond = (percentile(&deck, part) - percentile(&plain, part)).max(0.0);
+                let name = format!("{row} beyond attach, {figure}");
+                report.record(&name, contender.name(), Unit::Time, Ok(beyond));
             }
         }
     }
 }
 
-fn in_the_deck(lab: &Lab, contender: &Contender, client: &Client, keys: usize) -> Result<Vec<f64>, String> {
-    let name = lab.fresh_name();
-    let subprocess = Subprocess::echo(&lab.directory, &name)?;
-    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
-    subprocess.done.wait(READY)?;
+/// Returns how long keys took in the deck, and by attaching.
+fn in_the_deck(
+    lab: &Lab,
+    contender: &Contender,
+    client: &Client,
+    (rounds, keys): (usize, usize),
+) -> Result<[Vec<f64>; 2], String> {
+    let echo = || {
+        let name = lab.fresh_name();
+        let subprocess = Subprocess::echo(&lab.directory, &name)?;
+        contender.create(&name, Size::LARGE, &subprocess.argv())?;
+        subprocess.done.wait(READY)?;
+        Ok::<_, String>((name, subprocess))
+    };
+    let (shown, beside, attached) = (echo()?, echo()?, echo()?);
     client.until_raw(READY)?;
-    client.settle(Duration::from_millis(500))?;
-    client.write(b"4")?;
-    client.settle(Duration::from_millis(500))?;
-    client.write(format!("{name}\r").as_bytes())?;
-    let times = type_keys(client, keys);
-    drop(subprocess);
-    contender.forget(&name);
-    times
+    show_beside(client, &shown.0, &beside.0)?;
+    let plain = contender.attach(&attached.0, Size::LARGE)?;
+    plain.until_raw(READY)?;
+    let mut times: [Vec<f64>; 2] = Default::default();
+    for _ in 0..rounds {
+        for (times, client) in times.iter_mut().zip([client, &plain]) {
+            client.settle(Duration::from_millis(300))?;
+            times.extend(self::keys(client, keys)?);
+        }
+    }
+    for (name, subprocess) in [shown, beside, attached] {
+        drop(subprocess);
+        contender.forget(&name);
+    }
+    Ok(times)
+}
+
+/// Shows a process in a deck that is empty, and another at its right; the keys go to the first one. Returns when the deck has
+/// asked what it asks at its start: which agents there are, and which ports are open. The daemon looks these up meanwhile,
+/// on the same processors.
+pub(super) fn show_beside(client: &Client, name: &str, other: &str) -> Result<(), String> {
+    let pause = Duration::from_millis(500);
+    client.settle(pause)?;
+    for keys in ["4", &format!("{name}\r"), "\u{1c}v", &format!("{other}\r"), "\u{1c}h"] {
+        client.write(keys.as_bytes())?;
+        // The other one may draw without end.
+        client.drawn_within(pause)?;
+    }
+    client.drawn_within(ASKED).map(drop)
 }
 
 fn tell(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {
@@ -171,6 +208,11 @@ fn beside_busy(
 fn type_keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
     client.until_raw(READY)?;
     client.settle(Duration::from_millis(300))?;
+    self::keys(client, count)
+}
+
+/// Types keys one by one; returns how long each took to come back.
+pub(super) fn keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
     // The first keys pay for pages and caches that a person's second key finds warm.
     for key in KEYS {
         client.echo(*key, PATIENCE)?;

@@ -58,6 +58,17 @@ const GOALS: &[(&str, &[Line])] = &[
             ("h31", "key echo, four at 10 MB/s p99", Plain(Time), AtMost(0.030)),
         ],
     ),
+    (
+        "deck",
+        &[
+            ("u1", "deck, start to picture, 50 processes", Plain(Time), AtMost(0.060)),
+            ("u2", "key echo, deck, shown 10 MB/s p99", Plain(Time), AtMost(0.030)),
+            ("u2", "key echo, deck, hidden 10 MB/s beyond attach, p99", Plain(Time), AtMost(0.001)),
+            ("u4", "deck, key held at 50 KB/s: last change", Plain(Time), AtMost(0.200)),
+            ("u5", "deck, 100 idle: processor", Plain(Share), AtMost(0.003)),
+            ("u5", "deck, 100 idle: bytes drawn", Plain(Bytes), AtMost(0.0)),
+        ],
+    ),
     ("paint", &[("7", "attach to full paint", Plain(Time), AtMost(0.010))]),
     (
         "create",
@@ -120,6 +131,30 @@ const GOALS: &[(&str, &[Line])] = &[
             ("w2", "new worktree", Over("bare"), AtMost(1.15)),
             ("w3", "50 tasks, nothing changed", Plain(Time), AtMost(0.060)),
             ("w3", "50 tasks, git processes", Plain(Count), AtMost(0.0)),
+        ],
+    ),
+    (
+        "web",
+        &[
+            ("w17", "web: 20 stalled viewers, speed kept", Plain(Ratio), AtLeast(0.9)),
+            ("w17", "web: 20 stalled viewers, growth", Plain(Bytes), AtMost(33_554_432.0)),
+            ("w19", "web: key echo median", Over("wetty"), AtMost(1.0)),
+            ("w19", "web: key echo median", Over("ttyd"), AtMost(1.0)),
+            ("w19", "web: key echo median", TimesBelow("zellij"), AtLeast(5.0)),
+            ("a9", "web: key echo, one stalled and two more viewers p99", Plain(Time), AtMost(0.050)),
+            ("w19", "web: key echo, four at 10 MB/s p99", Plain(Time), AtMost(0.060)),
+            ("w24", "web: deck drawn median", Plain(Time), AtMost(0.300)),
+            ("w24", "web: screen drawn median", Plain(Time), AtMost(0.500)),
+            ("w24", "web: deck drawn on a slow device median", Plain(Time), AtMost(1.5)),
+        ],
+    ),
+    (
+        "tasks",
+        &[
+            ("w3", "50 tasks, listed", Plain(Time), AtMost(0.060)),
+            ("w3", "50 tasks, listed, git processes", Plain(Count), AtMost(0.0)),
+            ("w3", "100 tasks, listed", OverRow("50 tasks, listed"), AtMost(2.2)),
+            ("w2", "new task with a worktree", Over("bare"), AtMost(1.15)),
         ],
     ),
     ("crowd", &[("h2", "200 viewers, 50 on one: first frame p95", Plain(Time), AtMost(0.100))]),

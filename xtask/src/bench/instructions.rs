@@ -16,7 +16,8 @@ const COUNTS: &str = "xtask/instructions.txt";
 const TOLERANCE: f64 = 0.05;
 
 /// Crates with hot paths, and the example of each that runs them.
-const EXAMPLES: &[(&str, &str)] = &[("term", "screen_instructions"), ("proto", "wire_instructions")];
+const EXAMPLES: &[(&str, &str)] =
+    &[("term", "screen_instructions"), ("proto", "wire_instructions"), ("tui", "deck_instructions")];
 
 /// One hot path: the crate whose example runs it, its case there, and its unit.
 struct HotPath {
@@ -46,6 +47,8 @@ const PATHS: &[HotPath] = &[
     path("proto", "call", "call"),
     path("proto", "filter-colour", "byte"),
     path("proto", "filter-query", "byte"),
+    path("tui", "whole", "picture"),
+    path("tui", "row", "key"),
 ];
 
 impl HotPath {

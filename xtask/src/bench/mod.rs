@@ -10,6 +10,7 @@ mod busy;
 mod contender;
 mod create;
 mod crowd;
+mod deck;
 mod echo;
 mod goals;
 mod idle;
@@ -26,9 +27,13 @@ mod report;
 mod stalled;
 mod stream;
 mod subprocess;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod verbs;
+mod web;
+mod web_peers;
+mod websocket;
 mod wire;
 mod worktree;
 
@@ -50,6 +55,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("bulk", bulk::run),
     ("four", bulk::run_four),
     ("echo", echo::run),
+    ("deck", deck::run),
     ("paint", paint::run),
     ("create", create::run),
     ("idle", idle::run),
@@ -62,6 +68,8 @@ const FAMILIES: &[(&str, Family)] = &[
     ("crowd", crowd::run),
     ("bombs", bombs::run),
     ("worktree", worktree::run),
+    ("web", web::run),
+    ("tasks", tasks::run),
 ];
 
 /// Not a family of contenders: it measures the hot paths alone, without a terminal or a peer.
@@ -125,7 +133,7 @@ fn outcome(options: &Options, verdicts: &[Verdict]) -> Result<(), String> {
 fn compare(options: &Options, chosen: &[&str], report: &mut Report) -> Result<Vec<Verdict>, String> {
     let binary = build_qd();
     let lab = Lab::new(options, binary.as_ref().ok())?;
-    *report = Report::new(lab.contenders.iter().map(Contender::name).collect());
+    *report = Report::new(lab.contenders.iter().map(Contender::name).chain(web::columns(chosen)).collect());
     if let Err(error) = &binary {
         report.note("qd", "build", error);
     }

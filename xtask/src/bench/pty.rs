@@ -13,6 +13,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
+/// A slow link brings its bytes so often.
+const SLICE: Duration = Duration::from_millis(10);
+
 /// Columns and rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Size(pub(crate) u16, pub(crate) u16);
@@ -116,6 +119,63 @@ impl Client {
             pass(Duration::from_millis(2));
         }
         Err(format!("the client did not set its terminal to raw within {patience:?}"))
+    }
+
+    /// Returns its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns how many bytes are drawn within a window.
+    pub(crate) fn drawn_within(&self, window: Duration) -> Result<usize, String> {
+        let end = Instant::now() + window;
+        let mut drawn = 0;
+        let mut piece = Vec::new();
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            self.read_some(left, &mut piece)?;
+            drawn += std::mem::take(&mut piece).len();
+        }
+        Ok(drawn)
+    }
+
+    /// Reads until a moment, at most so many bytes a second.
+    pub(crate) fn read_slowly(&self, until: Instant, rate: usize) -> Result<(), String> {
+        while Instant::now() < until {
+            self.read_piece(rate, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Reads at most so many bytes a second until these have come.
+    pub(crate) fn read_slowly_until(
+        &self,
+        wanted: &[u8],
+        deadline: Instant,
+        rate: usize,
+    ) -> Result<(), String> {
+        let mut seen = Vec::new();
+        while !find(&seen, wanted) {
+            if Instant::now() > deadline {
+                return Err(format!("the last change did not come; its end was {:?}", printable(&seen)));
+            }
+            self.read_piece(rate, &mut seen)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what a link of this rate brings in a hundredth of a second, and lets that time pass.
+    fn read_piece(&self, rate: usize, into: &mut Vec<u8>) -> Result<(), String> {
+        let next = Instant::now() + SLICE;
+        if is_readable(&self.master, SLICE) {
+            let mut buffer = vec![0; rate / 100];
+            let count = rustix::io::read(&self.master, &mut buffer[..]).unwrap_or(0);
+            if count == 0 {
+                return Err(format!("the client ended; it said {:?}", printable(into)));
+            }
+            into.extend_from_slice(&buffer[..count]);
+        }
+        pass(next.saturating_duration_since(Instant::now()));
+        Ok(())
     }
 
     /// Discards output until there has been none for `quiet`.

@@ -43,8 +43,7 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     let subprocess = Subprocess::flood(&lab.directory, &name, file, &count)?;
     contender.create(&name, Size::NORMAL, &subprocess.argv())?;
     subprocess.start.open();
-    pass(Duration::from_secs(1));
-    let alone = rounds_per_second(&count, ALONE);
+    let alone = unwatched_speed(&count);
     let servers = contender.place.servers();
     let before = process_scan::pss(&servers);
     let mut viewers = Vec::new();
@@ -68,9 +67,11 @@ fn flood(lab: &Lab, contender: &Contender, file: &Path, window: Duration) -> Res
     Ok((watched / alone, peak.saturating_sub(before) as f64))
 }
 
-fn rounds_per_second(count: &Path, window: Duration) -> f64 {
+/// Returns how many rounds a second a flooding child makes while nothing watches it.
+pub(crate) fn unwatched_speed(count: &Path) -> f64 {
+    pass(Duration::from_secs(1));
     let (begin, start) = (rounds(count), Instant::now());
-    pass(window);
+    pass(ALONE);
     (rounds(count) - begin) / start.elapsed().as_secs_f64()
 }
 

@@ -73,6 +73,19 @@ impl Subprocess {
         Self::new(directory, name, work)
     }
 
+    /// Prints a line of other characters for every key, and a line of `Z` for `z`.
+    pub(crate) fn scrolls(directory: &Path, name: &str) -> Result<Self, String> {
+        let program = "import os\nn = 0\nwhile True:\n    key = os.read(0, 1)\n    n += 1\n    \
+                       line = 'Z' * 60 if key == b'z' else chr(97 + n % 24) * 60\n    os.write(1, line.encode() + b'\\r\\n')\n";
+        let script = directory.join(format!("{name}.py"));
+        std::fs::write(&script, program).map_err(|error| format!("{}: {error}", script.display()))?;
+        let work = format!(
+            "stty raw -echo\n(read _ <HOLD; kill -9 $$) &\necho x >DONE\nexec python3 '{}'\n",
+            script.display()
+        );
+        Self::new(directory, name, &work)
+    }
+
     /// Prints `file` over and over and keeps count of the rounds in `count`.
     pub(crate) fn flood(directory: &Path, name: &str, file: &Path, count: &Path) -> Result<Self, String> {
         let work = format!(

@@ -9,6 +9,9 @@ use super::{Finding, Tree};
 /// The document that holds the table.
 pub(crate) const TABLE: &str = "docs/guarantees.md";
 
+/// Where the page's own tests are.
+const PAGE_TESTS: &str = "web/page/tests/";
+
 /// Codes without a row, and rows without a test.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(table) = tree.find(TABLE) else { return Vec::new() };
@@ -61,7 +64,20 @@ fn codes_of_tests(tree: &Tree) -> BTreeMap<String, (String, usize)> {
             }
         }
     }
+    for file in tree.files.iter().filter(|file| file.path.starts_with(PAGE_TESTS)) {
+        for (index, line) in file.text.lines().enumerate() {
+            for code in codes_of_page_test(line) {
+                codes.entry(code).or_insert_with(|| (file.path.clone(), index + 1));
+            }
+        }
+    }
     codes
+}
+
+/// Returns the codes of a test of the page: `test("w6 w8 …", …)` carries W6 and W8.
+fn codes_of_page_test(line: &str) -> Vec<String> {
+    let name = line.trim_start().strip_prefix("test(").and_then(|rest| rest.strip_prefix(['"', '`']));
+    name.map(|name| leading_codes(name, ' ')).unwrap_or_default()
 }
 
 /// Returns the codes at the beginning of a test's name: `t9_t15_nobody_survives` carries T9 and T15.
@@ -76,9 +92,14 @@ fn codes_of(source: &Source, number: usize, line: &str) -> Vec<String> {
         return Vec::new();
     }
     let name: String = rest.chars().take_while(|character| is_word(*character)).collect();
+    leading_codes(&name, '_')
+}
+
+/// Returns the codes with which a name begins.
+fn leading_codes(name: &str, separator: char) -> Vec<String> {
     let is_code = |part: &&str| {
         part.starts_with(|first: char| first.is_ascii_lowercase()) && part.get(1..).is_some_and(is_number)
     };
     let upper = |part: &str| part[..1].to_ascii_uppercase() + &part[1..];
-    name.split('_').take_while(is_code).map(upper).collect()
+    name.split(separator).take_while(is_code).map(upper).collect()
 }

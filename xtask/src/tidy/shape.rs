@@ -19,7 +19,7 @@ pub(crate) const FIELDS: &[(&str, usize)] = &[
     ("agents::HooksSpec", 22),
     ("agents::Manifest", 25),
     ("daemon::Run", 37),
-    ("daemon::Viewer", 30),
+    ("daemon::Viewer", 29),
     ("proto::ProcessView", 26),
     ("term::Terminal", 22),
 ];

@@ -333,4 +333,12 @@ fn every_code_of_a_test_has_a_row_and_every_row_a_test() {
     assert_eq!(found(table, "t1_holds"), ["no test carries the code M3a"]);
     assert_eq!(found(table, "t1_m3a_f9_hold"), ["the code F9 has no row in docs/guarantees.md"]);
     assert_eq!(found(table, "t1_m3a_f32_values"), ["the code F32 has no row in docs/guarantees.md"]);
+    let of_page = |test: &str| {
+        findings_of("guarantee", &[("docs/guarantees.md", table), ("web/page/tests/a.test.mjs", test)])
+    };
+    assert_eq!(of_page("test(\"t1 m3a both hold\", () => {});\n"), [""; 0]);
+    assert_eq!(
+        of_page("  test(`t1 m3 w9 holds`, () => {});\n"),
+        ["the code W9 has no row in docs/guarantees.md"]
+    );
 }

@@ -1,0 +1,156 @@
+//! The deck: from its start to the first picture with fifty processes, its effort beside a hundred idle ones, and key
+//! echo in it while another pane, shown or hidden, prints ten megabytes a second, and a key that is held over a slow link.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::busy::{Busy, Load};
+use super::contender::Contender;
+use super::pty::{Client, Size, pass};
+use super::report::{Report, Unit, percentile};
+use super::subprocess::Subprocess;
+use super::{Lab, echo, process_scan, stream};
+
+const READY: Duration = Duration::from_secs(20);
+/// Start-up work is over after this.
+const SETTLED: Duration = Duration::from_millis(1500);
+/// The heading of the rail's section that has the processes.
+const HEADING: &[u8] = b"COMMANDS";
+
+/// Bytes a second of a slow link.
+const LINK: usize = 50_000;
+/// The pause of a key that is held.
+const HELD_PAUSE: Duration = Duration::from_millis(33);
+
+/// The load beside the measured process.
+const LOAD: Load = Load { number: 1, rate: 10_000_000, patience: READY };
+
+/// Measures every contender that has a deck.
+pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
+    let file = stream::write(&lab.directory, stream::Kind::Plain, 20_000_000)?;
+    for contender in
+        lab.contenders.iter().filter(|contender| contender.dialect.deck(&contender.place).is_some())
+    {
+        contender.renew()?;
+        create(lab, contender, 50)?;
+        report.record(
+            "deck, start to picture, 50 processes",
+            contender.name(),
+            Unit::Time,
+            start(lab, contender),
+        );
+        create(lab, contender, 50)?;
+        if let Err(error) = rest(lab, report, contender) {
+            report.note(contender.name(), "deck, 100 idle", &error);
+        }
+        contender.renew()?;
+        if let Err(error) = floods(lab, report, contender, &file) {
+            report.note(contender.name(), "deck, flood", &error);
+        }
+        contender.renew()?;
+        let late = slow_link(lab, contender);
+        report.record("deck, key held at 50 KB/s: last change", contender.name(), Unit::Time, late);
+        contender.stop();
+    }
+    Ok(())
+}
+
+fn create(lab: &Lab, contender: &Contender, count: usize) -> Result<(), String> {
+    (0..count).try_for_each(|_| contender.create(&lab.fresh_name(), Size::NORMAL, &["cat".to_owned()]))
+}
+
+fn open(contender: &Contender) -> Result<Client, String> {
+    contender.deck(Size::LARGE).unwrap_or_else(|| Err("it has no deck".to_owned()))
+}
+
+/// Median time from the start of the program to a picture that has the processes.
+fn start(lab: &Lab, contender: &Contender) -> Result<f64, String> {
+    let mut times = Vec::new();
+    for round in 0..lab.sized(15, 7) {
+        // The daemon is still looking up ports for the deck of the round before.
+        pass(SETTLED);
+        let start = Instant::now();
+        let client = open(contender)?;
+        client.read_all_of(&[HEADING], READY)?;
+        // The first start reads the program from the disk.
+        if round > 0 {
+            times.push(start.elapsed().as_secs_f64());
+        }
+    }
+    Ok(percentile(&times, 0.5))
+}
+
+/// Effort and output of a deck beside processes that do nothing.
+fn rest(lab: &Lab, report: &mut Report, contender: &Contender) -> Result<(), String> {
+    let window = lab.sized(Duration::from_secs(60), Duration::from_secs(5));
+    let client = open(contender)?;
+    client.read_all_of(&[HEADING], READY)?;
+    pass(echo::ASKED);
+    client.settle(SETTLED)?;
+    let before = process_scan::effort(&[client.pid()]);
+    let drawn = client.drawn_within(window)?;
+    let after = process_scan::effort(&[client.pid()]);
+    let share = after.nanoseconds.saturating_sub(before.nanoseconds) as f64 / window.as_nanos() as f64;
+    let wakeups = after.wakeups.saturating_sub(before.wakeups) as f64 / window.as_secs_f64();
+    report.record("deck, 100 idle: processor", contender.name(), Unit::Share, Ok(share));
+    report.record("deck, 100 idle: bytes drawn", contender.name(), Unit::Bytes, Ok(drawn as f64));
+    report.record("deck, 100 idle: wake-ups per second", contender.name(), Unit::Count, Ok(wakeups));
+    Ok(())
+}
+
+/// A key is held for five seconds in a terminal that takes 50 KB a second, and each makes the whole pane scroll; returns how
+/// long after its release the last change is there.
+fn slow_link(lab: &Lab, contender: &Contender) -> Result<f64, String> {
+    let name = lab.fresh_name();
+    let subprocess = Subprocess::scrolls(&lab.directory, &name)?;
+    contender.create(&name, Size::LARGE, &subprocess.argv())?;
+    subprocess.done.wait(READY)?;
+    let client = open(contender)?;
+    client.read_all_of(&[HEADING], READY)?;
+    for typed in ["4", &format!("{name}\r")] {
+        client.settle(Duration::from_millis(500))?;
+        client.write(typed.as_bytes())?;
+    }
+    client.drawn_within(echo::ASKED)?;
+    let held = Instant::now();
+    for number in 0..150u32 {
+        client.write(b"j")?;
+        client.read_slowly(held + HELD_PAUSE * number, LINK)?;
+    }
+    let released = Instant::now();
+    client.write(b"z")?;
+    client.read_slowly_until(b"ZZZZZZZZ", released + READY, LINK)?;
+    Ok(released.elapsed().as_secs_f64())
+}
+
+/// Key echo by plain attaching beside a flood, in the deck with the flood hidden, and in the deck with it in sight.
+fn floods(lab: &Lab, report: &mut Report, contender: &Contender, file: &Path) -> Result<(), String> {
+    let keys = lab.sized(500, 100);
+    let busy = Busy::start(lab, contender, file, &LOAD)?;
+    let flood = busy.first().map(|busy| busy.name.clone()).unwrap_or_default();
+    let plain = percentile(&echo::through(lab, contender, keys)?, 0.99);
+    let name = lab.fresh_name();
+    let subprocess = Subprocess::echo(&lab.directory, &name)?;
+    contender.create(&name, Size::NORMAL, &subprocess.argv())?;
+    subprocess.done.wait(READY)?;
+    let quiet = lab.fresh_name();
+    contender.create(&quiet, Size::NORMAL, &["cat".to_owned()])?;
+    let client = open(contender)?;
+    client.read_all_of(&[HEADING], READY)?;
+    echo::show_beside(&client, &name, &quiet)?;
+    let hidden = percentile(&echo::keys(&client, keys)?, 0.99);
+    // Below it; the keys go on to the first one.
+    for typed in ["\u{1c}s", &format!("{flood}\r"), "\u{1c}k"] {
+        client.write(typed.as_bytes())?;
+        client.drawn_within(SETTLED)?;
+    }
+    let shown = percentile(&echo::keys(&client, keys)?, 0.99);
+    let record = |report: &mut Report, row: &str, value: f64| {
+        report.record(row, contender.name(), Unit::Time, Ok(value));
+    };
+    record(report, "key echo, attach beside 10 MB/s p99", plain);
+    record(report, "key echo, deck, hidden 10 MB/s p99", hidden);
+    record(report, "key echo, deck, hidden 10 MB/s beyond attach, p99", (hidden - plain).max(0.0));
+    record(report, "key echo, deck, shown 10 MB/s p99", shown);
+    Ok(())
+}
