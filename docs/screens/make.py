@@ -1,6 +1,7 @@
 """Makes the pictures of this directory from the real program: python3 make.py PATH_OF_QD
 
-Needs tmux, git and Pillow. Starts a private daemon and a tmux server of its own, and ends both.
+The agents are `demo_agent.py`. Needs tmux, git and Pillow. Starts a private daemon and a tmux server of its own, and ends
+both.
 """
 
 import json
@@ -17,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLS, ROWS = 110, 30
 CELL = (9, 18)
-GROUND, TEXT = (24, 24, 30), (220, 220, 220)
+GROUND, TEXT = (22, 24, 33), (205, 209, 220)
 BASIC = [
     (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205),
     (229, 229, 229), (102, 102, 102), (241, 76, 76), (35, 209, 139), (245, 245, 67), (59, 142, 234),
@@ -41,7 +42,7 @@ class Pen:
         self.reset()
 
     def reset(self):
-        self.fg, self.bg, self.bold, self.dim, self.inverse = TEXT, GROUND, False, False, False
+        self.fg, self.bg, self.bold, self.dim, self.inverse, self.underline = TEXT, GROUND, False, False, False, False
 
     def apply(self, numbers):
         numbers = list(numbers)
@@ -49,8 +50,10 @@ class Pen:
             number = numbers.pop(0)
             if number == 0:
                 self.reset()
-            elif number in (1, 2, 7):
-                setattr(self, {1: "bold", 2: "dim", 7: "inverse"}[number], True)
+            elif number in (1, 2, 4, 7):
+                setattr(self, {1: "bold", 2: "dim", 4: "underline", 7: "inverse"}[number], True)
+            elif number == 24:
+                self.underline = False
             elif number in (38, 48):
                 kind = numbers.pop(0)
                 color = indexed(numbers.pop(0)) if kind == 5 else tuple(numbers.pop(0) for _ in range(3))
@@ -67,38 +70,97 @@ class Pen:
         return (tuple(part // 2 for part in fg) if self.dim else fg), bg
 
 
+# An agent that is known by its screen alone.
+MANIFEST = r"""argv = ["PROGRAM"]
+version_argv = ["PROGRAM", "--version"]
+
+[deliver]
+interrupt = ["esc"]
+confirm = ["screen"]
+
+[composer]
+region = 'bottom(3)'
+prompt = '^>(?: (?<text>.*))?$'
+
+[[rule]]
+id = 'working'
+region = 'bottom(4)'
+pattern = '^\* Working'
+verdict = 'working'
+
+[[rule]]
+id = 'ready'
+region = 'bottom(3)'
+pattern = '^>'
+verdict = 'idle'
+
+[[dialog]]
+id = 'ask'
+kind = 'permission'
+region = 'bottom(12)'
+anchors = ['^Run this command\?', '^  1\. ']
+title = '^(?<title>Run this command\?)$'
+body = '^  \$ (?<body>.*)$'
+options = { style = 'lines', line = '^  (?<number>[0-9])\. (?<label>.+)$', press = 'digit' }
+names = { allow = '^Yes$', always = 'again', deny = '^No' }
+"""
+
+FIRST = "fn check(token: &str) -> bool {\n    token == SECRET\n}\n\nfn issue() -> Token {\n    Token::new()\n}\n"
+SECOND = (
+    "fn check(&self, token: &str) -> bool {\n    let given = hash(token);\n    given == self.secret\n}\n\n"
+    "fn issue() -> Token {\n    Token::expiring(WEEK)\n}\n"
+)
+
+
 class Stage:
     def __init__(self, qd, root):
         self.qd, self.root = qd, root
-        self.project = os.path.join(root, "acme")
-        self.env = dict(os.environ, TERM="xterm-256color", COLORTERM="truecolor", PS1="$ ", SHELL="/bin/sh")
+        self.project = os.path.join(root, "home", "ana", "acme")
+        # The person's home, so that paths are short and the same everywhere.
+        home = os.path.dirname(self.project)
+        self.env = dict(os.environ, HOME=home, TERM="xterm-256color", COLORTERM="truecolor", PS1="$ ", SHELL="/bin/sh")
         for name in ("runtime", "data", "config"):
             path = os.path.join(root, name)
             os.makedirs(path, mode=0o700)
             self.env[f"QD_{name.upper()}_DIR"] = path
-        os.makedirs(self.project)
-        with open(os.path.join(self.project, "auth.rs"), "w", encoding="utf-8") as file:
-            file.write("fn check(token: &str) -> bool {\n    token == SECRET\n}\n")
+        os.makedirs(os.path.join(root, "config", "agents"), mode=0o700)
+        program = os.path.join(HERE, "demo_agent.py")
+        with open(os.path.join(root, "config", "agents", "demo.toml"), "w", encoding="utf-8") as file:
+            file.write(MANIFEST.replace("PROGRAM", program))
+        os.makedirs(os.path.join(self.project, "src"))
+        self.write(self.project, "src/auth.rs", FIRST)
+        self.write(self.project, ".quarterdeck.toml", PRESETS)
         for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "-m", "first"]):
             self.git(self.project, *words)
-        with open(os.path.join(root, "config", "tui.toml"), "w", encoding="utf-8") as file:
-            file.write('theme = "dark"\n')
+        self.write(os.path.join(root, "config"), "tui.toml", TUI)
+
+    def write(self, directory, name, text):
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def verb(self, *words):
-        subprocess.run([self.qd, *words], env=self.env, cwd=self.project, check=False, capture_output=True)
+        done = subprocess.run([self.qd, *words], env=self.env, cwd=self.project, capture_output=True, text=True)
+        if done.returncode:
+            print(" ".join(words), done.stderr.strip(), file=sys.stderr)
+        return done.stdout
+
+    def agent(self, name, *words):
+        self.verb("spawn", "--kind", "agent", "--name", name, *words, "--", "demo")
+        self.verb("wait", name, "--state", "idle")
 
     def git(self, directory, *words):
-        own = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+        own = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com"]
         subprocess.run(["git", *own, *words], cwd=directory, check=True, capture_output=True)
 
-    def task(self):
-        """A task with a change and nobody at work."""
-        self.verb("new", "fix-login", "--worktree")
-        tasks = subprocess.run([self.qd, "--json", "tasks"], env=self.env, cwd=self.project, capture_output=True)
-        directory = json.loads(tasks.stdout)[0]["directory"]
-        with open(os.path.join(directory, "auth.rs"), "w", encoding="utf-8") as file:
-            file.write("fn check(token: &str) -> bool {\n    let given = hash(token);\n    given == self.secret\n}\n")
-        self.git(directory, "commit", "--quiet", "--all", "-m", "hash")
+    def task(self, name, *changes):
+        """A task with changes."""
+        self.verb("new", name, "--worktree", "--agent", "demo")
+        tasks = json.loads(self.verb("--json", "tasks"))
+        directory = next(task["directory"] for task in tasks if task["name"] == name)
+        for file, text in changes:
+            self.write(directory, file, text)
+            self.git(directory, "add", "--all")
+            self.git(directory, "commit", "--quiet", "-m", file)
 
     def tmux(self, *words):
         command = ["tmux", "-L", f"qd-screens-{os.getpid()}", "-f", "/dev/null", *words]
@@ -119,7 +181,7 @@ class Stage:
 # Which sides of its cell a line glyph reaches: left, right, up, down.
 LINES = {
     "─": "lr", "│": "ud", "├": "rud", "┤": "lud", "┬": "lrd", "┴": "lru", "┼": "lrud",
-    "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu",
+    "╭": "rd", "╮": "ld", "╰": "ru", "╯": "lu", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu",
 }
 
 
@@ -150,35 +212,87 @@ def draw(captured, path):
                 fg, bg = pen.colors()
                 place = (col * CELL[0], row * CELL[1])
                 canvas.rectangle([place, (place[0] + CELL[0], place[1] + CELL[1])], fill=bg)
+                if pen.underline:
+                    base = place[1] + CELL[1] - 2
+                    canvas.line([(place[0], base), (place[0] + CELL[0] - 1, base)], fill=fg)
                 if not line_glyph(canvas, place, piece.group(2), fg):
                     canvas.text(place, piece.group(2), fill=fg, font=font)
                     if pen.bold:
                         canvas.text((place[0] + 1, place[1]), piece.group(2), fill=fg, font=font)
                 col += 1
-    image.convert("P", palette=Image.ADAPTIVE, colors=32).save(path, optimize=True)
+    image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+PRESETS = """[preset.dev]
+argv = ["python3", "-u", "-m", "http.server", "5173"]
+
+[preset.test]
+shell = "echo 212 passed"
+"""
+
+INIT = """include = [".env", ".envrc"]
+commands = ["npm ci"]
+"""
+
+TUI = """theme = "dark"
+
+[[command]]
+name = "git log"
+argv = ["sh", "-c", "git log --graph --decorate --color=always --stat -5; printf '\\n(end)'; read -r line"]
+key = "y"
+where = "popup"
+"""
+
+
+def people(stage):
+    """Tasks, agents, commands, a pad and a timer."""
+    stage.task("fix-login", ("src/auth.rs", SECOND))
+    stage.task("api-v2", ("src/api.rs", "".join(f"pub fn route_{n}() {{}}\n" for n in range(61))))
+    stage.task("bump-deps", ("src/auth.rs", FIRST.replace("SECRET", "VAULT")))
+    stage.agent("fix-login", "--task", "fix-login")
+    stage.agent("api-v2", "--task", "api-v2")
+    stage.agent("docs")
+    stage.verb("tell", "fix-login", "blocked Limit the logins.", "--timeout", "3")
+    stage.verb("tell", "api-v2", "done Move the routes to v2.")
+    stage.verb("tell", "docs", "working Write the guide.", "--timeout", "2")
+    stage.verb("spawn", "--name", "web", "--", "python3", "-u", "-m", "http.server", "5173")
+    stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'starting worker 3'; echo 'panic: no DATABASE_URL'; exit 1")
+    stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
+    stage.verb("pads", "write", "plan", "# Plan\n\n- limit logins\n- routes of version 2\n- the guide\n")
 
 
 def play(stage):
     stage.tmux("new-session", "-d", "-s", "s", "-x", str(COLS), "-y", str(ROWS), stage.qd)
     time.sleep(3)
     stage.save("welcome")
-    stage.task()
-    stage.verb("spawn", "--name", "web", "--", "python3", "-u", "-m", "http.server", "5173")
-    stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'no DATABASE_URL'; exit 1")
-    stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
-    stage.keys("4", "build", "Enter")
+    people(stage)
+    stage.write(stage.project, ".worktree-init.toml", INIT)
+    stage.keys("4", "fix-login", "Enter")
     stage.keys("C-\\", "v", "web", "Enter", "C-\\", "s", "shell", "Enter")
-    time.sleep(4)
+    time.sleep(2)
+    stage.keys("git log --oneline --all --decorate", "Enter")
+    time.sleep(3)
     stage.keys("C-\\", "h", "C-\\", ".")
     stage.save("deck")
     prefixed = {"menu": [], "palette": ["Space"], "inbox": ["a"], "wall": ["w"], "help": ["?"], "explain": ["e"]}
-    more = {"history": ["["], "settings": [","], "new-task": ["C", "Limit logins to 5 a minute"], "tasks": ["t"]}
-    for name, keys in {**prefixed, **more, "review": ["t", "d", "j", "j", "j"]}.items():
+    more = {"settings": [","], "new-task": ["C", "Add rate limiting to the login, five tries a minute"], "tasks": ["t"]}
+    comment = ["t", "d", "]", "j", "j", "j", "c", "Compare in constant time; == leaks timing.", "Enter"]
+    tasks = {"review": comment, "land": ["t", "L"], "drop": ["t", "x"]}
+    for name, keys in {**prefixed, **more, **tasks}.items():
         stage.keys("C-\\", *keys)
         stage.save(name)
-        stage.keys("Escape", "Escape")
+        stage.keys(*["Escape"] * (2 if name in tasks else 1))
         time.sleep(0.4)
-    stage.keys("C-\\", "d")
+    stage.keys("C-\\", "y")
+    stage.save("popup")
+    stage.keys("Enter", "C-\\", "g", "plan")
+    stage.keys("Escape", "C-\\", "p", "Enter")
+    stage.save("pad")
+    stage.keys("Escape", "Escape", "C-\\", "g", "build", "Enter", "C-\\", "[", "k", "k", "V", "k", "k", "k")
+    stage.save("history")
+    stage.keys("q", "C-\\", "Tab")
+    stage.save("rail")
+    stage.keys("Escape", "C-\\", "d")
 
 
 def main():
