@@ -28,6 +28,10 @@ use crate::porcelain::Entry;
 use crate::repository::Repository;
 use crate::status::read_porcelain;
 
+/// Scratch worktrees are in this directory of the root. No task has its worktree in there: one begins with the name of its
+/// repository and is directly in the root.
+const SCRATCH_DIRECTORY: &str = ".land";
+
 /// How a branch and its target are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LandMethod {
@@ -46,7 +50,7 @@ pub struct LandRequest {
     pub target: BranchName,
     /// How.
     pub method: LandMethod,
-    /// The directory that the scratch worktree is made in.
+    /// The directory that worktrees are made in; the scratch worktree is in `.land` there.
     pub root: PathBuf,
 }
 
@@ -103,7 +107,8 @@ impl Repository {
         };
         std::fs::create_dir_all(&request.root).map_err(|error| GitError::io(&request.root, error))?;
         let root = request.root.canonicalize().map_err(|error| GitError::io(&request.root, error))?;
-        let scratch = root.join(format!("{}--land-{}", self.name(), request.branch.file_name()));
+        let scratch = format!("{}-{}", self.key(), request.branch.file_name());
+        let scratch = root.join(SCRATCH_DIRECTORY).join(scratch);
         Ok(Landing {
             common_dir: self.layout().common_dir.clone(),
             branch: (request.branch.clone(), commit(&request.branch)?),
@@ -125,6 +130,7 @@ impl Landing {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
         self.remove_scratch(&repository, &lock)?;
+        self.make_scratch()?;
         let call = repository.write("worktree").args(["add", "--quiet", "--detach"]);
         let call = call.names([self.scratch.as_os_str(), self.branch.1.as_ref()]);
         call.input(lock.input()).run()?;
@@ -243,18 +249,27 @@ impl Landing {
         }
     }
 
+    /// Makes the empty directory that git then uses. As long as it is there, no other landing removes the one above it.
+    fn make_scratch(&self) -> Result<()> {
+        let make = || std::fs::create_dir_all(&self.scratch);
+        // Another repository's landing may remove the directory above between the two steps of this; the second time it
+        // would have to end in that very moment, too.
+        make().or_else(|_| make()).map_err(|error| GitError::io(&self.scratch, error))
+    }
+
+    /// Removes the scratch worktree. A plan of an older version may name a directory that is a task's: it is left alone.
     fn remove_scratch(&self, repository: &Repository, lock: &OperationLock) -> Result<()> {
+        let Some(above) = self.scratch.parent().filter(|above| above.ends_with(SCRATCH_DIRECTORY)) else {
+            return Ok(());
+        };
+        remove_directory(&self.scratch)?;
         if repository.worktree_at(&self.scratch)?.is_some() {
             let call = repository.write("worktree").args(["remove", "--force", "--force"]);
-            let removed = call.names([&self.scratch]).input(lock.input()).run();
-            if removed.is_err() && self.scratch.exists() && !self.scratch.join(".git").exists() {
-                // An unfinished removal has left a directory that git does not know any more.
-                remove_directory(&self.scratch)?;
-                return self.remove_scratch(repository, lock);
-            }
-            removed?;
+            call.names([&self.scratch]).input(lock.input()).run()?;
         }
-        remove_directory(&self.scratch)
+        // It stays while another landing has its scratch worktree there.
+        let _in_use = std::fs::remove_dir(above);
+        Ok(())
     }
 }
 

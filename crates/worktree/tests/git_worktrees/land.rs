@@ -42,6 +42,51 @@ fn f6_a_landing_by_rebase_or_merge_moves_the_target_and_its_clean_checkout() {
 }
 
 #[test]
+fn f6_a_landing_touches_no_task_whatever_its_name_and_its_repository() {
+    let stage = Stage::new();
+    let (page, other) = (stage.task("page"), stage.task("land-page"));
+    stage.commit_file(&page, "page", "p\n");
+    stage.write(&other, "unsaved", "precious\n");
+    // Another repository of the same name, with a task of the name that a scratch worktree once had.
+    let api = stage.path("elsewhere/app");
+    stage.init(&api);
+    let foreign = stage.path("tasks/app--land-login");
+    stage.plain(&api, &["worktree", "add", "-q", foreign.to_str().unwrap(), "-b", "land-login"]);
+    stage.write(&foreign, "unsaved", "precious, too\n");
+    let login = stage.task("login");
+    stage.commit_file(&login, "login", "l\n");
+    let before = (contents(&other), contents(&foreign));
+    for name in ["page", "login"] {
+        let request = LandRequest {
+            branch: branch(name),
+            target: branch("main"),
+            method: LandMethod::Rebase,
+            root: stage.path("tasks"),
+        };
+        let landing = stage.repository().plan_landing(&request).unwrap();
+        let prepared = landing.prepare(&stage.git).unwrap();
+        landing.finish(&stage.git, &prepared).unwrap();
+        assert!(stage.app().join(name).exists());
+    }
+    assert_eq!((contents(&other), contents(&foreign)), before);
+    assert_eq!(stage.plain(&other, &["status", "--porcelain"]), "?? unsaved\n");
+    assert!(!stage.path("tasks/.land").exists());
+}
+
+#[test]
+fn f6_a_plan_of_an_older_version_whose_scratch_is_a_tasks_directory_removes_nothing() {
+    let stage = Stage::new();
+    let (page, other) = (stage.task("page"), stage.task("land-page"));
+    stage.commit_file(&page, "page", "p\n");
+    stage.write(&other, "unsaved", "precious\n");
+    let landing = Landing { scratch: other.clone(), ..landing(&stage, "page", LandMethod::Rebase) };
+    landing.resume(&stage.git, None, std::time::UNIX_EPOCH).unwrap();
+    landing.abort(&stage.git).unwrap();
+    assert!(landing.prepare(&stage.git).is_err());
+    assert_eq!(stage.plain(&other, &["status", "--porcelain"]), "?? unsaved\n");
+}
+
+#[test]
 fn f6_a_gate_that_fails_leaves_references_index_checkout_and_settings_as_they_were() {
     let stage = Stage::new();
     let app = stage.app();
