@@ -33,7 +33,8 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
                     worst_key.note(key, bomb.name);
                     worst_end.note(end, bomb.name);
                 }
-                Err(error) => report.note("qd", bomb.name, &error),
+                // The worst of the others would say nothing about this kind.
+                Err(error) => return Err(format!("{} at {label} cannot be measured: {error}", bomb.name)),
             }
         }
         report.record(&format!("key beside bombs {label}, worst"), "qd", Unit::Time, worst_key.tell());

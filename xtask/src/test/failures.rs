@@ -12,6 +12,8 @@ struct Outcome {
     status: ExitStatus,
     passed: Vec<String>,
     failed: Vec<String>,
+    /// Test programs that began and never printed a result: they crashed, and no line names the test.
+    crashed: usize,
 }
 
 /// Runs all tests, then a few that failed alone by the command that `rerun` makes of their names. The error names every
@@ -27,6 +29,9 @@ pub(super) fn run(
     }
     if first.failed.is_empty() {
         return Err(format!("no test failed by name, but the run did: {}", first.status));
+    }
+    if first.crashed > 0 {
+        return Err(format!("{} test programs crashed; {}", first.crashed, named(&first.failed)));
     }
     if first.failed.len() > MOST_RERUN {
         return Err(named(&first.failed));
@@ -49,7 +54,9 @@ fn named(failed: &[impl AsRef<str>]) -> String {
 fn outcome(command: &mut Command, shown: &mut impl Write) -> Result<Outcome, String> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start the tests: {error}"))?;
-    let (mut passed, mut failed) = (Vec::new(), Vec::new());
+    let mut passed = Vec::new();
+    let mut failed = Vec::new();
+    let mut unfinished: usize = 0;
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).split(b'\n') {
             let line = line.map_err(|error| format!("cannot read what the tests print: {error}"))?;
@@ -57,10 +64,18 @@ fn outcome(command: &mut Command, shown: &mut impl Write) -> Result<Outcome, Str
             let line = String::from_utf8_lossy(&line);
             passed.extend(test_that(&line, "ok").map(str::to_owned));
             failed.extend(test_that(&line, "FAILED").map(str::to_owned));
+            unfinished += usize::from(is_start(&line));
+            unfinished = unfinished.saturating_sub(usize::from(line.starts_with("test result: ")));
         }
     }
     let status = child.wait().map_err(|error| format!("cannot wait for the tests: {error}"))?;
-    Ok(Outcome { status, passed, failed })
+    Ok(Outcome { status, passed, failed, crashed: unfinished })
+}
+
+/// Whether a test program begins with this line: `running 12 tests`.
+fn is_start(line: &str) -> bool {
+    let count = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test"));
+    count.is_some_and(|(count, _)| count.parse::<u32>().is_ok())
 }
 
 /// Returns the name in a line `test NAME ... RESULT`.
@@ -120,6 +135,16 @@ mod tests {
         // Two tests of one name: one of them is still red.
         let (result, _) = run_scripts(TWO_FAILED, "echo 'test b ... ok'; echo 'test b ... FAILED'");
         assert!(result.unwrap_err().contains("\n  b"));
+    }
+
+    #[test]
+    fn a_program_that_crashed_fails_the_run_although_the_named_tests_pass_alone() {
+        let crash = "echo 'running 2 tests'; echo 'test b ... FAILED'; echo 'test result: FAILED. 1 passed'; \
+                     echo 'running 1 test'; exit 101";
+        let (result, _) = run_scripts(crash, "echo 'test b ... ok'");
+        assert_eq!(result.unwrap_err(), "1 test programs crashed; 1 tests failed:\n  b");
+        let whole = crash.replace("exit 101", "echo 'test result: ok. 1 passed'; exit 101");
+        assert_eq!(run_scripts(&whole, "echo 'test b ... ok'").0, Ok(()));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Checks the table of guarantees: every code at the beginning of a test's name is in `docs/guarantees.md`,
-//! and every row there has a test.
+//! every row there has a test, and every test that a row names exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ pub(crate) const TABLE: &str = "docs/guarantees.md";
 /// Where the page's own tests are.
 const PAGE_TESTS: &str = "web/page/tests/";
 
-/// Codes without a row, and rows without a test.
+/// Codes without a row, rows without a test, and names of tests that do not exist.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(table) = tree.find(TABLE) else { return Vec::new() };
     let rows = rows(&table.text);
@@ -27,7 +27,30 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         rows.iter().filter(|(row, _)| !codes.iter().any(|code| stands_for(code, row))).map(|(row, line)| {
             Finding::error(TABLE, *line, "guarantee", format!("no test carries the code {row}"))
         });
-    without_row.chain(without_test).collect()
+    without_row.chain(without_test).chain(missing_tests(tree, &table.text)).collect()
+}
+
+/// Finds names of tests in the table that no function has: the test was renamed or removed, and nothing proves the row.
+fn missing_tests(tree: &Tree, table: &str) -> Vec<Finding> {
+    let functions: BTreeSet<String> =
+        tree.sources().flat_map(|source| source.code.iter().filter_map(|line| function_name(line))).collect();
+    let named = table.lines().enumerate().flat_map(|(index, line)| {
+        line.split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|word| is_test_name(word))
+            .map(move |name| (name, index + 1))
+    });
+    let missing = named.filter(|(name, _)| !functions.contains(*name));
+    missing
+        .map(|(name, line)| Finding::error(TABLE, line, "guarantee", format!("no test has the name {name}")))
+        .collect()
+}
+
+/// Returns true for a whole name behind its codes; `t1`, `t1_*` and `t1_a_beginning…` stand for several tests.
+fn is_test_name(word: &str) -> bool {
+    let codes = leading_codes(word, '_').len();
+    word.chars().all(is_word) && (1..word.split('_').count()).contains(&codes)
 }
 
 /// A test may carry a row's code or, where a number has several rows (`M3a`, `M3b`), the number alone.
@@ -82,7 +105,7 @@ fn codes_of_page_test(line: &str) -> Vec<String> {
 
 /// Returns the codes at the beginning of a test's name: `t9_t15_nobody_survives` carries T9 and T15.
 fn codes_of(source: &Source, number: usize, line: &str) -> Vec<String> {
-    let Some((_, rest)) = line.split_once("fn ") else { return Vec::new() };
+    let Some(name) = function_name(line) else { return Vec::new() };
     let is_test = source.code[..number - 1]
         .iter()
         .rev()
@@ -91,8 +114,13 @@ fn codes_of(source: &Source, number: usize, line: &str) -> Vec<String> {
     if !is_test {
         return Vec::new();
     }
-    let name: String = rest.chars().take_while(|character| is_word(*character)).collect();
     leading_codes(&name, '_')
+}
+
+/// Returns the name of the function that a line declares.
+fn function_name(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("fn ")?;
+    Some(rest.chars().take_while(|character| is_word(*character)).collect())
 }
 
 /// Returns the codes with which a name begins.

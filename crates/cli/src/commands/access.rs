@@ -196,7 +196,7 @@ fn mint(
         let root = url.map_or_else(String::new, |url| format!("{}/", url.trim_end_matches('/')));
         out.line(&format!("{root}#l={}", secret.expose()))?;
         if url.is_none() && out.is_terminal() {
-            out.line("put it behind the URL that `qd web` has printed; --url does that")?;
+            out.line("append it to the URL of your server; `qd access link --url URL` does that for you")?;
         }
         Ok(())
     })
