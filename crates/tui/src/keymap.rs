@@ -149,6 +149,7 @@ pub(crate) enum Action {
     PreviousHunk,
     NextFile,
     PreviousFile,
+    SeenFile,
     Resolve,
     Refresh,
     Forecast,

@@ -136,7 +136,7 @@ pub mod fuzzing {
     /// Reads a diff; returns how many bytes its lines have.
     #[must_use]
     pub fn diff(text: &str) -> usize {
-        let (_, lines) = crate::model::review::read_diff(text);
+        let (_, lines) = crate::model::diff::read_diff(text);
         lines.iter().map(|line| line.text.len()).sum()
     }
 

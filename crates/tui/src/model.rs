@@ -13,13 +13,14 @@
 //! | `hints` | what a person is told in a new situation, and how often that was done |
 //! | `settings` | the settings that can be changed in the deck, and the key recorder |
 //! | `tasks` | the list of tasks, and the form of a new one |
-//! | `review`, `changed_words` | a task's changes with the comments on them, and what is new in a line |
+//! | `review`, `diff`, `changed_words` | a task's changes with the comments on them, how a diff is read, and what is new in a line |
 //! | `pointer` | the mouse between a press and its release |
 //! | `host` | what the person's terminal has said about itself |
 
 mod changed_words;
 pub(crate) mod crew;
 pub(crate) mod deck;
+pub(crate) mod diff;
 pub(crate) mod hints;
 pub(crate) mod history;
 pub(crate) mod host;
@@ -200,6 +201,8 @@ pub(crate) struct Model {
     pub(crate) pointer: Pointer,
     /// Hints for new situations; none where nobody counts them.
     pub(crate) hints: Option<hints::Hints>,
+    /// The files of reviews that the person has seen, by task and path, each with the fingerprint of its changes.
+    pub(crate) seen_files: BTreeMap<(String, String), u64>,
 }
 
 /// Where the parts of the screen are.
@@ -236,6 +239,7 @@ impl Model {
             port_questions: PortQuestions::default(),
             pointer: Pointer::default(),
             hints: None,
+            seen_files: BTreeMap::new(),
         }
     }
 

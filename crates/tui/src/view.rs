@@ -189,6 +189,27 @@ pub(crate) fn cut(words: &str, columns: u16, is_ascii: bool) -> String {
     text
 }
 
+/// The end of a text that fits into a number of columns, with a sign that its beginning was cut off.
+pub(crate) fn cut_start(words: &str, columns: u16, is_ascii: bool) -> String {
+    use crate::frame::width::{clusters, columns as width};
+    if width(words) <= columns {
+        return words.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let mut kept: Vec<String> = Vec::new();
+    for (cluster, width) in clusters(words).into_iter().rev() {
+        if u16::from(width) > left {
+            break;
+        }
+        left -= u16::from(width);
+        kept.push(cluster);
+    }
+    if columns > 0 {
+        kept.push(if is_ascii { "." } else { "…" }.to_owned());
+    }
+    kept.into_iter().rev().collect()
+}
+
 /// Text in lines of at most so many columns, broken between words.
 pub(crate) fn wrap(words: &str, columns: u16) -> Vec<String> {
     use crate::frame::width::columns as width;

@@ -54,7 +54,7 @@ fn begin(crew: &FakeAgents, window: &mut Window) -> PathBuf {
 }
 
 #[test]
-fn u19_u25_a_task_is_begun_reviewed_with_two_comments_and_landed_in_the_deck() {
+fn u19_u25_a_task_is_begun_reviewed_with_three_comments_and_landed_in_the_deck() {
     let crew = FakeAgents::start(QD, env!("CARGO_BIN_EXE_qd-agent-test"));
     let repository = repository(&crew);
     let directory = repository.display().to_string();
@@ -76,19 +76,27 @@ fn u19_u25_a_task_is_begun_reviewed_with_two_comments_and_landed_in_the_deck() {
     window.type_keys("jjjc");
     window.until_shows("Comment on greeting:1-1");
     window.type_keys("Say whom you greet.\r");
-    window.until_shows("(draft) Say whom you greet.");
+    window.until_shows("comment on 1 (draft)");
     window.type_keys("jjc");
     window.until_shows("Comment on greeting:2-2");
     window.type_keys("One line is enough.\r");
     window.until_shows("2 comments, 2 unsent");
+    // Back over the first comment to the removed line.
+    window.type_keys("kkkc");
+    window.until_shows("Comment on greeting:1-1");
+    window.type_keys("Why was it shorter?\r");
+    window.until_shows("3 comments, 3 unsent");
+    window.until_shows("sends to: a, as one message");
     window.type_keys("S");
     window.until_shows("sent to the agent as message");
-    window.until_shows("2 comments, 0 unsent");
+    window.until_shows("3 comments, 0 unsent");
     let prompts = eventually("the agent has the message", || {
         Some(crew.prompts("a")).filter(|prompts| !prompts.is_empty())
     });
     assert_eq!(prompts.len(), 1, "{prompts:?}");
-    for quoted in ["hello there", "Say whom you greet.", "and welcome", "One line is enough."] {
+    for quoted in
+        ["hello there", "Say whom you greet.", "and welcome", "One line is enough.", "Why was it shorter?"]
+    {
         assert!(prompts[0].contains(quoted), "{quoted}: {prompts:?}");
     }
     // The commented line changes: the comment is kept and marked.

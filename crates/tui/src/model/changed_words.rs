@@ -1,6 +1,6 @@
 //! Which part of a changed line is new: what a removed line and the added line in its place do not share.
 
-use super::review::{DiffLine, LineKind};
+use super::diff::{DiffLine, LineKind};
 
 /// Lines that share less than this part of themselves are other lines, and nothing in them is marked.
 const SHARED: usize = 3;

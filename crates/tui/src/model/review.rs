@@ -2,40 +2,9 @@
 
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus};
 
-use super::changed_words;
-
-/// What a line of a diff is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineKind {
-    File,
-    Hunk,
-    Context,
-    Added,
-    Removed,
-    /// A line of git about the file.
-    Note,
-}
-
-/// One line of a diff.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DiffLine {
-    pub(crate) kind: LineKind,
-    /// Which file it belongs to.
-    pub(crate) file: usize,
-    /// Its number before, and after the change.
-    pub(crate) old: Option<u32>,
-    pub(crate) new: Option<u32>,
-    pub(crate) text: String,
-    /// The bytes from and to which it differs from the line that it takes the place of.
-    pub(crate) changed: Option<(usize, usize)>,
-}
-
-impl DiffLine {
-    /// A line about a file.
-    fn about(kind: LineKind, file: usize, text: &str) -> Self {
-        Self { kind, file, old: None, new: None, text: text.to_owned(), changed: None }
-    }
-}
+use super::Model;
+use super::diff::{ChangedFile, DiffLine, LineKind, read_diff};
+use super::tasks::running_agent;
 
 /// A row of the review: a line of the diff, or a comment below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +17,9 @@ pub(crate) enum ReviewRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Review {
     pub(crate) task: String,
-    pub(crate) files: Vec<String>,
+    /// What the changes are compared with.
+    pub(crate) base: String,
+    pub(crate) files: Vec<ChangedFile>,
     pub(crate) lines: Vec<DiffLine>,
     pub(crate) is_truncated: bool,
     pub(crate) comments: Vec<ReviewComment>,
@@ -77,6 +48,21 @@ impl Review {
         Self { task, files, lines, is_truncated, ..Self::default() }
     }
 
+    /// Lines that were added and removed, of all files.
+    pub(crate) fn totals(&self) -> (usize, usize) {
+        self.files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed))
+    }
+
+    /// The file that the selected row belongs to.
+    pub(crate) fn file_here(&self) -> Option<usize> {
+        let rows = self.rows();
+        let rows = rows.get(..=self.row.min(rows.len().checked_sub(1)?))?;
+        rows.iter().rev().find_map(|row| match row {
+            ReviewRow::Line(line) => self.lines.get(*line).map(|line| line.file),
+            ReviewRow::Comment(_) => None,
+        })
+    }
+
     /// Every row: comments stand below the last line they are about, and those whose line is gone below their file.
     pub(crate) fn rows(&self) -> Vec<ReviewRow> {
         let mut rows = Vec::with_capacity(self.lines.len() + self.comments.len());
@@ -94,7 +80,7 @@ impl Review {
     }
 
     fn line_of(&self, comment: &ReviewComment) -> Option<usize> {
-        let file = self.files.iter().position(|file| *file == comment.file);
+        let file = self.files.iter().position(|file| file.path == comment.file);
         let number = |line: &DiffLine| match comment.side {
             ReviewSide::New => line.new,
             ReviewSide::Old => line.old,
@@ -160,7 +146,7 @@ impl Review {
             ReviewRow::Line(line) => self.lines.get(*line).filter(|line| line.file == here.file)?.new,
             ReviewRow::Comment(_) => None,
         });
-        Some((self.files.get(here.file)?.as_str(), number.unwrap_or(1)))
+        Some((self.files.get(here.file)?.path.as_str(), number.unwrap_or(1)))
     }
 
     /// The comment on the selected row.
@@ -192,7 +178,7 @@ impl Review {
         let numbers: Vec<u32> =
             own.filter_map(|line| if side == ReviewSide::New { line.new } else { line.old }).collect();
         let (first, last) = (*numbers.iter().min()?, *numbers.iter().max()?);
-        Some(CommentPlace { file: self.files.get(file)?.clone(), side, first, last })
+        Some(CommentPlace { file: self.files.get(file)?.path.clone(), side, first, last })
     }
 
     pub(crate) fn drafts(&self) -> usize {
@@ -200,73 +186,18 @@ impl Review {
     }
 }
 
-/// The files and the lines of a diff as git writes it. Any text gives some lines.
-pub(crate) fn read_diff(text: &str) -> (Vec<String>, Vec<DiffLine>) {
-    let mut files: Vec<String> = Vec::new();
-    let mut lines = Vec::new();
-    // Lines of the hunk that are still to come, and the numbers of the next ones.
-    let (mut left, mut at) = ([0_u32; 2], [0_u32; 2]);
-    for line in text.lines() {
-        let file = files.len().saturating_sub(1);
-        let mut push = |kind, old, new, text: &str| {
-            lines.push(DiffLine { kind, file, old, new, text: text.to_owned(), changed: None });
-        };
-        match (line.chars().next(), left) {
-            (Some('+'), [_, 1..=u32::MAX]) => {
-                push(LineKind::Added, None, Some(at[1]), &line[1..]);
-                (left[1], at[1]) = (left[1] - 1, at[1].saturating_add(1));
-            }
-            (Some('-'), [1..=u32::MAX, _]) => {
-                push(LineKind::Removed, Some(at[0]), None, &line[1..]);
-                (left[0], at[0]) = (left[0] - 1, at[0].saturating_add(1));
-            }
-            (Some(' ') | None, [1..=u32::MAX, 1..=u32::MAX]) => {
-                push(LineKind::Context, Some(at[0]), Some(at[1]), line.get(1..).unwrap_or_default());
-                (left, at) = ([left[0] - 1, left[1] - 1], at.map(|number| number.saturating_add(1)));
-            }
-            (Some('\\'), _) => push(LineKind::Note, None, None, line),
-            _ => match hunk(line) {
-                Some(numbers) if !files.is_empty() => {
-                    (at, left) = ([numbers[0], numbers[2]], [numbers[1], numbers[3]]);
-                    push(LineKind::Hunk, None, None, line);
-                }
-                _ => {
-                    left = [0, 0];
-                    head_line(line, &mut files, &mut lines);
-                }
-            },
-        }
+impl Model {
+    /// The name of the agent that gets the comments of a review; none while no agent works on the task.
+    pub(crate) fn review_agent(&self, review: &Review) -> Option<String> {
+        let task = self.crew.tasks.iter().find(|task| task.name == review.task)?;
+        running_agent(task).map(|process| self.name(process))
     }
-    changed_words::mark(&mut lines);
-    (files, lines)
-}
 
-/// A line outside of hunks.
-fn head_line(line: &str, files: &mut Vec<String>, lines: &mut Vec<DiffLine>) {
-    if let Some(rest) = line.strip_prefix("diff --git ") {
-        let path = rest.rsplit_once(" b/").map_or(rest, |(_, path)| path);
-        files.push(path.trim_end_matches('"').to_owned());
-        let file = files.len() - 1;
-        lines.push(DiffLine::about(LineKind::File, file, &files[file]));
-        return;
+    /// The person has marked this file as seen, and it has not changed since.
+    pub(crate) fn is_seen_file(&self, review: &Review, file: &ChangedFile) -> bool {
+        let key = (review.task.clone(), file.path.clone());
+        self.seen_files.get(&key) == Some(&file.fingerprint)
     }
-    let is_plain = ["index ", "--- ", "+++ "].iter().any(|head| line.starts_with(head));
-    if !is_plain && !files.is_empty() && !line.is_empty() {
-        let file = files.len() - 1;
-        lines.push(DiffLine::about(LineKind::Note, file, line));
-    }
-}
-
-/// The four numbers of `@@ -first,count +first,count @@`.
-fn hunk(line: &str) -> Option<[u32; 4]> {
-    let (ranges, _) = line.strip_prefix("@@ -")?.split_once(" @@")?;
-    let (old, new) = ranges.split_once(" +")?;
-    let pair = |range: &str| -> Option<[u32; 2]> {
-        let (first, count) = range.split_once(',').unwrap_or((range, "1"));
-        Some([first.parse().ok()?, count.parse().ok()?])
-    };
-    let ([first, count], [new_first, new_count]) = (pair(old)?, pair(new)?);
-    Some([first, count, new_first, new_count])
 }
 
 #[cfg(test)]
@@ -276,20 +207,6 @@ mod tests {
     const DIFF: &str = "diff --git a/src/auth.rs b/src/auth.rs\nindex 1..2 100644\n--- a/src/auth.rs\n+++ b/src/auth.rs\n\
         @@ -40,3 +40,4 @@ fn check\n fn check() {\n-    t == SECRET\n+    let a = hash(t);\n+    a == self.secret\n }\n\
         diff --git a/b.txt b/b.txt\nnew file mode 100644\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+--- no header\n";
-
-    #[test]
-    fn u19_a_diff_gives_its_lines_with_their_numbers_on_both_sides() {
-        let (files, lines) = read_diff(DIFF);
-        assert_eq!(files, ["src/auth.rs", "b.txt"]);
-        let numbered: Vec<_> = lines.iter().filter(|line| line.old.or(line.new).is_some()).collect();
-        let numbers: Vec<_> = numbered.iter().map(|line| (line.old, line.new)).collect();
-        let expected = [(40, 40), (41, 0), (0, 41), (0, 42), (42, 43), (0, 1)];
-        assert_eq!(
-            numbers,
-            expected.map(|(old, new)| (Some(old).filter(|old| *old > 0), Some(new).filter(|new| *new > 0)))
-        );
-        assert_eq!(numbered[5].text, "--- no header");
-    }
 
     #[test]
     fn u19_a_comment_is_about_the_selected_lines_and_stands_below_them() {

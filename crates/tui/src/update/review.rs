@@ -11,13 +11,16 @@ use super::tasks::{self, named};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
+use crate::model::diff::LineKind;
 use crate::model::overlay::{Overlay, Purpose};
-use crate::model::review::{LineKind, Review};
+use crate::model::review::Review;
 
 /// Columns of one step to the side.
 const SIDE: usize = 8;
 /// Rows of half a page.
 const HALF_PAGE: isize = 12;
+/// Characters of a commit that are enough for people.
+const SHORT_COMMIT: usize = 10;
 
 /// Opens the review of a task.
 pub(super) fn open(task: &str) -> Vec<Command> {
@@ -42,7 +45,8 @@ fn act(task: &str, act: ReviewAct) -> Command {
 /// Shows changes that have come. A review that the person has left meanwhile is not opened again.
 pub(super) fn show(model: &mut Model, diff: &TaskDiff, opens: bool) -> Vec<Command> {
     let opens = opens && matches!(model.overlays.last(), None | Some(Overlay::Tasks(_)));
-    let review = Review::new(diff.name.clone(), &diff.text, diff.is_truncated);
+    let base = base_name(model, diff);
+    let review = Review { base, ..Review::new(diff.name.clone(), &diff.text, diff.is_truncated) };
     match model
         .overlays
         .iter_mut()
@@ -58,6 +62,28 @@ pub(super) fn show(model: &mut Model, diff: &TaskDiff, opens: bool) -> Vec<Comma
         _ => return Vec::new(),
     }
     vec![act(&diff.name, ReviewAct::List(Empty {}))]
+}
+
+/// What changes are compared with, as people call it: the branch that the task began from, else a short commit.
+fn base_name(model: &Model, diff: &TaskDiff) -> String {
+    let task = model.crew.tasks.iter().find(|task| task.name == diff.name);
+    let branch = task.and_then(|task| task.worktree.as_ref()).map(|tree| tree.base.clone());
+    branch.unwrap_or_else(|| diff.base.chars().take(SHORT_COMMIT).collect())
+}
+
+/// Marks the file of the selected row as seen and goes on to the next one, or takes the mark away.
+fn mark_seen(model: &mut Model) {
+    let Some(Overlay::Review(review)) = model.overlays.last() else { return };
+    let Some(file) = review.file_here().and_then(|at| review.files.get(at)) else { return };
+    let key = (review.task.clone(), file.path.clone());
+    if model.is_seen_file(review, file) {
+        model.seen_files.remove(&key);
+        return;
+    }
+    model.seen_files.insert(key, file.fingerprint);
+    if let Some(Overlay::Review(review)) = model.overlays.last_mut() {
+        review.jump(&[LineKind::File], false);
+    }
 }
 
 /// Notes the comments of a review.
@@ -111,6 +137,7 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
             }
             model.toast("no comment is unsent");
         }
+        Some(Action::SeenFile) => mark_seen(model),
         Some(Action::Resolve | Action::Delete) => {
             return close_comment(model, action == Some(Action::Delete));
         }

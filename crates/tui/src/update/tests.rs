@@ -6,6 +6,7 @@ mod later;
 mod mouse;
 mod own_commands;
 mod plain_words;
+mod review;
 mod tasks;
 mod views;
 

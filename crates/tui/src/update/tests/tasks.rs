@@ -31,7 +31,7 @@ pub(super) fn listed(model: &mut Model, tasks: Vec<TaskView>) {
 }
 
 /// What is asked about tasks, in order.
-fn acts(commands: Vec<Command>) -> Vec<TaskAct> {
+pub(super) fn acts(commands: Vec<Command>) -> Vec<TaskAct> {
     let act = |command| match command {
         Command::Call(_, request) => match *request {
             Request::Task(task) => Some(task.act),
@@ -42,7 +42,7 @@ fn acts(commands: Vec<Command>) -> Vec<TaskAct> {
     commands.into_iter().filter_map(act).collect()
 }
 
-fn with_two() -> Model {
+pub(super) fn with_two() -> Model {
     let mut model = model(vec![process(1, "p1", agent("working", 0))]);
     typed(&mut model, b"\x1ct");
     listed(&mut model, vec![task("fix", "working", &[1]), task("docs", "idle", &[])]);
@@ -204,7 +204,7 @@ fn a_file_of_a_review_is_opened_in_the_editor_only_below_the_tasks_directory() {
         "{commands:?}"
     );
     let Some(Overlay::Review(review)) = model.overlays.last_mut() else { panic!("no review") };
-    review.files[0] = "../outside".to_owned();
+    review.files[0].path = "../outside".to_owned();
     assert!(typed(&mut model, b"e").is_empty());
 }
 
