@@ -90,4 +90,4 @@ pub use repository::Repository;
 pub use restore::Restoration;
 pub use stash::Stash;
 pub use status::{CheckoutStatus, RepositoryLook, StatusCache, StatusQuery, WorktreeStatus, checkout_status};
-pub use trash::{TRASH, TrashEntry, trash_reference};
+pub use trash::{GoneCheckout, TRASH, TrashEntry, trash_reference};

@@ -1,10 +1,12 @@
 //! The proof before a removal: everything that would be lost, and everything that makes it impossible.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{GitError, Result};
+use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::porcelain::{Entry, Porcelain};
 use crate::repository::Repository;
@@ -88,8 +90,8 @@ impl fmt::Display for Losses {
 /// The removal to check.
 pub(crate) struct LossQuery<'a> {
     pub(crate) path: &'a Path,
-    /// The branch that would be deleted as well; none if commits stay reachable.
-    pub(crate) deleted_branch: Option<&'a str>,
+    /// The branch that would be deleted as well, with its commit.
+    pub(crate) deleted: Option<&'a (BranchName, Oid)>,
     /// A branch that may contain the work under other commits.
     pub(crate) base: Option<&'a Oid>,
 }
@@ -113,25 +115,34 @@ impl Repository {
         let branch = porcelain.branch.as_deref();
         losses.stashes = self.stashes()?;
         losses.stashes.retain(|stash| stash.branch.is_some() && stash.branch.as_deref() == branch);
-        if let Some(head) =
-            porcelain.head.as_ref().filter(|_| branch.is_none() || query.deleted_branch.is_some())
-        {
-            losses.unpushed = self.unpushed(head, query)?;
-        }
+        losses.unpushed = self.unpushed(porcelain.head.as_ref().filter(|_| branch.is_none()), query)?;
         losses.occupants = occupants(query.path);
         Ok(losses)
     }
 
-    /// Commits that no reference would reach, unless the base has their work.
-    fn unpushed(&self, head: &Oid, query: &LossQuery<'_>) -> Result<Vec<Oid>> {
-        let mut call = self.read("rev-list").args([head.as_str(), "--not"]);
-        if let Some(branch) = query.deleted_branch {
+    /// Commits that no reference would reach, unless the base has their work: those of a `HEAD` without a branch and those
+    /// of the deleted branch, whatever is checked out.
+    pub(crate) fn unpushed(&self, detached: Option<&Oid>, query: &LossQuery<'_>) -> Result<Vec<Oid>> {
+        let mut found = match detached {
+            Some(head) => self.unpushed_below(head, query)?,
+            None => Vec::new(),
+        };
+        if let Some((_, tip)) = query.deleted.filter(|(_, tip)| Some(tip) != detached) {
+            let known: HashSet<Oid> = found.iter().cloned().collect();
+            found.extend(self.unpushed_below(tip, query)?.into_iter().filter(|oid| !known.contains(oid)));
+        }
+        Ok(found)
+    }
+
+    fn unpushed_below(&self, tip: &Oid, query: &LossQuery<'_>) -> Result<Vec<Oid>> {
+        let mut call = self.read("rev-list").args([tip.as_str(), "--not"]);
+        if let Some((branch, _)) = query.deleted {
             call = call.arg(format!("--exclude={branch}"));
         }
         let printed = call.args(["--branches", "--tags", "--remotes"]).text()?;
         let commits: Vec<Oid> = printed.lines().map(Oid::parse).collect::<Result<_>>()?;
         let Some(base) = query.base.filter(|_| !commits.is_empty()) else { return Ok(commits) };
-        let is_merged = self.compare(base, head)?.merged != crate::comparison::Merged::No;
+        let is_merged = self.compare(base, tip)?.merged != crate::comparison::Merged::No;
         Ok(if is_merged { Vec::new() } else { commits })
     }
 }

@@ -1,7 +1,8 @@
 //! Removing a worktree without losing a byte.
 //!
 //! 1. Everything that would be lost is listed; without `force` that is a refusal.
-//! 2. The files are saved to the trash ([`crate::trash_reference`]).
+//! 2. The files, and the commits of a branch that goes with them, are saved to the trash ([`crate::trash_reference`]). Of a
+//!    directory that is gone already only the commits are.
 //! 3. The directory is moved aside in one step, and looked at once more: if anything in it changed since it was saved, it is
 //!    moved back.
 //! 4. git forgets the worktree, the directory is deleted, and the branch if that was asked for.
@@ -18,13 +19,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{GitError, Result};
 use crate::git::Git;
+use crate::list::ListedWorktree;
 use crate::losses::{LossQuery, Losses, refuse_nested_repositories};
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
 use crate::status::read_porcelain;
-use crate::trash::trash_reference;
+use crate::trash::GoneCheckout;
 
 /// A request to remove a worktree.
 #[derive(Debug, Clone)]
@@ -50,10 +52,21 @@ pub struct Removal {
     pub path: PathBuf,
     /// The branch to delete, with the commit that it was at.
     pub branch: Option<(BranchName, Oid)>,
-    /// Where the files are saved; none if the directory was gone already.
+    /// Where files and commits are saved; none if there is neither.
     pub trash: Option<String>,
     /// When it was planned, in seconds since 1970.
     pub time: u64,
+    /// What was checked out, if the directory was gone already.
+    #[serde(default)]
+    pub gone: Option<GoneCheckout>,
+}
+
+/// What is known of a worktree before it is removed.
+struct Examined {
+    losses: Losses,
+    deleted: Option<(BranchName, Oid)>,
+    /// What was checked out, if the directory is gone.
+    gone: Option<GoneCheckout>,
 }
 
 impl Repository {
@@ -63,29 +76,66 @@ impl Repository {
     /// [`GitError::Missing`] if git knows no such worktree, [`GitError::Blocked`] and [`GitError::Locked`] for what makes a
     /// removal impossible.
     pub fn prove_removal(&self, request: &RemoveRequest) -> Result<Losses> {
+        self.examine(request).map(|examined| examined.losses)
+    }
+
+    fn examine(&self, request: &RemoveRequest) -> Result<Examined> {
         let what = || format!("worktree {}", request.path.display());
-        let listed = self.worktree_at(&request.path)?.ok_or_else(|| GitError::Missing { what: what() })?;
+        let deleted = self.branch_commit(request.branch.as_ref())?;
+        let base = request.base.as_deref().map(|name| self.find_commit(name)).transpose()?.flatten();
+        let query = LossQuery { path: &request.path, deleted: deleted.as_ref(), base: base.as_ref() };
+        let listed = self.worktree_at(&request.path)?;
         let blocked =
             |reason: &str| GitError::Blocked { path: request.path.clone(), reason: reason.to_owned() };
-        if listed.is_bare || self.worktree_admin_dir(&listed.path).is_none() {
-            return Err(blocked("it is the main checkout of its repository"));
+        if let Some(listed) = &listed {
+            if listed.is_bare || self.worktree_admin_dir(&listed.path).is_none() {
+                return Err(blocked("it is the main checkout of its repository"));
+            }
+            if let Some(reason) = &listed.locked {
+                let reason = if reason.is_empty() { "no reason is given" } else { reason };
+                return Err(GitError::Locked { what: what(), reason: reason.to_owned() });
+            }
         }
-        if let Some(reason) = listed.locked {
-            let reason = if reason.is_empty() { "no reason is given".to_owned() } else { reason };
-            return Err(GitError::Locked { what: what(), reason });
+        if !request.path.exists() {
+            let gone = self.gone_checkout(request, listed.as_ref())?;
+            if listed.is_none() && gone.is_none() {
+                return Err(GitError::Missing { what: what() });
+            }
+            let detached = gone.as_ref().filter(|gone| gone.branch.is_none()).map(|gone| &gone.head);
+            let losses = Losses { unpushed: self.unpushed(detached, &query)?, ..Losses::default() };
+            return Ok(Examined { losses, deleted, gone });
+        }
+        if listed.is_none() {
+            return Err(GitError::Missing { what: what() });
         }
         if !request.path.join(".git").exists() {
-            return if request.path.exists() {
-                Err(blocked("its `.git` file is gone, so git cannot say what is in it: look for yourself"))
-            } else {
-                Ok(Losses::default())
-            };
+            return Err(blocked(
+                "its `.git` file is gone, so git cannot say what is in it: look for yourself",
+            ));
         }
         refuse_nested_repositories(&request.path)?;
         let porcelain = read_porcelain(&self.git, &request.path, &["--untracked-files=all", "--no-renames"])?;
-        let base = request.base.as_deref().map(|name| self.find_commit(name)).transpose()?.flatten();
-        let deleted_branch = request.branch.as_ref().map(BranchName::as_str);
-        self.losses(&LossQuery { path: &request.path, deleted_branch, base: base.as_ref() }, &porcelain)
+        Ok(Examined { losses: self.losses(&query, &porcelain)?, deleted, gone: None })
+    }
+
+    fn branch_commit(&self, name: Option<&BranchName>) -> Result<Option<(BranchName, Oid)>> {
+        let Some(name) = name else { return Ok(None) };
+        Ok(self.branch(name)?.map(|oid| (name.clone(), oid)))
+    }
+
+    /// Returns what was checked out in a directory that is gone: what git remembers, or the branch of the task if git has
+    /// forgotten the worktree. None if there is no commit.
+    fn gone_checkout(
+        &self,
+        request: &RemoveRequest,
+        listed: Option<&ListedWorktree>,
+    ) -> Result<Option<GoneCheckout>> {
+        if let Some((listed, head)) = listed.and_then(|one| Some((one, one.head.clone()?))) {
+            let branch = listed.branch.as_deref().map(BranchName::parse).transpose()?;
+            return Ok(Some(GoneCheckout { branch, head }));
+        }
+        let named = self.branch_commit(Some(request.branch.as_ref().unwrap_or(&request.task)))?;
+        Ok(named.map(|(branch, head)| GoneCheckout { branch: Some(branch), head }))
     }
 
     /// Plans a removal, without changing anything.
@@ -94,18 +144,16 @@ impl Repository {
     /// [`GitError::Dirty`] with everything that would be lost, unless `force` is set; and those of
     /// [`Repository::prove_removal`].
     pub fn plan_removal(&self, request: &RemoveRequest, now: SystemTime) -> Result<Removal> {
-        let losses = self.prove_removal(request)?;
+        let Examined { losses, deleted, gone } = self.examine(request)?;
         if !losses.is_empty() && !request.force {
             return Err(GitError::Dirty { path: request.path.clone(), losses: Box::new(losses) });
         }
-        let branch = match &request.branch {
-            Some(name) => self.branch(name)?.map(|oid| (name.clone(), oid)),
-            None => None,
-        };
         let path = request.path.canonicalize().unwrap_or_else(|_| request.path.clone());
-        let trash = path.exists().then(|| trash_reference(&request.task, now));
-        let time = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Ok(Removal { common_dir: self.layout().common_dir.clone(), path, branch, trash, time })
+        let (reference, time) = self.free_trash_reference(&request.task, now)?;
+        let trash = (path.exists() || gone.is_some()).then_some(reference);
+        let time = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let common_dir = self.layout().common_dir.clone();
+        Ok(Removal { common_dir, path, branch: deleted, trash, time, gone })
     }
 }
 
@@ -137,6 +185,8 @@ impl Removal {
         }
         if self.path.symlink_metadata().is_ok() {
             self.save_and_move(&repository)?;
+        } else {
+            self.save_commits(&repository)?;
         }
         if repository.worktree_at(&self.path)?.is_some() {
             let call = repository.write("worktree").args(["remove", "--force"]);
@@ -169,7 +219,7 @@ impl Removal {
         let reference = self.trash.as_deref().ok_or_else(changed)?;
         refuse_nested_repositories(&self.path)?;
         let before = directory_sum(&self.path);
-        repository.save_worktree(&self.path, reference, UNIX_EPOCH + Duration::from_secs(self.time))?;
+        repository.save_with_branch(&self.path, self.branch.as_ref(), reference, self.time())?;
         let aside = self.aside();
         fs::rename(&self.path, &aside).map_err(|error| GitError::io(&self.path, error))?;
         if directory_sum(&aside) == before {
@@ -177,6 +227,19 @@ impl Removal {
         }
         fs::rename(&aside, &self.path).map_err(|error| GitError::io(&aside, error))?;
         Err(changed())
+    }
+
+    /// Saves the commits of a worktree whose directory was gone when the removal was planned.
+    fn save_commits(&self, repository: &Repository) -> Result<()> {
+        let (Some(gone), Some(reference)) = (&self.gone, self.trash.as_deref()) else { return Ok(()) };
+        if repository.find_commit(reference)?.is_none() {
+            repository.save_gone(&self.path, (gone, self.branch.as_ref()), reference, self.time())?;
+        }
+        Ok(())
+    }
+
+    fn time(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.time)
     }
 
     /// Returns where the directory waits for its deletion: beside its old place, so that moving it is one

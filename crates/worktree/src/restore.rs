@@ -45,10 +45,10 @@ impl Repository {
             return Err(GitError::exists(format!("directory {}", path.display())));
         }
         let meta = self.meta(&commit)?;
-        if let Some(branch) = &meta.branch
-            && self.branch(branch)?.is_some_and(|oid| oid != meta.head)
-        {
-            return Err(GitError::exists(format!("branch `{branch}` with other commits")));
+        for (branch, oid) in meta.branches() {
+            if self.branch(branch)?.is_some_and(|now| now != *oid) {
+                return Err(GitError::exists(format!("branch `{branch}` with other commits")));
+            }
         }
         Ok(Restoration { common_dir: self.layout().common_dir.clone(), commit, path })
     }
@@ -78,11 +78,11 @@ impl Restoration {
 
     /// Checks out the worktree with the files of its commit, on its branch.
     fn check_out(&self, repository: &Repository, meta: &TrashMeta, lock: &OperationLock) -> Result<()> {
-        if let Some(branch) = meta.branch.as_ref()
-            && repository.branch(branch)?.is_none()
-        {
-            let names = [branch.reference(), meta.head.to_string(), String::new()];
-            repository.write("update-ref").names(&names).run()?;
+        for (branch, oid) in meta.branches() {
+            if repository.branch(branch)?.is_none() {
+                let names = [branch.reference(), oid.to_string(), String::new()];
+                repository.write("update-ref").names(&names).run()?;
+            }
         }
         if let Some((branch, upstream)) = meta.branch.as_ref().zip(meta.upstream.as_deref()) {
             // The remote branch may be gone; the branch is restored without it then.

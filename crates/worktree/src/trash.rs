@@ -1,6 +1,7 @@
 //! Saving a worktree to a hidden reference before it is removed, and forgetting such references after a time.
 //!
-//! A saved worktree is one commit on top of the worktree's own. Its tree has these entries:
+//! A saved worktree is one commit on top of the worktree's own, and of the branch that is deleted with it if that is another.
+//! Its tree has these entries:
 //!
 //! | entry | content |
 //! |---|---|
@@ -19,6 +20,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::{GitError, Result};
 use crate::fingerprint::hash_length;
@@ -65,6 +68,8 @@ pub(crate) struct TrashMeta {
     pub(crate) head: Oid,
     /// The full name of the reference that the branch tracked.
     pub(crate) upstream: Option<String>,
+    /// The branch that was deleted with the worktree although it was not checked out there, with its commit.
+    pub(crate) deleted: Option<(BranchName, Oid)>,
 }
 
 impl TrashMeta {
@@ -72,7 +77,12 @@ impl TrashMeta {
     fn write(&self) -> String {
         let branch = self.branch.as_ref().map(|name| format!("branch {name}\n")).unwrap_or_default();
         let upstream = self.upstream.as_ref().map(|name| format!("upstream {name}\n")).unwrap_or_default();
-        format!("head {}\n{branch}{upstream}", self.head)
+        let deleted = self
+            .deleted
+            .as_ref()
+            .map(|(name, oid)| format!("task-branch {name} {oid}\n"))
+            .unwrap_or_default();
+        format!("head {}\n{branch}{upstream}{deleted}", self.head)
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self> {
@@ -81,8 +91,36 @@ impl TrashMeta {
             branch: value("branch").map(BranchName::parse).transpose()?,
             head: Oid::parse(value("head").unwrap_or_default())?,
             upstream: value("upstream").map(str::to_owned),
+            deleted: value("task-branch").map(parse_deleted).transpose()?,
         })
     }
+
+    /// Keeps a deleted branch, unless it is the one that is checked out.
+    fn set_deleted(&mut self, deleted: Option<&(BranchName, Oid)>) {
+        let is_other =
+            |(name, oid): &&(BranchName, Oid)| self.branch.as_ref() != Some(name) || self.head != *oid;
+        self.deleted = deleted.filter(is_other).cloned();
+    }
+
+    /// Returns the branches that a restoration needs, with their commits.
+    pub(crate) fn branches(&self) -> impl Iterator<Item = (&BranchName, &Oid)> {
+        let checked_out = self.branch.iter().map(|name| (name, &self.head));
+        checked_out.chain(self.deleted.iter().map(|(name, oid)| (name, oid)))
+    }
+}
+
+fn parse_deleted(value: &str) -> Result<(BranchName, Oid)> {
+    let (name, oid) = value.split_once(' ').unwrap_or((value, ""));
+    Ok((BranchName::parse(name)?, Oid::parse(oid)?))
+}
+
+/// What was checked out in a worktree whose directory is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneCheckout {
+    /// The branch; none if `HEAD` was detached.
+    pub branch: Option<BranchName>,
+    /// The commit.
+    pub head: Oid,
 }
 
 impl Repository {
@@ -123,6 +161,23 @@ impl Repository {
         Ok(old)
     }
 
+    /// Returns a reference for what is saved now, and its time: the first second from `now` on in which nothing of this
+    /// task was saved.
+    pub(crate) fn free_trash_reference(
+        &self,
+        task: &BranchName,
+        now: SystemTime,
+    ) -> Result<(String, SystemTime)> {
+        let mut time = now;
+        loop {
+            let reference = trash_reference(task, time);
+            if self.find_commit(&reference)?.is_none() {
+                return Ok((reference, time));
+            }
+            time += Duration::from_secs(1);
+        }
+    }
+
     /// Saves everything in the worktree at `path` that is not ignored, under `reference`. Neither the worktree nor its
     /// index is touched.
     ///
@@ -130,25 +185,56 @@ impl Repository {
     /// [`GitError::Blocked`] for a repository inside the worktree or a branch without a commit, [`GitError::Changed`] if a
     /// file changed while it was read; nothing is saved then.
     pub fn save_worktree(&self, path: &Path, reference: &str, time: SystemTime) -> Result<Oid> {
-        let snapshot = Snapshot::read(&self.git, path)?;
+        self.save(&Snapshot::read(&self.git, path)?, reference, time)
+    }
+
+    /// The same, together with a branch that is to be deleted.
+    pub(crate) fn save_with_branch(
+        &self,
+        path: &Path,
+        deleted: Option<&(BranchName, Oid)>,
+        reference: &str,
+        time: SystemTime,
+    ) -> Result<Oid> {
+        let mut snapshot = Snapshot::read(&self.git, path)?;
+        snapshot.meta.set_deleted(deleted);
+        self.save(&snapshot, reference, time)
+    }
+
+    /// Saves the commits of a worktree whose directory is gone.
+    pub(crate) fn save_gone(
+        &self,
+        path: &Path,
+        (gone, deleted): (&GoneCheckout, Option<&(BranchName, Oid)>),
+        reference: &str,
+        time: SystemTime,
+    ) -> Result<Oid> {
+        let upstream = upstream(&self.git, self.directory(), gone.branch.as_ref())?;
+        let mut meta =
+            TrashMeta { branch: gone.branch.clone(), head: gone.head.clone(), upstream, deleted: None };
+        meta.set_deleted(deleted);
+        self.save(&Snapshot::without_files(meta, path), reference, time)
+    }
+
+    fn save(&self, snapshot: &Snapshot, reference: &str, time: SystemTime) -> Result<Oid> {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let tree = self.tree(&snapshot.meta.head)?;
         let mut has_changed = false;
         let mut stream = |out: &mut dyn Write| -> io::Result<()> {
-            write_head(out, reference, seconds, &snapshot, &tree)?;
+            write_head(out, reference, seconds, snapshot, &tree)?;
             for file in &snapshot.files {
-                if let Err(error) = write_file(out, path, file) {
+                if let Err(error) = write_file(out, &snapshot.path, file) {
                     has_changed = error.kind() == io::ErrorKind::UnexpectedEof;
                     return Err(error);
                 }
             }
-            write_notes(out, &snapshot)?;
+            write_notes(out, snapshot)?;
             out.write_all(b"done\n")
         };
         let call = self.write("fast-import").args(["--quiet", "--done", "--force", "--date-format=raw"]);
         let saved = call.setting("core.fsync=all").input(Input::Stream(&mut stream)).run();
         if has_changed {
-            return Err(GitError::Changed { path: path.to_owned() });
+            return Err(GitError::Changed { path: snapshot.path.clone() });
         }
         saved?;
         self.commit(reference)
@@ -171,6 +257,19 @@ struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns a snapshot that has the files of its commit.
+    fn without_files(meta: TrashMeta, path: &Path) -> Self {
+        Self {
+            meta,
+            path: path.to_owned(),
+            files: Vec::new(),
+            removed: Vec::new(),
+            staged: Vec::new(),
+            intended: Vec::new(),
+            modes: Vec::new(),
+        }
+    }
+
     fn read(git: &Git, path: &Path) -> Result<Self> {
         let porcelain = read_porcelain(git, path, &["--untracked-files=all", "--no-renames"])?;
         let blocked = |reason: String| GitError::Blocked { path: path.to_owned(), reason };
@@ -178,15 +277,7 @@ impl Snapshot {
         let head = head.ok_or_else(|| blocked("its branch has no commit: make one first".to_owned()))?;
         let branch = porcelain.branch.as_deref().map(BranchName::parse).transpose()?;
         let upstream = upstream(git, path, branch.as_ref())?;
-        let mut snapshot = Self {
-            meta: TrashMeta { branch, head, upstream },
-            path: path.to_owned(),
-            files: Vec::new(),
-            removed: Vec::new(),
-            staged: Vec::new(),
-            intended: Vec::new(),
-            modes: Vec::new(),
-        };
+        let mut snapshot = Self::without_files(TrashMeta { branch, head, upstream, deleted: None }, path);
         snapshot.add_entries(porcelain).map_err(blocked)?;
         let unwatched = unwatched_files(path).ok_or_else(|| unreadable_index(path))?;
         unwatched.into_iter().chain(converted_files(git, path)?).for_each(|file| snapshot.add_file(file));
@@ -301,7 +392,11 @@ fn write_head(
     writeln!(out, "commit {reference}")?;
     writeln!(out, "committer Quarterdeck <quarterdeck@localhost> {seconds} +0000")?;
     write_data(out, b"A worktree before it was removed\n")?;
-    writeln!(out, "from {head}\ndeleteall\nM 040000 {tree} worktree")?;
+    writeln!(out, "from {head}")?;
+    if let Some((_, oid)) = snapshot.meta.deleted.as_ref().filter(|(_, oid)| oid != head) {
+        writeln!(out, "merge {oid}")?;
+    }
+    writeln!(out, "deleteall\nM 040000 {tree} worktree")?;
     for path in &snapshot.removed {
         out.write_all(b"D ")?;
         write_path(out, "worktree/", path)?;

@@ -18,7 +18,6 @@ use crate::porcelain::Entry;
 use crate::repository::Repository;
 use crate::status::{checkout_status, read_porcelain};
 use crate::temporary::TemporaryDirectory;
-use crate::trash::trash_reference;
 
 /// Files of the git directory that are there while git waits for a person to finish something.
 const UNFINISHED: &[(&str, &str)] =
@@ -96,7 +95,8 @@ impl Landing {
         if status.conflicted > 0 {
             return Ok(TargetCheckout::Left(path));
         }
-        repository.save_worktree(&path, &trash_reference(&self.target.0, now), now)?;
+        let (reference, time) = repository.free_trash_reference(&self.target.0, now)?;
+        repository.save_worktree(&path, &reference, time)?;
         let landed = self.landed_files(repository, result)?;
         match landed.write(git, &path, result, lock) {
             Ok(()) => Ok(TargetCheckout::Updated(path)),

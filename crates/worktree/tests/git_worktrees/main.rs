@@ -4,6 +4,7 @@
 
 mod compare;
 mod create;
+mod deleted_branch;
 mod diff;
 mod discover;
 mod hostile;

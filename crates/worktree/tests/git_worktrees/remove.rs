@@ -204,8 +204,10 @@ fn f6_a_worktree_whose_directory_is_gone_is_forgotten_and_one_without_its_git_fi
     std::fs::remove_dir_all(&task).unwrap();
     let removal = stage.repository().plan_removal(&request(&task, false), now()).unwrap();
     removal.run(&stage.git).unwrap();
-    assert_eq!(removal.trash, None);
     assert_eq!(stage.repository().worktrees().unwrap().len(), 1);
+    assert!(stage.repository().branch(&branch("t")).unwrap().is_none());
+    stage.repository().plan_restoration(removal.trash.as_deref().unwrap()).unwrap().run(&stage.git).unwrap();
+    assert_eq!(contents(&task), contents(&stage.app()));
 }
 
 #[test]
