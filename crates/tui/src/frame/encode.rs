@@ -96,8 +96,9 @@ impl Encoder {
         let old = shown.row(row);
         let mut col = 0;
         while col < cells.len() {
+            // Asked once: behind the first blank column the old row has no more left to erase than there.
             let is_erasable =
-                col >= filled && old[col..].iter().filter(|cell| **cell != blank).count() >= ERASE_FROM;
+                col == filled && old[col..].iter().filter(|cell| **cell != blank).count() >= ERASE_FROM;
             if is_erasable {
                 self.erase_from(Point { col: at(col), row }, out);
                 break;
