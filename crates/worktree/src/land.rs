@@ -35,7 +35,8 @@ const SCRATCH_DIRECTORY: &str = ".land";
 /// How a branch and its target are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LandMethod {
-    /// The branch's commits are made again on top of the target.
+    /// The branch's commits are made again on top of the target. A branch that has merge commits is merged instead: a
+    /// rebase would leave out what a person wrote in them, and meet every conflict that they resolved once more.
     Rebase,
     /// A merge commit, unless the target can fast-forward.
     Merge,
@@ -109,13 +110,17 @@ impl Repository {
         let root = request.root.canonicalize().map_err(|error| GitError::io(&request.root, error))?;
         let scratch = format!("{}-{}", self.key(), request.branch.file_name());
         let scratch = root.join(SCRATCH_DIRECTORY).join(scratch);
-        Ok(Landing {
-            common_dir: self.layout().common_dir.clone(),
-            branch: (request.branch.clone(), commit(&request.branch)?),
-            target: (request.target.clone(), commit(&request.target)?),
-            method: request.method,
-            scratch,
-        })
+        let branch = (request.branch.clone(), commit(&request.branch)?);
+        let target = (request.target.clone(), commit(&request.target)?);
+        let has_merges = self.has_merges(&branch.1, &target.1)?;
+        let method = if has_merges { LandMethod::Merge } else { request.method };
+        Ok(Landing { common_dir: self.layout().common_dir.clone(), branch, target, method, scratch })
+    }
+
+    /// Returns true if the branch has a merge commit that the target has not.
+    fn has_merges(&self, branch: &Oid, target: &Oid) -> Result<bool> {
+        let call = self.read("rev-list").args(["--merges", "--max-count=1"]);
+        Ok(!call.args([branch.as_str(), "--not", target.as_str()]).run()?.is_empty())
     }
 }
 
@@ -239,7 +244,7 @@ impl Landing {
                 git.write(&self.scratch, "reset").args(["--hard", "--quiet"]).names([target]).run()?;
                 let message = format!("Merge branch '{}' into {}", self.branch.0, self.target.0);
                 git.write(&self.scratch, "merge")
-                    .args(["--quiet", "--no-edit", "-m", &message])
+                    .args(["--quiet", "--no-edit", "--ff", "-m", &message])
                     .names([branch])
             }
         };

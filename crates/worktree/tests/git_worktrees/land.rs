@@ -268,3 +268,37 @@ fn f6_a_target_that_moved_while_the_gate_ran_is_not_overwritten() {
     assert_eq!(stage.head(&app), other);
     landing.abort(&stage.git).unwrap();
 }
+
+/// A task whose history has a merge of the target, in which a person resolved a conflict.
+fn merged_task(stage: &Stage) -> std::path::PathBuf {
+    let task = stage.task("t");
+    stage.commit_file(&task, "src/lib.rs", "ours\n");
+    stage.commit_file(&stage.app(), "src/lib.rs", "theirs\n");
+    stage.try_plain(&task, &["merge", "-q", "main"]).unwrap_err();
+    stage.write(&task, "src/lib.rs", "both\n");
+    stage.write(&task, "only-in-the-merge", "m\n");
+    stage.commit_all(&task, "merged");
+    task
+}
+
+#[test]
+fn f6_what_a_merge_commit_of_the_branch_holds_lands_by_either_method() {
+    for method in [LandMethod::Rebase, LandMethod::Merge] {
+        for has_moved_on in [false, true] {
+            let stage = Stage::new();
+            let app = stage.app();
+            merged_task(&stage);
+            // A person's settings must not get in the way.
+            stage.plain(&app, &["config", "merge.ff", "only"]);
+            if has_moved_on {
+                stage.commit_file(&app, "main.txt", "m\n");
+            }
+            let landing = landing(&stage, "t", method);
+            let prepared = landing.prepare(&stage.git).unwrap();
+            landing.finish(&stage.git, &prepared).unwrap();
+            let read = |name: &str| std::fs::read_to_string(app.join(name)).unwrap();
+            assert_eq!((read("src/lib.rs"), read("only-in-the-merge")), ("both\n".into(), "m\n".into()));
+            assert_eq!(app.join("main.txt").exists(), has_moved_on);
+        }
+    }
+}
