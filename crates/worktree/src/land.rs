@@ -238,7 +238,9 @@ impl Landing {
         let (branch, target) = (&self.branch.1, &self.target.1);
         let call = match self.method {
             LandMethod::Rebase => {
-                git.write(&self.scratch, "rebase").args(["--quiet", "--no-autostash"]).names([target])
+                // Settings of a person would move other branches along and put commits in another order.
+                let options = ["--quiet", "--no-autostash", "--no-update-refs", "--no-autosquash"];
+                git.write(&self.scratch, "rebase").args(options).names([target])
             }
             LandMethod::Merge => {
                 git.write(&self.scratch, "reset").args(["--hard", "--quiet"]).names([target]).run()?;

@@ -23,6 +23,7 @@ const SETTINGS: &[&str] = &[
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "gpg.program=false",
+    "rerere.enabled=false",
     "color.ui=never",
     "advice.detachedHead=false",
 ];

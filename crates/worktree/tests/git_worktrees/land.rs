@@ -92,6 +92,13 @@ fn f6_a_gate_that_fails_leaves_references_index_checkout_and_settings_as_they_we
     let app = stage.app();
     diverged(&stage);
     stage.write(&app, "README", "a person's work\n");
+    // Settings with which a rebase moves other branches, reorders commits or remembers conflicts.
+    let task = stage.path("tasks/app--t");
+    stage.plain(&app, &["branch", "-q", "stacked", "t"]);
+    stage.commit_file(&task, "second", "s\n");
+    for setting in ["rebase.updateRefs", "rebase.autoSquash", "rerere.enabled", "rerere.autoUpdate"] {
+        stage.plain(&app, &["config", setting, "true"]);
+    }
     let state = || {
         (
             stage.refs(),
