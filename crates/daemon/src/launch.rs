@@ -14,7 +14,7 @@ use proto::{Dirs, ErrorCode, Failure, Kind, Printable};
 
 use crate::agents::{Agents, ForeignManifest};
 use crate::failpoint::{self, Failpoint};
-use crate::screens::{NewRun, Screens};
+use crate::screens::{AnsweredHolder, NewRun, Screens};
 use crate::trust_subject;
 
 /// The descriptors that the daemon keeps for one run.
@@ -58,8 +58,9 @@ pub(crate) fn start(
             failpoint::pass(Failpoint::HolderStarted);
             failpoint::stay("unhosted");
             let pid = started.hello.fields.child_pid;
-            let link = (started.link, socket_path(places, run));
-            let mut new = NewRun::new(run, token, link, started.hello, screens.limits(), true);
+            let socket = socket_path(places, run);
+            let holder = AnsweredHolder { link: started.link, socket, hello: started.hello };
+            let mut new = NewRun::new(run, token, holder, screens.limits(), true);
             new.agent = agent_run.map(|agent_run| agents.begin(&agent_run, pid, !is_resumed));
             screens.host(new);
             None

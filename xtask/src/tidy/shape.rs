@@ -19,7 +19,6 @@ pub(crate) const FIELDS: &[(&str, usize)] = &[
     ("agents::HooksSpec", 22),
     ("agents::Manifest", 25),
     ("daemon::Run", 37),
-    ("daemon::Viewer", 29),
     ("proto::ProcessView", 26),
     ("term::Terminal", 22),
 ];
@@ -29,7 +28,6 @@ pub(crate) const TUPLES: &[&str] = &[
     "crates/daemon/src/door/attach.rs",
     "crates/daemon/src/launch.rs",
     "crates/daemon/src/presets.rs",
-    "crates/daemon/src/screens/order.rs",
     "crates/holder/src/rejoin.rs",
     "crates/mcp/src/http.rs",
     "crates/mcp/src/link.rs",

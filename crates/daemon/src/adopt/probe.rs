@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::input::ChildExit;
 use engine::{Input, ProcessRecord, RunKey};
-use holder::{ExitStatus, HolderHello, Link, LinkError, PendingHello, ToHolder};
+use holder::{ExitStatus, HolderHello, LinkError, PendingHello, ToHolder};
 use proto::Size;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::UnixStream;
@@ -20,7 +20,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Search, Wanted};
-use crate::screens::NewRun;
+use crate::screens::{AnsweredHolder, NewRun};
 use crate::warnings::Cause;
 
 /// How long a holder that has begun to answer may take to finish.
@@ -224,7 +224,7 @@ fn take_over(
     let mut record = record_of(&hello, known)?;
     // The record is as old as the run; the size may have changed.
     record.size = Size { cols: hello.fields.cols, rows: hello.fields.rows };
-    make_run(search, record, (link, path), hello)
+    make_run(search, record, AnsweredHolder { link, socket: path, hello })
 }
 
 fn record_of(hello: &HolderHello, known: Option<ProcessRecord>) -> Result<ProcessRecord, LinkError> {
@@ -243,16 +243,15 @@ fn record_of(hello: &HolderHello, known: Option<ProcessRecord>) -> Result<Proces
 fn make_run(
     search: &Search,
     record: ProcessRecord,
-    link: (Link, PathBuf),
-    hello: HolderHello,
+    holder: AnsweredHolder,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
     let run = RunKey::new(record.id, record.run.number);
-    let pid = hello.fields.child_pid;
-    let exit = hello.fields.exited.map(|exit| match exit.status {
+    let pid = holder.hello.fields.child_pid;
+    let exit = holder.hello.fields.exited.map(|exit| match exit.status {
         ExitStatus::Code(code) => (ChildExit::Code(code), exit.final_offset),
         ExitStatus::Signal(signal) => (ChildExit::Signal(signal), exit.final_offset),
     });
-    let mut new = NewRun::new(run, record.run.token.clone(), link, hello, search.screens.limits(), false);
+    let mut new = NewRun::new(run, record.run.token.clone(), holder, search.screens.limits(), false);
     // Before the run is reported: one that the kernel will not watch is not ours yet.
     search.screens.watch(&mut new)?;
     new.agent = search.agents.adopt(&record, pid);

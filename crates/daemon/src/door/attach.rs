@@ -92,7 +92,7 @@ pub(super) fn move_to_worker(
         take_over: request.take_over,
         principal: client.principal.clone(),
         options,
-        seat,
+        permit: seat,
     };
     if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {
         tracing::debug!(run = ?located.run, "a run went while a viewer was handed over");

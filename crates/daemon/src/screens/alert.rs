@@ -1,6 +1,6 @@
 //! Alerts people who are attached to a process: a bell and a notification on their own terminal. The engine
-//! alerts nobody about what the viewers of a run see on its screen. It never waits and never breaks into a sequence: it comes before a repaint of the whole screen, and a viewer
-//! with pending output is skipped.
+//! sends no alert for what a viewer already sees. An alert never waits and never breaks into a sequence: it
+//! comes before a repaint of the whole screen, and a viewer with pending output is skipped.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ impl Worker {
             let Some(viewer) = self.viewers.get_mut(&id) else { continue };
             let slot = self.by_run.get(&viewer.run).and_then(|number| self.slots.get(number));
             if let Some(slot) = slot {
-                slot.run.repaint_after(viewer, sound, now);
+                slot.run.output().repaint_after(viewer, sound, now);
             }
             self.catch_up(id, now);
         }

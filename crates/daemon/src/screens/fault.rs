@@ -143,7 +143,7 @@ impl Worker {
             // A terminal that gets live bytes shows more than we know; the others are drawn from what we
             // know.
             if let Some(viewer) = self.viewers.get_mut(id).filter(|viewer| viewer.mode == Mode::Composed) {
-                viewer.is_stale = true;
+                viewer.position.mark_stale();
             }
         }
         self.sync_interest(number);

@@ -146,9 +146,9 @@ impl Worker {
         for id in slot.viewers.clone() {
             self.contained(FaultScope::Viewer(id), now, |worker| {
                 if let Some(viewer) = worker.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing()) {
-                    slot.run.end_bytes(viewer, &mut worker.buffer, now);
+                    slot.run.output().end_bytes(viewer, &mut worker.buffer, now);
                     if !viewer.options.exact {
-                        slot.run.repaint(viewer, now);
+                        slot.run.output().repaint(viewer, now);
                     }
                     if !viewer.is_closing() {
                         viewer.end("lost");

@@ -120,6 +120,14 @@ pub(crate) struct Ended {
     pub(crate) restarts_in_ms: Option<u64>,
 }
 
+/// A holder that has answered: its greeting, and the link over which it came.
+pub(crate) struct AnsweredHolder {
+    pub(crate) link: Link,
+    /// Where it listens.
+    pub(crate) socket: PathBuf,
+    pub(crate) hello: HolderHello,
+}
+
 /// A run to be hosted.
 pub(crate) struct NewRun {
     pub(crate) handle: Arc<ScreenHandle>,
@@ -154,11 +162,11 @@ impl NewRun {
     pub(crate) fn new(
         run: RunKey,
         token: String,
-        (link, socket): (Link, PathBuf),
-        hello: HolderHello,
+        holder: AnsweredHolder,
         limits: Limits,
         is_new: bool,
     ) -> Self {
+        let AnsweredHolder { link, socket, hello } = holder;
         let size = term::GridSize::clamped(hello.fields.cols.into(), hello.fields.rows.into());
         let screen = Screen::new(size, limits);
         let ring = Arc::new(hello.ring);
@@ -206,7 +214,8 @@ pub(crate) struct NewViewer {
     /// On whose behalf it watches.
     pub(crate) principal: Principal,
     pub(crate) options: ViewOptions,
-    pub(crate) seat: ViewerPermit,
+    /// Freed when the viewer is gone.
+    pub(crate) permit: ViewerPermit,
 }
 
 /// What is typed.

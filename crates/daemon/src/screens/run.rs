@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::input::ChildExit;
-use engine::{RunFact, RunKey, ViewerId};
+use engine::{RunFact, RunKey};
 use holder::{ArmOutcome, ExitStatus, FromHolder, Link, ReadOutcome, SignalTarget, ToHolder};
 use proto::Size;
 use rustix::process::Signal;
@@ -26,11 +26,12 @@ use super::input_queue::InputQueue;
 use super::observe::Observer;
 use super::order::{Ended, NewRun};
 use super::pace::{Flood, Pace};
+use super::reports::TypistReport;
 use super::tree_end::{TreeEnd, survivors};
 use super::typing::{GuardedTyping, SETTLE};
 use super::unread_answers::AnswerCount;
-use super::viewer::Viewer;
 use super::viewer_colors::{LastColors, RunColors};
+use super::viewer_output::ViewerOutput;
 use super::watch::{Matcher, Watches};
 use super::writing::go_on_writing;
 
@@ -56,8 +57,7 @@ pub(crate) struct Run {
     pub(crate) watches: Watches,
     /// What went wrong while it was served.
     pub(super) faults: Faults,
-    /// The typing viewer that was last reported to the engine.
-    pub(crate) typist: Option<ViewerId>,
+    pub(super) typist: TypistReport,
     pub(crate) echo: EchoWatch,
     /// What programs type.
     pub(super) typing: GuardedTyping,
@@ -147,7 +147,7 @@ impl Run {
             link: new.link,
             ended: None,
             faults: Faults::default(),
-            typist: None,
+            typist: TypistReport::default(),
             echo: EchoWatch::default(),
             typing: GuardedTyping::new(settle, new_line),
             observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
@@ -180,6 +180,11 @@ impl Run {
 
     pub(crate) fn key(&self) -> RunKey {
         self.handle.run
+    }
+
+    /// Returns what its viewers are shown.
+    pub(super) fn output(&self) -> ViewerOutput<'_> {
+        ViewerOutput { handle: &self.handle, size: self.size, seen: self.seen, flood: &self.flood }
     }
 
     /// Reads the next piece of output, if there is one. Otherwise arms the wake-up, or schedules the next
@@ -240,13 +245,6 @@ impl Run {
         self.say_output(now, facts);
         let version = self.handle.screen().version();
         self.publish(version);
-    }
-
-    /// Returns true if a viewer gets repaints instead of bytes: the child has flooded so long that every byte
-    /// would only be drawn to be scrolled away, or a flood has already cost this viewer some. More bytes
-    /// would then be drawn between gaps, by the thread that has to read the flood.
-    pub(crate) fn is_skimming(&self, viewer: &Viewer, now: Instant) -> bool {
-        !viewer.needs_every_byte() && (self.flood.has_lasted(now) || (viewer.is_outrun && self.flood.is_on()))
     }
 
     /// Draws output within this much work; returns how many bytes that were, and their cost. The rest follows

@@ -27,7 +27,7 @@ pub(crate) enum NotTaken {
     #[error("no descriptor came with the call")]
     Missing,
     /// Something else came.
-    #[error("what was passed is no terminal")]
+    #[error("the passed descriptor is not a terminal")]
     NoTerminal,
     /// It cannot be opened.
     #[error("the terminal cannot be opened: {0}")]

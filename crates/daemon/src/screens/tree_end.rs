@@ -14,7 +14,7 @@ pub(super) struct TreeEnd {
     wire_version: u16,
     /// When an older holder is ordered to kill.
     insist_at: Option<Instant>,
-    /// The signal that asked the tree, and when its grace is over; `None` when it was not asked or has gone.
+    /// The signal that was sent to the tree, and when its grace is over; `None` before that and after its end.
     asked: Option<(i32, Instant)>,
 }
 
@@ -41,15 +41,15 @@ impl TreeEnd {
         if is_first { vec![to_all(signal), to_all(Signal::CONT.as_raw())] } else { Vec::new() }
     }
 
-    /// Returns the orders for a holder that another program has been linked to since: its tree may not have
-    /// been asked, or its end may have been announced to that program.
+    /// Returns the orders for a holder whose link another program had for a while: the signal may not have
+    /// reached the tree, or the holder may have announced the tree's end to that program.
     pub(super) fn ask_again(&mut self, now: Instant) -> Vec<ToHolder> {
         let Some((signal, over_at)) = self.asked else { return Vec::new() };
         let grace_ms = u32::try_from(over_at.saturating_duration_since(now).as_millis()).unwrap_or(u32::MAX);
         if self.wire_version >= WIRE_WITH_END {
             return vec![ToHolder::End { signal, grace_ms }];
         }
-        // The signals were sent when it was asked; the order to kill comes when the grace is over.
+        // Its tree has got the signals; the order to kill comes when the grace is over.
         if self.is_waiting() { Vec::new() } else { vec![ToHolder::Kill { grace_ms: 0 }] }
     }
 
@@ -58,7 +58,7 @@ impl TreeEnd {
         self.asked = None;
     }
 
-    /// Returns true if an older holder's tree has been asked and not been killed yet.
+    /// Returns true if an older holder's tree has got the signal and the order to kill is still to come.
     pub(super) fn is_waiting(&self) -> bool {
         self.insist_at.is_some()
     }

@@ -1,34 +1,24 @@
-//! One attached viewer: what it has been sent, and when it is so far behind that it gets a fresh repaint instead of
-//! every byte. Also its socket, and its terminal if it passed one. Nobody waits for a viewer: a socket or a terminal that
-//! accepts nothing more is tried again when it can.
+//! One attached viewer: who it is, how it is shown the screen, its socket, and its terminal if it passed one.
+//! Nothing waits for a viewer: a socket or a terminal that accepts nothing more is tried again when it can.
 
-use std::io::{self, IoSlice, IoSliceMut, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use engine::{Principal, RunKey, ViewerId};
 use proto::event::Notice;
-use proto::frame::{DataKind, Decoder, Frame, FrameError, HEADER, MAX_DATA, data_header, encode_data};
+use proto::frame::DataKind;
 use proto::reply::{Answer, Done, Outcome, Reply, ServerLine};
 use proto::request::PassedTerminal;
 use proto::terminal::BELL;
 use proto::{ErrorCode, Failure, Owner, Size};
 use rustix::event::epoll::EventFlags;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::order::Ended;
 use super::out_of_band::OutOfBand;
 use super::terminal::{Terminal, TerminalState};
-use super::unsent_bytes::UnsentBytes;
 use super::view_options::ViewOptions;
+use super::viewer_position::ViewerPosition;
+use super::viewer_socket::ViewerSocket;
 use crate::door::ViewerPermit;
-
-/// A viewer further behind than this gets a repaint instead of the bytes between: reading them would take it longer.
-const MAX_LAG: u64 = 256 * 1024;
-/// Above this many unsent bytes, a viewer's wrong calls are not answered any more.
-const MAX_UNREAD: usize = 256 * 1024;
 
 /// The reason when the person pressed the detach keys.
 pub(crate) const DETACHED: &str = "detached";
@@ -46,16 +36,16 @@ pub(crate) enum Mode {
     Composed,
 }
 
-/// What a viewer is to be shown once it has accepted what is on its way.
+/// What a viewer is shown besides new output, once it has accepted what is on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Owed {
-    /// Nothing but new output.
+pub(crate) enum PendingRepaint {
+    /// Nothing.
     #[default]
-    Nothing,
-    /// The screen anew.
-    Paint,
+    None,
+    /// A repaint.
+    Screen,
     /// The terminal's size, and a repaint.
-    SizeAndPaint,
+    SizeAndScreen,
 }
 
 /// Whether a viewer is still there.
@@ -92,47 +82,23 @@ pub(crate) struct Viewer {
     pub(crate) principal: Principal,
     pub(crate) options: ViewOptions,
     pub(crate) mode: Mode,
-    /// It asked to continue at an offset: output up to here is sent as bytes, however much it is.
-    pub(crate) replay_to: u64,
+    /// What it has been sent.
+    pub(super) position: ViewerPosition,
     /// How the run ended, for a viewer that first gets the bytes before that.
     pub(crate) exit_due: Option<Ended>,
-    /// Output up to here was sent, as bytes or within a repaint.
-    pub(crate) sent_to: u64,
-    /// Output up to here is visible: an unfinished sequence after a repaint is drawn and yet to be sent.
-    pub(crate) drawn_to: u64,
-    /// Live: it fell too far behind, and no live bytes were sent since.
-    pub(crate) is_outrun: bool,
-    /// Composed: the screen has changed since the last frame.
-    pub(crate) is_stale: bool,
     /// Composed: what the child has sent beside its screen since the last frame.
-    pub(crate) asides: OutOfBand,
-    /// Composed: when the last frame was sent.
-    pub(crate) painted_at: Option<Instant>,
-    /// When its typing was last reported to the engine.
-    pub(crate) typed_at: Option<Instant>,
-    /// The events its socket is watched for.
-    pub(super) watched: EventFlags,
+    pub(super) out_of_band: OutOfBand,
     pub(super) keys: ViewerKeys,
-    /// The other side of the socket has gone: only what it sent before can still come.
-    pub(super) is_leaving: bool,
+    pending: PendingRepaint,
     /// Its terminal. Closed before the socket: when the client sees the socket end, the terminal is its own.
     pub(crate) terminal: Option<Terminal>,
-    socket: UnixStream,
-    decoder: Decoder,
-    /// The descriptor that came last and that no call has used.
-    passed: Option<OwnedFd>,
-    /// Bytes that the socket did not accept: the rest of one frame, one repaint or a few lines.
-    out: UnsentBytes,
-    is_closing: bool,
-    owed: Owed,
+    pub(super) socket: ViewerSocket,
     /// Freed when this viewer is gone.
-    _seat: ViewerPermit,
+    _permit: ViewerPermit,
 }
 
 impl Viewer {
     pub(crate) fn new(new: super::order::NewViewer, mode: Mode) -> Self {
-        let mut decoder = Decoder::default();
-        decoder.push(&new.unread);
         Self {
             id: new.viewer,
             run: new.run,
@@ -143,94 +109,73 @@ impl Viewer {
             principal: new.principal,
             options: new.options,
             mode,
-            replay_to: 0,
+            position: ViewerPosition::default(),
             exit_due: None,
-            sent_to: 0,
-            drawn_to: 0,
-            is_outrun: false,
-            is_stale: false,
-            asides: OutOfBand::default(),
-            painted_at: None,
-            typed_at: None,
-            watched: EventFlags::IN,
+            out_of_band: OutOfBand::default(),
             keys: ViewerKeys::default(),
-            is_leaving: false,
+            pending: PendingRepaint::None,
             terminal: None,
-            socket: new.socket,
-            decoder,
-            passed: None,
-            out: UnsentBytes::of(new.greeting),
-            is_closing: false,
-            owed: Owed::Nothing,
-            _seat: new.seat,
+            socket: ViewerSocket::new(new.socket, &new.unread, new.greeting),
+            _permit: new.permit,
         }
-    }
-
-    /// Continues with the byte at `from` in place of a first repaint; up to `end` nothing is left out on
-    /// purpose.
-    pub(crate) fn continue_from(&mut self, from: u64, end: u64, now: Instant) {
-        (self.sent_to, self.drawn_to, self.replay_to) = (from, from, end);
-        self.painted_at = Some(now);
     }
 
     /// Returns true if the next byte must be sent as it is.
     pub(crate) fn needs_every_byte(&self) -> bool {
-        self.options.exact || self.sent_to < self.replay_to
+        self.options.exact || self.position.is_replaying()
     }
 
     /// Returns true if it is so far behind the end of the log that it gets a repaint instead of bytes.
     pub(crate) fn is_far_behind(&self, end: u64) -> bool {
-        end - self.sent_to > MAX_LAG && !self.needs_every_byte()
+        self.position.is_far_behind(end) && !self.needs_every_byte()
     }
 
     /// Skips bytes that are no longer there.
     pub(crate) fn skip_to(&mut self, offset: u64) {
         self.send_gap(offset);
-        (self.sent_to, self.drawn_to) = (offset, offset);
+        self.position.skip_to(offset);
     }
 
-    /// Adds something to be shown.
-    pub(crate) fn owes(&mut self, owed: Owed) {
-        self.owed = self.owed.max(owed);
+    /// Asks for a repaint; the larger of two requests counts.
+    pub(crate) fn request_repaint(&mut self, wanted: PendingRepaint) {
+        self.pending = self.pending.max(wanted);
     }
 
-    /// Returns what is to be shown, and clears it.
-    pub(crate) fn take_owed(&mut self) -> Owed {
-        std::mem::take(&mut self.owed)
+    /// Returns the repaint that is pending, and clears it.
+    pub(crate) fn take_pending_repaint(&mut self) -> PendingRepaint {
+        std::mem::take(&mut self.pending)
     }
 
-    /// Returns the pid of its client, if the kernel reports it.
-    pub(crate) fn pid(&self) -> Option<i32> {
-        let peer = rustix::net::sockopt::socket_peercred(&self.socket).ok()?;
-        Some(peer.pid.as_raw_nonzero().get())
+    /// Returns when the next repaint may be sent, if one is needed and the viewer can accept it.
+    pub(crate) fn repaint_due(&self) -> Option<Instant> {
+        self.position.repaint_due(self.options.interval()).filter(|_| self.is_clear())
     }
 
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// Returns when the worker must check this viewer without an event.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let keys = self.terminal.as_ref().and_then(Terminal::keys_due);
+        keys.into_iter().chain(self.repaint_due()).min()
     }
 
     /// Returns true if everything drawn so far has been accepted.
     pub(crate) fn is_clear(&self) -> bool {
-        self.terminal.as_ref().map_or_else(|| self.out.is_clear(), Terminal::is_clear)
+        self.terminal.as_ref().map_or_else(|| self.socket.is_clear(), Terminal::is_clear)
     }
 
-    /// Returns the events to watch the socket for. Its end is always reported.
+    /// Returns the events to watch the socket for.
     pub(crate) fn wants(&self) -> EventFlags {
-        let mut wants = EventFlags::empty();
-        wants.set(EventFlags::IN, self.keys.pending.is_none());
-        wants.set(EventFlags::OUT, !self.out.is_clear());
-        wants
+        self.socket.wants(self.keys.pending.is_none())
     }
 
     /// Returns true if it is only waiting for its last bytes.
     pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing
+        self.socket.is_closing()
     }
 
     /// Draws on the terminal that came with the call of this id from now on; otherwise answers with the
     /// reason.
     pub(crate) fn take_terminal(&mut self, id: u64, request: PassedTerminal) {
-        match Terminal::open(self.passed.take(), request) {
+        match Terminal::open(self.socket.take_passed_fd(), request) {
             Ok(terminal) => {
                 self.terminal = Some(terminal);
                 self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
@@ -240,36 +185,19 @@ impl Viewer {
                 self.send_failure(id, failure.hint("keys and output go on through the connection"));
             }
         }
-        self.owes(Owed::Paint);
     }
 
-    /// Sends a piece of live output that begins at `sent_to`, without copying it while the socket accepts it.
+    /// Sends the next piece of live output.
     pub(crate) fn send_output(&mut self, bytes: &[u8]) {
-        self.is_outrun = false;
-        self.drawn_to = self.sent_to + bytes.len() as u64;
-        if let Some(terminal) = &mut self.terminal {
-            self.sent_to += bytes.len() as u64;
-            terminal.draw_output(bytes);
-            return self.note_screen();
-        }
-        for piece in bytes.chunks(MAX_DATA) {
-            let length = u32::try_from(piece.len()).expect("a piece is at most MAX_DATA");
-            let header = data_header(DataKind::Output, self.stream, self.sent_to, length);
-            self.sent_to += u64::from(length);
-            let written = if self.out.is_clear() { self.write_pair(&header, piece) } else { 0 };
-            if written < header.len() {
-                self.out.push(&header[written..]);
-                self.out.push(piece);
-            } else {
-                self.out.push(&piece[written - header.len()..]);
+        let offset = self.position.sent_to();
+        self.position.sent(bytes.len());
+        match &mut self.terminal {
+            Some(terminal) => {
+                terminal.draw_output(bytes);
+                self.note_screen();
             }
+            None => self.socket.send_output(self.stream, offset, bytes),
         }
-    }
-
-    fn write_pair(&mut self, header: &[u8], bytes: &[u8]) -> usize {
-        let slices = [IoSlice::new(header), IoSlice::new(bytes)];
-        // The next read returns an error other than "full", and detaches the viewer.
-        self.socket.write_vectored(&slices).unwrap_or(0)
     }
 
     /// Sends a repaint of the screen at `offset`; what follows continues at `live_from`.
@@ -279,16 +207,9 @@ impl Viewer {
                 terminal.draw_screen(drawing);
                 self.note_screen();
             }
-            None => self.send_frames(DataKind::Repaint, offset, drawing),
+            None => self.socket.send_frames(DataKind::Repaint, self.stream, offset, drawing),
         }
-        (self.sent_to, self.drawn_to) = (live_from, offset);
-        self.is_stale = false;
-    }
-
-    fn send_frames(&mut self, kind: DataKind, offset: u64, bytes: &[u8]) {
-        let mut frames = Vec::with_capacity(bytes.len() + HEADER);
-        encode_data(&mut frames, kind, self.stream, offset, bytes);
-        self.out.push(&frames);
+        self.position.drawn(offset, live_from);
     }
 
     /// Sends the client which screen to leave when it restores the terminal.
@@ -302,7 +223,7 @@ impl Viewer {
     /// Reports that bytes between what was sent and `to` will not come. A terminal gets a repaint instead.
     pub(crate) fn send_gap(&mut self, to: u64) {
         if self.terminal.is_none() {
-            self.send_notice(Notice::Gap { stream: self.stream, from: self.sent_to, to });
+            self.send_notice(Notice::Gap { stream: self.stream, from: self.position.sent_to(), to });
         }
     }
 
@@ -332,26 +253,22 @@ impl Viewer {
     /// Answers a call with an error; the connection stays. When the queue is full, it is dropped: a client
     /// that does not read answers to wrong calls misses nothing.
     pub(crate) fn send_failure(&mut self, id: u64, failure: Failure) {
-        if self.out.len() > MAX_UNREAD {
-            return;
+        if self.socket.has_room_for_answers() {
+            self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
         }
-        self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Error(failure) }));
     }
 
     /// Answers a call of a viewer that has passed its terminal and checks whether the daemon lives. When the
     /// queue is full, it is dropped: a client that does not read waits for no sign.
     pub(crate) fn give_sign(&mut self, id: u64) {
-        if self.terminal.is_some() && self.out.len() <= MAX_UNREAD {
+        if self.terminal.is_some() && self.socket.has_room_for_answers() {
             self.send_line(&ServerLine::Reply(Answer { id, outcome: Outcome::Ok(Reply::Done(Done {})) }));
         }
     }
 
     /// Sends a line.
     pub(crate) fn send_line(&mut self, line: &ServerLine) {
-        if let Ok(mut text) = serde_json::to_vec(line) {
-            text.push(b'\n');
-            self.out.push(&text);
-        }
+        self.socket.send_line(line);
     }
 
     /// Sends the end of the stream and closes once that is sent. The terminal is its client's again, with
@@ -367,11 +284,12 @@ impl Viewer {
             drop(terminal.flush());
             let undrawn = terminal.take_undrawn();
             if reason != DETACHED {
-                self.send_frames(DataKind::Output, self.sent_to, &undrawn);
+                let offset = self.position.sent_to();
+                self.socket.send_frames(DataKind::Output, self.stream, offset, &undrawn);
             }
         }
         self.send_notice(Notice::End { stream: self.stream, reason: reason.to_owned(), last_row });
-        self.is_closing = true;
+        self.socket.close_when_sent();
     }
 
     /// Writes what waits to the terminal and the socket.
@@ -381,38 +299,6 @@ impl Viewer {
         {
             self.end(HUNG_UP);
         }
-        if self.out.flush(|bytes| (&self.socket).write(bytes)).is_err() {
-            return Presence::Gone;
-        }
-        if self.is_closing && self.out.is_clear() { Presence::Gone } else { Presence::Here }
-    }
-
-    /// Reads what it sent into its decoder, and the descriptor that came with it.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Presence {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let mut bytes = [IoSliceMut::new(buffer)];
-        let received = recvmsg(&self.socket, &mut bytes, &mut beside, RecvFlags::CMSG_CLOEXEC);
-        for part in beside.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = part {
-                self.passed = fds.last();
-            }
-        }
-        match received.map(|message| message.bytes).map_err(io::Error::from) {
-            Ok(0) => Presence::Gone,
-            Ok(count) => {
-                self.decoder.push(&buffer[..count]);
-                Presence::Here
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Presence::Here
-            }
-            Err(_) => Presence::Gone,
-        }
-    }
-
-    /// Returns the next frame it sent.
-    pub(crate) fn next_frame(&mut self) -> Option<Result<Frame, FrameError>> {
-        self.decoder.next_frame()
+        self.socket.flush()
     }
 }

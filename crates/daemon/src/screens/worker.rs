@@ -19,7 +19,6 @@ use super::fault::FaultScope;
 use super::hosting::kill_holder;
 use super::order::Order;
 use super::run::Run;
-use super::run_viewers::due;
 use super::viewer::Viewer;
 use super::viewer_colors::LastColors;
 use super::watch::Matcher;
@@ -225,7 +224,7 @@ impl Worker {
     /// Returns when a slot or one of its viewers next needs something.
     fn slot_due(&self, slot: u64) -> Option<Instant> {
         let slot = self.slots.get(&slot)?;
-        let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(due);
+        let frames = slot.viewers.iter().filter_map(|id| self.viewers.get(id)).filter_map(Viewer::due);
         frames.chain(slot.run.due()).min()
     }
 
@@ -411,7 +410,7 @@ impl Worker {
             let bytes = drawn.as_ref().map_or(bytes, |drawn| &bytes[..drawn.bytes]);
             for id in &slot.viewers {
                 if let Some(viewer) = self.viewers.get_mut(id) {
-                    slot.run.show_output(viewer, advance.before, bytes, now);
+                    slot.run.output().show_output(viewer, advance.before, bytes, now);
                 }
             }
             match drawn {

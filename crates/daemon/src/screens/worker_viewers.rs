@@ -1,5 +1,5 @@
 //! A worker's viewers: accepting them, sending them what they can accept, detaching them, and their sockets
-//! in the worker's epoll. `run_viewers` decides what is shown.
+//! in the worker's epoll. `viewer_output` decides what is shown.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use rustix::event::epoll;
 use super::fault::FaultScope;
 use super::order::{Ended, NewViewer};
 use super::terminal::Typed;
-use super::viewer::{HUNG_UP, LET_GO, Mode, Presence, Viewer};
+use super::viewer::{HUNG_UP, LET_GO, Mode, PendingRepaint, Presence, Viewer};
 use super::worker::{Source, Worker};
 
 impl Worker {
@@ -29,7 +29,7 @@ impl Worker {
         let presence = match slot {
             Some(slot) => {
                 slot.run.hold_back(viewer);
-                slot.run.catch_up(viewer, &mut self.buffer, now)
+                slot.run.output().catch_up(viewer, &mut self.buffer, now)
             }
             None => viewer.flush(),
         };
@@ -38,19 +38,18 @@ impl Worker {
         }
         watch_terminal(&self.epoll, viewer);
         let wants = viewer.wants();
-        if wants != viewer.watched {
-            viewer.watched = wants;
+        if wants != viewer.socket.watched {
+            viewer.socket.watched = wants;
             let data = epoll::EventData::new_u64(Source::Viewer(id.0).token());
-            let _gone = epoll::modify(&self.epoll, viewer.socket(), data, wants);
+            let _gone = epoll::modify(&self.epoll, &viewer.socket, data, wants);
         }
     }
 
     pub(super) fn on_viewer(&mut self, id: ViewerId, flags: epoll::EventFlags, now: Instant) {
         let Some(viewer) = self.viewers.get_mut(&id) else { return };
-        let ended = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-        viewer.is_leaving |= flags.intersects(ended);
-        if flags.intersects(epoll::EventFlags::IN | ended) {
-            let presence = viewer.receive(&mut self.buffer);
+        viewer.socket.note_events(flags);
+        if flags.intersects(epoll::EventFlags::IN) || viewer.socket.is_peer_gone() {
+            let presence = viewer.socket.receive(&mut self.buffer);
             let slot = self.by_run.get(&viewer.run).copied();
             if let Some(number) = slot {
                 self.hear(number, id, now);
@@ -136,7 +135,7 @@ impl Worker {
         let viewer = Viewer::new(new, Mode::Live);
         let (id, data) = (viewer.id, epoll::EventData::new_u64(Source::Viewer(viewer.id.0).token()));
         // Before it is announced: otherwise its end might not be announced.
-        if let Err(error) = epoll::add(&self.epoll, viewer.socket(), data, viewer.watched) {
+        if let Err(error) = epoll::add(&self.epoll, &viewer.socket, data, viewer.socket.watched) {
             tracing::warn!(%error, "a viewer could not be watched");
             return turn_away(viewer, "lost");
         }
@@ -155,9 +154,9 @@ impl Worker {
             let slot = self.slots.get(&number);
             let viewer = self.viewers.get_mut(&id).filter(|viewer| !viewer.is_closing());
             if let (Some(slot), Some(viewer)) = (slot, viewer) {
-                slot.run.end_bytes(viewer, &mut self.buffer, now);
+                slot.run.output().end_bytes(viewer, &mut self.buffer, now);
                 if !viewer.is_closing() {
-                    slot.run.end_viewer(viewer, reason);
+                    slot.run.output().end(viewer, reason);
                 }
             }
             self.catch_up(id, now);
@@ -166,7 +165,7 @@ impl Worker {
 
     pub(super) fn let_go(&mut self, id: ViewerId) {
         let Some(viewer) = self.viewers.remove(&id) else { return };
-        let _gone = epoll::delete(&self.epoll, viewer.socket());
+        let _gone = epoll::delete(&self.epoll, &viewer.socket);
         if let Some(slot) = self.by_run.get(&viewer.run).and_then(|number| self.slots.get_mut(number)) {
             slot.viewers.retain(|known| *known != id);
         }
@@ -176,9 +175,11 @@ impl Worker {
     pub(super) fn show_new_size(&mut self, run: RunKey, now: Instant) {
         let Some(number) = self.by_run.get(&run).copied() else { return };
         if let Some(slot) = self.slots.get_mut(&number) {
-            let is_shown = |viewer: &&mut Viewer| slot.viewers.contains(&viewer.id);
-            let mut viewers: Vec<&mut Viewer> = self.viewers.values_mut().filter(is_shown).collect();
-            slot.run.show_new_size(&mut viewers, now);
+            for id in &slot.viewers {
+                if let Some(viewer) = self.viewers.get_mut(id) {
+                    slot.run.output().repaint_when_clear(viewer, PendingRepaint::SizeAndScreen, now);
+                }
+            }
         }
         self.catch_up_viewers(number, now);
     }
@@ -191,7 +192,7 @@ impl Worker {
         slot.run.know_exit(ended);
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
-                slot.run.report_exit(viewer, ended, now);
+                slot.run.output().report_exit(viewer, ended, now);
             }
         }
         self.catch_up_viewers(number, now);
@@ -202,7 +203,7 @@ impl Worker {
         let slot = self.by_run.get(&run).and_then(|number| self.slots.get(number));
         let viewer = self.viewers.get_mut(&id).filter(|viewer| viewer.run == run && !viewer.is_closing());
         if let (Some(slot), Some(viewer)) = (slot, viewer) {
-            slot.run.end_viewer(viewer, LET_GO);
+            slot.run.output().end(viewer, LET_GO);
         }
         self.catch_up(id, now);
     }
@@ -211,7 +212,7 @@ impl Worker {
         let Some(slot) = self.slots.get(&number) else { return };
         for id in &slot.viewers {
             if let Some(viewer) = self.viewers.get_mut(id) {
-                viewer.is_stale = true;
+                viewer.position.mark_stale();
             }
         }
     }
