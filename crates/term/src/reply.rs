@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::colors::Scheme;
+use crate::size::GridSize;
 
 /// Beyond this many bytes of pending answers the oldest are dropped, so that a child that asks and never
 /// reads cannot fill the daemon's memory.
@@ -66,6 +67,39 @@ impl ReplyQueue {
         self.bytes = 0;
         self.pending.drain(..).flatten().collect()
     }
+}
+
+/// Returns the answer to a query of device attributes (DA1, DA2, DA3).
+pub(crate) fn attributes(intermediate: Option<char>) -> Option<&'static [u8]> {
+    match intermediate {
+        None => Some(DEVICE_ATTRIBUTES),
+        Some('>') => Some(SECONDARY_ATTRIBUTES),
+        Some('=') => Some(TERTIARY_ATTRIBUTES),
+        Some(_) => None,
+    }
+}
+
+/// Returns the report of the kitty keyboard flags in effect.
+pub(crate) fn keyboard_flags(flags: u8) -> String {
+    format!("\x1b[?{flags}u")
+}
+
+/// Returns the report of the size in rows and columns.
+pub(crate) fn text_area(size: GridSize) -> String {
+    format!("\x1b[8;{};{}t", size.rows, size.cols)
+}
+
+/// Returns the report of the size in pixels.
+pub(crate) fn text_area_pixels(size: GridSize) -> String {
+    let (width, height) = CELL_PIXELS;
+    let (width, height) = (width * u32::from(size.cols), height * u32::from(size.rows));
+    format!("\x1b[4;{height};{width}t")
+}
+
+/// Returns the report of the size of a cell in pixels.
+pub(crate) fn cell_pixels() -> String {
+    let (width, height) = CELL_PIXELS;
+    format!("\x1b[6;{height};{width}t")
 }
 
 /// Returns the report of a terminal with this colour scheme.

@@ -283,6 +283,19 @@ fn a_type_has_a_limited_number_of_methods_over_all_its_files() {
 }
 
 #[test]
+fn the_methods_of_a_foreign_trait_are_not_counted_and_those_of_our_own_are() {
+    let found = |named: &str| {
+        let body = "    fn m(&self) {}\n".repeat(shape::MAX_METHODS + 1);
+        let implementation = format!("//! A.\nimpl<T: Fn(u8)> {named}<T> for Big<T> {{\n{body}}}\n");
+        let declaration = ("crates/engine/src/b.rs", "//! B.\npub(crate) trait Own {}\n");
+        let found = findings_of("methods", &[("crates/engine/src/a.rs", &implementation), declaration]);
+        found.iter().any(|advice| advice.starts_with("engine::Big has 61 methods"))
+    };
+    assert!(found("Own") && found("super::b::Own"));
+    assert!(!found("Foreign") && !found("foreign::Handler"));
+}
+
+#[test]
 fn a_struct_has_a_limited_number_of_fields() {
     let fields = |count: usize| -> String {
         let lines: Vec<String> =

@@ -17,13 +17,46 @@ pub(crate) struct Shifts {
     pub(crate) origin: bool,
 }
 
+/// The character sets in use, and what DECSC saved besides pen and place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charsets {
+    pub(super) active: CharsetIndex,
+    /// The set for the next character only (SS2, SS3).
+    pub(super) single: Option<CharsetIndex>,
+    /// Saved on the visible grid.
+    pub(super) saved: Shifts,
+    /// Saved on the other grid.
+    pub(super) other_saved: Shifts,
+}
+
+impl Default for Charsets {
+    fn default() -> Charsets {
+        let (saved, other_saved) = (Shifts::default(), Shifts::default());
+        Charsets { active: CharsetIndex::G0, single: None, saved, other_saved }
+    }
+}
+
+impl Charsets {
+    /// Shows the alternate grid, on which `current` counts as saved: an older save there must not leak into
+    /// this visit.
+    pub(super) fn enter_alternate(&mut self, current: Shifts) {
+        self.other_saved = self.saved;
+        self.saved = current;
+    }
+
+    /// Shows the main grid again, with what was saved there.
+    pub(super) fn leave_alternate(&mut self) {
+        self.saved = self.other_saved;
+    }
+}
+
 pub(super) const CHARSETS: [CharsetIndex; 4] =
     [CharsetIndex::G0, CharsetIndex::G1, CharsetIndex::G2, CharsetIndex::G3];
 
 impl Terminal {
     /// Returns what DECSC would save now.
     pub(super) fn shifts(&self) -> Shifts {
-        Shifts { charset: self.charset as u8, origin: self.inner.mode().contains(Mode::ORIGIN) }
+        Shifts { charset: self.charsets.active as u8, origin: self.inner.mode().contains(Mode::ORIGIN) }
     }
 
     pub(super) fn set_shifts(&mut self, shifts: Shifts) {
@@ -33,10 +66,10 @@ impl Terminal {
 
     /// Prints the one character that a single shift applies to.
     pub(super) fn input_shifted(&mut self, character: char) {
-        let Some(index) = self.shift.take() else { return };
+        let Some(index) = self.charsets.single.take() else { return };
         self.inner.set_active_charset(index);
         self.input(character);
-        self.inner.set_active_charset(self.charset);
+        self.inner.set_active_charset(self.charsets.active);
     }
 
     /// Handles escape sequences that the parser does not know: IND, shifts, and character sets that it has no
@@ -44,8 +77,8 @@ impl Terminal {
     pub(super) fn special_escape(&mut self, sequence: &[u8]) {
         match sequence {
             [_, b'D'] => self.index(),
-            [_, b'N'] => self.shift = Some(CharsetIndex::G2),
-            [_, b'O'] => self.shift = Some(CharsetIndex::G3),
+            [_, b'N'] => self.charsets.single = Some(CharsetIndex::G2),
+            [_, b'O'] => self.charsets.single = Some(CharsetIndex::G3),
             [_, b'n'] => self.set_active_charset(CharsetIndex::G2),
             [_, b'o'] => self.set_active_charset(CharsetIndex::G3),
             [_, b'(', ..] => self.inner.configure_charset(CharsetIndex::G0, StandardCharset::Ascii),
@@ -54,5 +87,21 @@ impl Terminal {
             [_, b'+' | b'/', ..] => self.inner.configure_charset(CharsetIndex::G3, StandardCharset::Ascii),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_visit_of_the_alternate_grid_begins_with_what_is_current_and_the_main_grid_keeps_its_own() {
+        let main = Shifts { charset: 1, origin: true };
+        let mut charsets = Charsets { saved: main, ..Charsets::default() };
+        charsets.enter_alternate(Shifts { charset: 2, origin: false });
+        assert_eq!(charsets.saved, Shifts { charset: 2, origin: false });
+        charsets.saved = Shifts { charset: 3, origin: true };
+        charsets.leave_alternate();
+        assert_eq!(charsets.saved, main);
     }
 }

@@ -24,7 +24,7 @@ impl Terminal {
         let row = usize::try_from(self.inner.grid.cursor.pos.row.0).unwrap_or(0);
         let is_above = matches!(mode, ClearMode::Above);
         let rows = if is_above { row + 1 } else { self.inner.grid.screen_lines().saturating_sub(row) };
-        self.spend_rows(rows, rows);
+        self.work.rows(&self.inner.grid, rows, rows);
         self.inner.clear_screen(mode);
         self.end_waiting();
         if is_above && row == 1 {
@@ -42,7 +42,7 @@ impl Terminal {
             None => rows - self.visible_rows().rev().take_while(|row| is_blank(row)).count(),
             Some(_) => 0,
         };
-        self.spend_rows(unknown + used, unknown + used);
+        self.work.rows(&self.inner.grid, unknown + used, unknown + used);
         if used > 0 {
             self.inner.grid.scroll_up(&(Line(0)..Line(rows as i32)), used);
         }
@@ -68,7 +68,7 @@ impl Terminal {
 
     /// DECALN: fills the screen with the letter E.
     pub(super) fn fill_for_alignment(&mut self) {
-        self.spend_screens(1);
+        self.work.screens(&self.inner.grid, 1);
         let mut letter = Square::default();
         letter.set_c('E');
         for line in 0..self.inner.grid.screen_lines() as i32 {

@@ -12,7 +12,8 @@ use rio_vt::crosswords::square::Wide;
 use rio_vt::performer::handler::Handler;
 
 use super::charset::Shifts;
-use super::terminal::{MARKS_MAX, Terminal};
+use super::tabs::TabStops;
+use super::terminal::Terminal;
 use super::work::SOFT_RESET;
 use crate::fact::Fact;
 
@@ -21,7 +22,7 @@ impl Terminal {
     /// apart, so this makes room first.
     pub(super) fn insert(&mut self, character: char) {
         let width = codepoint_width(character as u32).map_or(0, usize::from);
-        self.spend_moved_row();
+        self.work.moved_row(&self.inner.grid);
         if width > 0 {
             if self.inner.grid.cursor.should_wrap {
                 self.inner.wrapline();
@@ -62,19 +63,12 @@ impl Terminal {
         self.inner.grid.cursor.pos.col.0 + width <= self.inner.grid.columns()
     }
 
-    /// Moves by rows. A margin stops a cursor that comes from inside the region; the edge of the screen stops
-    /// any other.
+    /// Moves by rows, as far as the margins allow.
     pub(super) fn move_to_row(&mut self, delta: i32, col: Column) {
-        let (top, bottom) = (self.region.0 as i32, self.region.1 as i32 - 1);
-        let row = self.inner.grid.cursor.pos.row.0;
-        let first = if row >= top { top } else { 0 };
-        let last = if row <= bottom { bottom } else { self.inner.grid.bottommost_line().0 };
-        let row = match delta {
-            ..0 => (row + delta).max(first),
-            0.. => (row + delta).min(last),
-        };
+        let (row, last) = (self.inner.grid.cursor.pos.row.0, self.inner.grid.bottommost_line().0);
+        let row = self.region.row_after(row, delta, last);
         let origin = match self.inner.mode().contains(Mode::ORIGIN) {
-            true => top,
+            true => self.region.top() as i32,
             false => 0,
         };
         self.inner.goto(Line(row - origin), col);
@@ -83,7 +77,7 @@ impl Terminal {
     /// VPR: moves down to the last row regardless of the region; in origin mode the region is the limit.
     pub(super) fn move_past_margins(&mut self, rows: u32) {
         let last = match self.inner.mode().contains(Mode::ORIGIN) {
-            true => self.region.1 as i32 - 1,
+            true => self.region.bottom() as i32 - 1,
             false => self.inner.grid.bottommost_line().0,
         };
         let row = self.inner.grid.cursor.pos.row.0;
@@ -100,31 +94,19 @@ impl Terminal {
         self.inner.grid.cursor.should_wrap = false;
     }
 
-    pub(super) fn is_in_region(&self) -> bool {
-        let row = self.inner.grid.cursor.pos.row.0;
-        (self.region.0 as i32..self.region.1 as i32).contains(&row)
-    }
-
     /// IND: a line feed that line feed mode does not affect.
     pub(super) fn index(&mut self) {
-        self.spend_line_feed();
+        self.work.line_feed(&self.inner.grid, self.region);
         self.inner.linefeed();
         self.end_waiting();
     }
 
-    pub(super) fn mark_tab(&mut self, on: bool) {
-        let col = self.inner.grid.cursor.pos.col.0;
-        if let Some(stop) = self.tabs.get_mut(col) {
-            *stop = on;
-        }
-    }
-
     /// Replaces all tab stops, the emulator's too.
-    pub(super) fn set_tab_stops(&mut self, stops: Vec<bool>) {
+    pub(super) fn set_tab_stops(&mut self, stops: TabStops) {
         self.inner.clear_tabs(TabulationClearMode::All);
         let col = self.inner.grid.cursor.pos.col;
-        for (index, _) in stops.iter().enumerate().filter(|(_, stop)| **stop) {
-            self.inner.grid.cursor.pos.col = Column(index);
+        for stop in stops.columns() {
+            self.inner.grid.cursor.pos.col = Column(stop);
             self.inner.set_horizontal_tabstop();
         }
         self.inner.grid.cursor.pos.col = col;
@@ -135,7 +117,7 @@ impl Terminal {
         if on == self.main.is_some() {
             return;
         }
-        self.spend_screens(2);
+        self.work.screens(&self.inner.grid, 2);
         match on {
             true => self.enter_alternate(),
             false => self.leave_alternate(),
@@ -183,17 +165,8 @@ impl Terminal {
 
     /// Prints the last character again, within the stream's limit for repetition.
     pub(super) fn repeat(&mut self, count: u32) {
-        let Some(character) = self.last_character else { return };
-        let size = self.size();
-        // A row of ASCII is as cheap as any sequence. More than that counts against the stream's budget.
-        let free = if character.is_ascii() { u32::from(size.cols) } else { 0 };
-        let cells = u32::try_from(size.cells()).unwrap_or(u32::MAX);
-        // Marks beyond what a cell may hold are dropped anyway.
-        let is_mark = codepoint_width(character as u32).unwrap_or(0) == 0;
-        let most = if is_mark { MARKS_MAX as u32 } else { cells };
-        let count = count.min(most).min(self.repeats + free);
-        self.repeats -= count.saturating_sub(free);
-        self.spend(count.into());
+        let Some((character, count)) = self.repetition.take(count, self.size()) else { return };
+        self.work.spend(count.into());
         if character.is_ascii() {
             let text = String::from(character).repeat(count as usize);
             self.input_ascii_str(&text);
@@ -204,7 +177,7 @@ impl Terminal {
 
     /// DECSTR: resets what a program may have left behind, without touching the text.
     pub(super) fn soft_reset(&mut self) {
-        self.spend(SOFT_RESET);
+        self.work.spend(SOFT_RESET);
         self.inner.unset_mode(NamedMode::Insert.into());
         for mode in [1, 6] {
             self.inner.unset_private_mode(PrivateMode::new(mode));
@@ -219,8 +192,8 @@ impl Terminal {
         self.inner.grid.cursor.pos = position;
         self.inner.grid.cursor.charsets = Default::default();
         self.set_shifts(Shifts::default());
-        self.saved = Shifts::default();
-        self.shift = None;
+        self.charsets.saved = Shifts::default();
+        self.charsets.single = None;
         let mut saved = self.inner.grid.cursor.clone();
         saved.pos = Default::default();
         saved.should_wrap = false;

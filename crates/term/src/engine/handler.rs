@@ -14,13 +14,17 @@ use rio_vt::crosswords::grid::Dimensions;
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Line, StandardCharset};
 use rio_vt::performer::handler::Handler;
 
-use super::charset::Shifts;
+use super::charset::{Charsets, Shifts};
 use super::edit::clamp_move;
-use super::keyboard::Keyboard;
-use super::terminal::{Terminal, default_tabs};
+use super::keyboard::Keyboards;
+use super::own_modes::OwnModes;
+use super::region::ScrollRegion;
+use super::tabs::TabStops;
+use super::terminal::Terminal;
 use super::width::{input_separate, right_width};
-use super::work::{SLOW_CHARACTER, TITLE};
+use super::work::TITLE;
 use crate::fact::Fact;
+use crate::reply;
 
 /// The first character that may combine with the one before it.
 const FIRST_MARK: u32 = 0x300;
@@ -53,23 +57,23 @@ impl Handler for Terminal {
 
     /// Without a style, or with style number zero, the cursor gets the terminal's own form back.
     fn set_cursor_style(&mut self, style: Option<ForeignShape>, blinking: bool) {
-        self.is_cursor_chosen = style.is_some();
+        self.own_modes.is_cursor_chosen = style.is_some();
         self.inner.set_cursor_style(style, blinking);
     }
 
     fn set_cursor_shape(&mut self, shape: ForeignShape) {
-        self.is_cursor_chosen = true;
+        self.own_modes.is_cursor_chosen = true;
         self.inner.set_cursor_shape(shape);
     }
 
     fn input(&mut self, character: char) {
-        if self.shift.is_some() {
+        if self.charsets.single.is_some() {
             return self.input_shifted(character);
         }
-        self.last_character = Some(character);
+        self.repetition.last = Some(character);
         let inserts = self.inner.mode().contains(Mode::INSERT);
-        if self.region_is_part && !inserts {
-            self.spend_region(1);
+        if self.region.is_part() && !inserts {
+            self.work.scrolled(&self.inner.grid, self.region, 1);
         }
         if (character as u32) < FIRST_MARK && !inserts {
             return self.inner.input(character);
@@ -85,11 +89,8 @@ impl Handler for Terminal {
         if self.joins_as_selector(character) {
             return self.join(character);
         }
-        self.spend(SLOW_CHARACTER);
-        if self.is_at_edge() {
-            self.spend_row();
-        }
-        if !self.has_room_for_marks() {
+        self.work.slow_character(&self.inner.grid);
+        if !self.work.may_add_extras(&self.inner.grid) {
             return self.input_alone(character);
         }
         let place = |terminal: &Terminal| {
@@ -99,19 +100,19 @@ impl Handler for Terminal {
         let before = place(self);
         self.inner.input(character);
         if place(self) == before {
-            self.spend_extras();
+            self.work.extras(&self.inner.grid);
             self.limit_marks();
         }
     }
 
     #[inline]
     fn input_ascii_str(&mut self, text: &str) {
-        if self.shift.is_some() || self.inner.mode().contains(Mode::INSERT) {
+        if self.charsets.single.is_some() || self.inner.mode().contains(Mode::INSERT) {
             return text.chars().for_each(|character| self.input(character));
         }
-        self.last_character = text.bytes().next_back().map(char::from);
-        if self.region_is_part {
-            self.spend_region(text.len() / self.inner.grid.columns() + 1);
+        self.repetition.last = text.bytes().next_back().map(char::from);
+        if self.region.is_part() {
+            self.work.scrolled(&self.inner.grid, self.region, text.len() / self.inner.grid.columns() + 1);
         }
         self.inner.input_ascii_str(text);
     }
@@ -119,7 +120,9 @@ impl Handler for Terminal {
     /// Characters that join the one before them are handled by themselves; those between them go on together.
     fn input_codepoints(&mut self, codepoints: &[u32]) {
         let character = |point: u32| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
-        if self.shift.is_some() || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT) {
+        if self.charsets.single.is_some()
+            || self.inner.mode().intersects(Mode::GRAPHEME_CLUSTER | Mode::INSERT)
+        {
             return codepoints.iter().for_each(|&point| self.input(character(point)));
         }
         let table = width_table();
@@ -137,12 +140,12 @@ impl Handler for Terminal {
 
     fn save_cursor_position(&mut self) {
         self.inner.save_cursor_position();
-        self.saved = self.shifts();
+        self.charsets.saved = self.shifts();
     }
 
     fn restore_cursor_position(&mut self) {
         self.inner.restore_cursor_position();
-        self.set_shifts(self.saved);
+        self.set_shifts(self.charsets.saved);
         self.keep_in_region();
     }
 
@@ -157,23 +160,23 @@ impl Handler for Terminal {
     }
 
     fn scroll_up(&mut self, rows: usize) {
-        self.spend_rows(self.region.1 - self.region.0, rows);
+        self.work.rows(&self.inner.grid, self.region.height(), rows);
         self.inner.scroll_up(rows);
     }
 
     fn scroll_down(&mut self, rows: usize) {
-        self.spend_rows(self.region.1 - self.region.0, rows);
+        self.work.rows(&self.inner.grid, self.region.height(), rows);
         self.inner.scroll_down(rows);
     }
 
     fn insert_blank(&mut self, count: usize) {
-        self.spend_moved_row();
+        self.work.moved_row(&self.inner.grid);
         self.inner.insert_blank(count);
         self.end_waiting();
     }
 
     fn erase_chars(&mut self, count: Column) {
-        self.spend_row();
+        self.work.row(&self.inner.grid);
         self.inner.erase_chars(count);
         self.end_waiting();
     }
@@ -182,7 +185,7 @@ impl Handler for Terminal {
     /// output erases after every word, which must not remove the last letter of a full row.
     #[inline]
     fn clear_line(&mut self, mode: LineClearMode) {
-        self.spend_row();
+        self.work.row(&self.inner.grid);
         let right = matches!(mode, LineClearMode::Right);
         self.inner.clear_line(mode);
         if !right {
@@ -191,24 +194,24 @@ impl Handler for Terminal {
     }
 
     fn insert_blank_lines(&mut self, count: usize) {
-        if self.is_in_region() {
-            self.spend_rows(self.region.1 - self.region.0, count);
+        if self.region.contains(self.inner.grid.cursor.pos.row.0) {
+            self.work.rows(&self.inner.grid, self.region.height(), count);
             self.inner.insert_blank_lines(count);
             self.inner.carriage_return();
         }
     }
 
     fn delete_lines(&mut self, count: usize) {
-        if self.is_in_region() {
-            self.spend_rows(self.region.1 - self.region.0, count);
+        if self.region.contains(self.inner.grid.cursor.pos.row.0) {
+            self.work.rows(&self.inner.grid, self.region.height(), count);
             self.inner.delete_lines(count);
             self.inner.carriage_return();
         }
     }
 
     fn reverse_index(&mut self) {
-        if self.inner.grid.cursor.pos.row.0 == self.region.0 as i32 {
-            self.spend_rows(self.region.1 - self.region.0, 1);
+        if self.inner.grid.cursor.pos.row.0 == self.region.top() as i32 {
+            self.work.rows(&self.inner.grid, self.region.height(), 1);
         }
         self.inner.reverse_index();
         self.end_waiting();
@@ -250,7 +253,7 @@ impl Handler for Terminal {
 
     /// The emulator also clears cells before the cursor when it deletes past the margin.
     fn delete_chars(&mut self, count: usize) {
-        self.spend_moved_row();
+        self.work.moved_row(&self.inner.grid);
         let right = self.inner.grid.columns() - self.inner.grid.cursor.pos.col.0;
         self.inner.delete_chars(count.min(right));
         self.end_waiting();
@@ -261,31 +264,28 @@ impl Handler for Terminal {
         if self.inner.grid.cursor.should_wrap {
             return;
         }
-        self.spend_moved_row();
+        self.work.moved_row(&self.inner.grid);
         self.inner.put_tab(count.min(TABS_MAX));
         self.inner.damage_cursor();
     }
 
     fn move_forward_tabs(&mut self, count: u16) {
-        self.spend_moved_row();
-        self.spend(count.min(TABS_MAX).into());
+        self.work.moved_row(&self.inner.grid);
+        self.work.spend(count.min(TABS_MAX).into());
         self.inner.move_forward_tabs(count.min(TABS_MAX));
     }
 
     /// The emulator would not move when there is no stop to the left.
     fn move_backward_tabs(&mut self, count: u16) {
-        self.spend_moved_row();
-        self.spend(count.min(TABS_MAX).into());
-        let mut col = self.inner.grid.cursor.pos.col.0;
-        for _ in 0..count.min(TABS_MAX) {
-            col = self.tabs.iter().take(col).rposition(|stop| *stop).unwrap_or(0);
-        }
+        self.work.moved_row(&self.inner.grid);
+        self.work.spend(count.min(TABS_MAX).into());
+        let col = self.tabs.back(self.inner.grid.cursor.pos.col.0, count.min(TABS_MAX));
         self.goto_col(Column(col));
     }
 
     #[inline]
     fn linefeed(&mut self) {
-        self.spend_line_feed();
+        self.work.line_feed(&self.inner.grid, self.region);
         self.inner.newline();
         self.end_waiting();
     }
@@ -299,21 +299,20 @@ impl Handler for Terminal {
     }
 
     fn set_horizontal_tabstop(&mut self) {
-        self.mark_tab(true);
+        self.tabs.set(self.inner.grid.cursor.pos.col.0, true);
         self.inner.set_horizontal_tabstop();
     }
 
     fn set_tabs(&mut self, _: u16) {
-        self.spend_moved_row();
-        let stops = default_tabs(self.inner.grid.columns());
-        self.set_tab_stops(stops);
+        self.work.moved_row(&self.inner.grid);
+        self.set_tab_stops(TabStops::new(self.inner.grid.columns()));
     }
 
     fn clear_tabs(&mut self, mode: TabulationClearMode) {
-        self.spend_row();
+        self.work.row(&self.inner.grid);
         match mode {
-            TabulationClearMode::Current => self.mark_tab(false),
-            TabulationClearMode::All => self.tabs.fill(false),
+            TabulationClearMode::Current => self.tabs.set(self.inner.grid.cursor.pos.col.0, false),
+            TabulationClearMode::All => self.tabs.clear(),
         }
         self.inner.clear_tabs(mode);
     }
@@ -323,26 +322,18 @@ impl Handler for Terminal {
     }
 
     fn reset_state(&mut self) {
-        self.spend_screens(2);
+        self.work.screens(&self.inner.grid, 2);
         self.leave_alternate();
         self.inner.reset_state();
         self.inner.blinking_cursor = false;
-        self.is_cursor_chosen = false;
-        self.reverse_video = false;
-        self.mouse_pixels = false;
-        self.saved_modes.clear();
+        self.own_modes = OwnModes::default();
         self.outbox.colors.reset_all();
-        self.set_region(0, self.inner.grid.screen_lines());
-        self.tabs = default_tabs(self.inner.grid.columns());
+        self.region = ScrollRegion::whole(self.inner.grid.screen_lines());
+        self.tabs = TabStops::new(self.inner.grid.columns());
         self.set_shifts(Shifts::default());
-        self.saved = Shifts::default();
-        self.other_saved = Shifts::default();
-        self.shift = None;
-        self.keyboard = Keyboard::default();
-        self.other_keyboard = Keyboard::default();
-        self.modify_other_keys = 0;
-        self.color_scheme_updates = false;
-        self.last_character = None;
+        self.charsets = Charsets::default();
+        self.keyboards = Keyboards::default();
+        self.repetition.last = None;
         self.outbox.status.clear();
         self.outbox.title_stack.clear();
         self.outbox.set_title("");
@@ -357,11 +348,11 @@ impl Handler for Terminal {
             66 => self.inner.set_keypad_application_mode(),
             1048 => self.save_cursor_position(),
             1049 => self.enter_saving(),
-            1016 => self.mouse_pixels = true,
-            2031 => self.color_scheme_updates = true,
+            1016 => self.own_modes.mouse_pixels = true,
+            2031 => self.own_modes.color_scheme_updates = true,
             number => {
-                self.mouse_pixels &= !matches!(number, 1005 | 1006);
-                self.is_cursor_chosen |= number == 12;
+                self.own_modes.mouse_pixels &= !matches!(number, 1005 | 1006);
+                self.own_modes.is_cursor_chosen |= number == 12;
                 self.inner.set_private_mode(mode);
                 self.after_private_mode(number);
             }
@@ -376,8 +367,8 @@ impl Handler for Terminal {
             66 => self.inner.unset_keypad_application_mode(),
             1048 => self.restore_cursor_position(),
             1049 => self.leave_restoring(),
-            1016 => self.mouse_pixels = false,
-            2031 => self.color_scheme_updates = false,
+            1016 => self.own_modes.mouse_pixels = false,
+            2031 => self.own_modes.color_scheme_updates = false,
             number => {
                 self.inner.unset_private_mode(mode);
                 self.after_private_mode(number);
@@ -390,37 +381,37 @@ impl Handler for Terminal {
         let rows = self.inner.grid.screen_lines();
         let bottom = bottom.unwrap_or(rows).min(rows);
         if top < bottom {
-            self.set_region(top - 1, bottom);
+            self.region = ScrollRegion::new(top - 1, bottom, rows);
             self.inner.set_scrolling_region(top, Some(bottom));
         }
     }
 
     fn set_active_charset(&mut self, index: CharsetIndex) {
-        self.charset = index;
+        self.charsets.active = index;
         self.inner.set_active_charset(index);
     }
 
     fn push_title(&mut self) {
-        self.spend(TITLE);
+        self.work.spend(TITLE);
         self.outbox.push_title();
     }
 
     fn pop_title(&mut self) {
-        self.spend(TITLE);
+        self.work.spend(TITLE);
         self.outbox.pop_title();
     }
 
     fn push_keyboard_mode(&mut self, mode: KeyboardModes) {
-        self.keyboard.push(mode.bits());
+        self.keyboards.shown.push(mode.bits());
     }
 
     fn pop_keyboard_modes(&mut self, count: u16) {
-        self.keyboard.pop(count);
+        self.keyboards.shown.pop(count);
     }
 
     fn set_keyboard_mode(&mut self, mode: KeyboardModes, behavior: KeyboardModesApplyBehavior) {
-        let current = self.keyboard.current();
-        self.keyboard.set(match behavior {
+        let current = self.keyboards.shown.current();
+        self.keyboards.shown.set(match behavior {
             KeyboardModesApplyBehavior::Replace => mode.bits(),
             KeyboardModesApplyBehavior::Union => current | mode.bits(),
             KeyboardModesApplyBehavior::Difference => current & !mode.bits(),
@@ -428,11 +419,13 @@ impl Handler for Terminal {
     }
 
     fn set_modify_other_keys(&mut self, level: u8) {
-        self.modify_other_keys = level;
+        self.keyboards.modify_other_keys = level;
     }
 
     fn identify_terminal(&mut self, intermediate: Option<char>) {
-        self.answer_attributes(intermediate);
+        if let Some(reply) = reply::attributes(intermediate) {
+            self.outbox.replies.push(reply);
+        }
     }
 
     fn device_status(&mut self, kind: usize) {
@@ -448,22 +441,22 @@ impl Handler for Terminal {
     }
 
     fn report_version(&mut self) {
-        self.answer_version();
+        self.outbox.replies.push(reply::VERSION);
     }
 
     fn text_area_size_pixels(&mut self) {
-        self.answer_text_area_pixels();
+        self.outbox.replies.push(reply::text_area_pixels(self.size()));
     }
 
     fn cells_size_pixels(&mut self) {
-        self.answer_cell_pixels();
+        self.outbox.replies.push(reply::cell_pixels());
     }
 
     fn text_area_size_chars(&mut self) {
-        self.answer_text_area();
+        self.outbox.replies.push(reply::text_area(self.size()));
     }
 
     fn report_keyboard_mode(&mut self) {
-        self.answer_keyboard();
+        self.outbox.replies.push(reply::keyboard_flags(self.keyboards.shown.current()));
     }
 }

@@ -1,5 +1,5 @@
-//! The kitty keyboard flags of one grid: the stack that the child pushes to and pops from. `encode` turns
-//! keys into bytes.
+//! How the child wants keys: the kitty keyboard flags of each grid, a stack that the child pushes to and pops
+//! from, and the level of modified keys (XTMODKEYS). `keys` turns keys into bytes.
 
 /// The most levels that are kept. One more push drops the oldest, as the protocol asks.
 pub(crate) const LEVELS_MAX: usize = 8;
@@ -56,5 +56,22 @@ impl Keyboard {
             Some(top) => *top = flags & FLAGS_ALL,
             None => self.base = flags & FLAGS_ALL,
         }
+    }
+}
+
+/// The keyboard flags of both grids, and the level of modified keys, which they share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Keyboards {
+    /// Of the visible grid.
+    pub(super) shown: Keyboard,
+    /// Of the other grid.
+    pub(super) hidden: Keyboard,
+    pub(super) modify_other_keys: u8,
+}
+
+impl Keyboards {
+    /// The other grid is shown.
+    pub(super) fn swap(&mut self) {
+        std::mem::swap(&mut self.shown, &mut self.hidden);
     }
 }

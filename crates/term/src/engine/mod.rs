@@ -15,9 +15,13 @@ mod fast_csi;
 mod handler;
 mod keyboard;
 mod overline;
+mod own_modes;
 mod query;
 mod rebuild;
 mod reflow;
+mod region;
+mod repetition;
+mod tabs;
 mod terminal;
 mod view;
 mod width;
@@ -82,7 +86,7 @@ impl Engine {
     /// Replaces a failed terminal by a blank one that keeps the outbox.
     pub(crate) fn fresh(&mut self, size: GridSize) -> Engine {
         let mut fresh = Engine::new(size, self.history_lines);
-        fresh.terminal.work = self.terminal.work;
+        fresh.terminal.work = self.terminal.work.carried_over();
         fresh.terminal.outbox = std::mem::take(&mut self.terminal.outbox);
         fresh
     }
@@ -92,7 +96,7 @@ impl Engine {
         let is_applied =
             sequence.last().is_some_and(|last| fast_csi::apply(*last, numbers, &mut self.terminal));
         if is_applied {
-            self.terminal.earn_repeats(sequence.len());
+            self.terminal.repetition.earn(sequence.len());
         } else if is_special(sequence) {
             self.special(sequence);
         } else {
@@ -168,17 +172,17 @@ impl Engine {
         if std::mem::take(&mut self.fail_next) {
             std::panic::resume_unwind(Box::new("failpoint in the emulator"));
         }
-        self.terminal.earn_repeats(bytes);
+        self.terminal.repetition.earn(bytes);
     }
 
     /// Adds work that was done for the stream outside of its operations.
     pub(crate) fn spend(&mut self, units: u64) {
-        self.terminal.spend(units);
+        self.terminal.work.spend(units);
     }
 
     /// Returns the cost of everything that was fed so far.
     pub(crate) fn work(&self) -> u64 {
-        self.terminal.work
+        self.terminal.work.spent()
     }
 
     /// Feeds bytes with invalid characters. The emulator's decoder returns stale characters after an invalid
@@ -195,7 +199,7 @@ impl Engine {
 
     /// Executes a control sequence that the parser does not know.
     pub(crate) fn special(&mut self, sequence: &[u8]) {
-        self.terminal.earn_repeats(sequence.len());
+        self.terminal.repetition.earn(sequence.len());
         match sequence {
             [_, b'[', parameters @ .., b'm'] if parameters.first() != Some(&b'?') => self.looks(parameters),
             _ => self.terminal.special(sequence),

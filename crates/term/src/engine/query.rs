@@ -6,13 +6,10 @@ use rio_vt::ansi::{ClearMode, LineClearMode};
 use rio_vt::crosswords::Mode;
 use rio_vt::performer::handler::Handler;
 
+use super::own_modes::OwnModes;
 use super::terminal::Terminal;
 use crate::modes::{MouseEncoding, MouseTracking};
 use crate::reply;
-
-/// Modes that can be saved and restored.
-pub(super) const SAVED_MODES: [u16; 19] =
-    [1, 5, 6, 7, 9, 12, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004, 2027, 2031];
 
 impl Terminal {
     /// Executes sequences that the parser does not know.
@@ -30,7 +27,7 @@ impl Terminal {
             (b's', [b'?', modes @ ..]) => self.save_modes(modes),
             (b'r', [b'?', modes @ ..]) => self.restore_modes(modes),
             (b'm', b"?4") => {
-                let level = self.modify_other_keys;
+                let level = self.keyboards.modify_other_keys;
                 self.outbox.replies.push(format!("\x1b[>4;{level}m"));
             }
             (b'e', count) if count.iter().all(u8::is_ascii_digit) => {
@@ -65,15 +62,6 @@ impl Terminal {
         }
     }
 
-    pub(super) fn answer_attributes(&mut self, intermediate: Option<char>) {
-        match intermediate {
-            None => self.outbox.replies.push(reply::DEVICE_ATTRIBUTES),
-            Some('>') => self.outbox.replies.push(reply::SECONDARY_ATTRIBUTES),
-            Some('=') => self.outbox.replies.push(reply::TERTIARY_ATTRIBUTES),
-            Some(_) => {}
-        }
-    }
-
     pub(super) fn answer_status(&mut self, kind: usize) {
         match kind {
             5 => self.outbox.replies.push(reply::STATUS_OK),
@@ -83,32 +71,6 @@ impl Terminal {
             }
             _ => {}
         }
-    }
-
-    pub(super) fn answer_version(&mut self) {
-        self.outbox.replies.push(reply::VERSION);
-    }
-
-    pub(super) fn answer_keyboard(&mut self) {
-        let flags = self.keyboard.current();
-        self.outbox.replies.push(format!("\x1b[?{flags}u"));
-    }
-
-    pub(super) fn answer_text_area(&mut self) {
-        let size = self.size();
-        self.outbox.replies.push(format!("\x1b[8;{};{}t", size.rows, size.cols));
-    }
-
-    pub(super) fn answer_text_area_pixels(&mut self) {
-        let size = self.size();
-        let (width, height) = reply::CELL_PIXELS;
-        let (width, height) = (width * u32::from(size.cols), height * u32::from(size.rows));
-        self.outbox.replies.push(format!("\x1b[4;{height};{width}t"));
-    }
-
-    pub(super) fn answer_cell_pixels(&mut self) {
-        let (width, height) = reply::CELL_PIXELS;
-        self.outbox.replies.push(format!("\x1b[6;{height};{width}t"));
     }
 
     pub(super) fn answer_mode(&mut self, mode: u16) {
@@ -158,20 +120,16 @@ impl Terminal {
 
     /// XTSAVE: saves modes; unknown ones are left out.
     fn save_modes(&mut self, modes: &[u8]) {
-        for mode in SAVED_MODES.into_iter().filter(|mode| is_named(modes, *mode)) {
-            let Some(on) = self.private_mode(mode) else { continue };
-            self.saved_modes.retain(|(saved, _)| *saved != mode);
-            self.saved_modes.push((mode, on));
+        for mode in OwnModes::savable(|mode| is_named(modes, mode)) {
+            if let Some(on) = self.private_mode(mode) {
+                self.own_modes.save(mode, on);
+            }
         }
     }
 
-    /// XTRESTORE: restores modes, those that are off first, because switching one kind of mouse report off
-    /// switches all of them off.
+    /// XTRESTORE: restores modes.
     fn restore_modes(&mut self, modes: &[u8]) {
-        let wanted = |saved: &(u16, bool)| is_named(modes, saved.0);
-        let (on, off): (Vec<_>, Vec<_>) =
-            self.saved_modes.iter().copied().filter(wanted).partition(|saved| saved.1);
-        for (mode, is_on) in off.into_iter().chain(on) {
+        for (mode, is_on) in self.own_modes.to_restore(|mode| is_named(modes, mode)) {
             match is_on {
                 true => self.set_private_mode(PrivateMode::new(mode)),
                 false => self.unset_private_mode(PrivateMode::new(mode)),
@@ -181,7 +139,7 @@ impl Terminal {
 
     /// Mode 5: changes how every cell looks and the content of none.
     pub(super) fn reverse(&mut self, on: bool) {
-        self.reverse_video = on;
+        self.own_modes.reverse_video = on;
         self.inner.mark_fully_damaged();
     }
 
@@ -189,7 +147,7 @@ impl Terminal {
     fn reported_position(&self) -> (usize, usize) {
         let cursor = self.cursor();
         let top = match self.inner.mode().contains(Mode::ORIGIN) {
-            true => self.region.0,
+            true => self.region.top(),
             false => 0,
         };
         (usize::from(cursor.row).saturating_sub(top) + 1, usize::from(cursor.col) + 1)

@@ -12,8 +12,9 @@ use rio_vt::performer::handler::Handler;
 use super::charset::{CHARSETS, Shifts};
 use super::convert;
 use super::keyboard::Keyboard;
-use super::query::SAVED_MODES;
-use super::terminal::{REPEATS_MAX, Terminal};
+use super::repetition::Repetition;
+use super::tabs::TabStops;
+use super::terminal::Terminal;
 use super::view::Width;
 use crate::cell::{Color, Style};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
@@ -248,17 +249,17 @@ impl Terminal {
         Registers {
             modes: self.modes(),
             cursor: self.cursor(),
-            region: (self.region.0 as u16, self.region.1 as u16),
-            tabs: self.tabs.clone(),
-            charset: self.charset as u8,
-            shift: self.shift.map(|index| index as u8),
-            saved: self.saved,
-            other_saved: self.other_saved,
-            keyboard: self.keyboard.clone(),
-            other_keyboard: self.other_keyboard.clone(),
-            last_character: self.last_character,
-            repeats: self.repeats,
-            saved_modes: self.saved_modes.clone(),
+            region: (self.region.top() as u16, self.region.bottom() as u16),
+            tabs: self.tabs.flags().to_vec(),
+            charset: self.charsets.active as u8,
+            shift: self.charsets.single.map(|index| index as u8),
+            saved: self.charsets.saved,
+            other_saved: self.charsets.other_saved,
+            keyboard: self.keyboards.shown.clone(),
+            other_keyboard: self.keyboards.hidden.clone(),
+            last_character: self.repetition.last,
+            repeats: self.repetition.budget(),
+            saved_modes: self.own_modes.saved().to_vec(),
         }
     }
 
@@ -270,19 +271,15 @@ impl Terminal {
         self.set_cursor_looks(&registers.cursor);
         let (top, bottom) = registers.region;
         self.set_scrolling_region(usize::from(top) + 1, Some(usize::from(bottom)));
-        let mut tabs = registers.tabs.clone();
-        tabs.resize(self.inner.grid.columns(), false);
-        self.set_tab_stops(tabs);
+        self.set_tab_stops(TabStops::from_flags(registers.tabs.clone(), self.inner.grid.columns()));
         self.set_active_charset(CHARSETS[usize::from(registers.charset & 3)]);
-        self.shift = registers.shift.map(|index| CHARSETS[usize::from(index & 3)]);
-        self.saved = registers.saved;
-        self.other_saved = registers.other_saved;
-        self.keyboard = registers.keyboard.clone();
-        self.other_keyboard = registers.other_keyboard.clone();
-        self.last_character = registers.last_character;
-        self.repeats = registers.repeats.min(REPEATS_MAX);
-        let is_known = |saved: &(u16, bool)| SAVED_MODES.contains(&saved.0);
-        self.saved_modes = registers.saved_modes.iter().copied().filter(is_known).collect();
+        self.charsets.single = registers.shift.map(|index| CHARSETS[usize::from(index & 3)]);
+        self.charsets.saved = registers.saved;
+        self.charsets.other_saved = registers.other_saved;
+        self.keyboards.shown = registers.keyboard.clone();
+        self.keyboards.hidden = registers.other_keyboard.clone();
+        self.repetition = Repetition::restored(registers.last_character, registers.repeats);
+        self.own_modes.set_saved(&registers.saved_modes);
     }
 
     fn set_cursor_looks(&mut self, cursor: &Cursor) {
@@ -292,7 +289,7 @@ impl Terminal {
             CursorShape::Bar => ForeignShape::Beam,
         };
         self.inner.set_cursor_style(Some(shape), cursor.blinking);
-        self.is_cursor_chosen = cursor.is_chosen;
+        self.own_modes.is_cursor_chosen = cursor.is_chosen;
         self.apply_private_mode(25, cursor.visible);
     }
 
@@ -322,8 +319,8 @@ impl Terminal {
             MouseEncoding::Sgr => Some(1006),
             MouseEncoding::SgrPixels => None,
         };
-        self.mouse_pixels = modes.mouse_encoding == MouseEncoding::SgrPixels;
-        self.reverse_video = modes.reverse_video;
+        self.own_modes.mouse_pixels = modes.mouse_encoding == MouseEncoding::SgrPixels;
+        self.own_modes.reverse_video = modes.reverse_video;
         for number in tracking.into_iter().chain(encoding) {
             self.apply_private_mode(number, true);
         }
@@ -337,7 +334,7 @@ impl Terminal {
             true => self.inner.set_keypad_application_mode(),
             false => self.inner.unset_keypad_application_mode(),
         }
-        self.color_scheme_updates = modes.color_scheme_updates;
-        self.modify_other_keys = modes.modify_other_keys.min(2);
+        self.own_modes.color_scheme_updates = modes.color_scheme_updates;
+        self.keyboards.modify_other_keys = modes.modify_other_keys.min(2);
     }
 }

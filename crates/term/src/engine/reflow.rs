@@ -6,7 +6,8 @@ use rio_vt::crosswords::grid::{Dimensions, Grid, GridSquare};
 use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::crosswords::square::{Square, Wide};
 
-use super::terminal::{Terminal, dimensions, is_default_tab};
+use super::region::ScrollRegion;
+use super::terminal::{Terminal, dimensions};
 use crate::size::GridSize;
 
 impl Terminal {
@@ -25,10 +26,8 @@ impl Terminal {
             resize_hidden(main, rows, cols);
             mend_edge(&mut self.inner.grid);
         }
-        self.set_region(0, rows);
-        let kept = self.tabs.len().min(cols);
-        self.tabs.truncate(kept);
-        self.tabs.extend((kept..cols).map(is_default_tab));
+        self.region = ScrollRegion::whole(rows);
+        self.tabs.resize(cols);
     }
 }
 

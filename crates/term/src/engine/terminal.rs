@@ -3,14 +3,19 @@
 
 use rio_vt::ansi::CursorShape as ForeignShape;
 use rio_vt::crosswords::grid::{Dimensions, Grid};
-use rio_vt::crosswords::pos::{CharsetIndex, Column, Line};
+use rio_vt::crosswords::pos::{Column, Line};
 use rio_vt::crosswords::square::{Hyperlink, Square, Wide};
 use rio_vt::crosswords::{Crosswords, CrosswordsSize, Mode};
 use rio_vt::event::{VoidListener, WindowId};
 use rio_vt::performer::handler::Handler;
 
-use super::charset::Shifts;
-use super::keyboard::Keyboard;
+use super::charset::Charsets;
+use super::keyboard::Keyboards;
+use super::own_modes::OwnModes;
+use super::region::ScrollRegion;
+use super::repetition::Repetition;
+use super::tabs::TabStops;
+use super::work::Work;
 use crate::colors::Colors;
 use crate::fact::{Fact, FactLog, printable};
 use crate::modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
@@ -24,14 +29,6 @@ pub(super) const MARKS_MAX: usize = 8;
 const TITLE_MAX: usize = 1024;
 /// The most titles that a child may push.
 pub(crate) const TITLE_STACK_MAX: usize = 16;
-/// The characters that repetition (REP) may print per byte of the stream beyond what is cheap, so that nine
-/// bytes cannot cost a screen.
-const REPEATS_PER_BYTE: u32 = 4;
-/// The most repetition that a stream can accumulate, and what it starts with.
-pub(crate) const REPEATS_MAX: u32 = 100_000;
-/// Default distance of tab stops.
-const TAB_WIDTH: usize = 8;
-
 /// Everything that a stream produces besides the grid.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -79,38 +76,14 @@ pub(super) struct Terminal {
     /// The main grid while the alternate one is visible. The emulator would hide it; kept here, it can be
     /// read, saved and resized.
     pub(super) main: Option<Grid<Square>>,
-    /// First row and row after the last of the scroll region.
-    pub(super) region: (usize, usize),
-    /// True when the scroll region is not the whole screen: then each line that scrolls costs as many rows as
-    /// the region has.
-    pub(super) region_is_part: bool,
-    pub(super) tabs: Vec<bool>,
-    pub(super) charset: CharsetIndex,
-    /// The set for the next character only (SS2, SS3).
-    pub(super) shift: Option<CharsetIndex>,
-    /// What DECSC saved besides pen and place, on the visible and on the other grid.
-    pub(super) saved: Shifts,
-    pub(super) other_saved: Shifts,
-    /// Keyboard flags of the visible and of the other grid.
-    pub(super) keyboard: Keyboard,
-    pub(super) other_keyboard: Keyboard,
-    pub(super) modify_other_keys: u8,
-    pub(super) color_scheme_updates: bool,
-    /// True once the child has chosen the form of the cursor.
-    pub(super) is_cursor_chosen: bool,
-    /// Mode 5.
-    pub(super) reverse_video: bool,
-    /// Mode 1016.
-    pub(super) mouse_pixels: bool,
-    /// The modes that XTSAVE saved, by number, and whether they were on.
-    pub(super) saved_modes: Vec<(u16, bool)>,
-    /// What REP repeats.
-    pub(super) last_character: Option<char>,
-    pub(super) repeats: u32,
+    pub(super) region: ScrollRegion,
+    pub(super) tabs: TabStops,
+    pub(super) charsets: Charsets,
+    pub(super) keyboards: Keyboards,
+    pub(super) own_modes: OwnModes,
+    pub(super) repetition: Repetition,
     /// The cost of everything so far.
-    pub(super) work: u64,
-    /// The cost at the emulator's last sweep for marks and links that are no longer shown.
-    pub(super) extras_swept_at: u64,
+    pub(super) work: Work,
     pub(super) outbox: Outbox,
 }
 
@@ -137,25 +110,13 @@ impl Terminal {
         Terminal {
             inner,
             main: None,
-            region: (0, rows),
-            region_is_part: false,
-            tabs: default_tabs(cols),
-            charset: CharsetIndex::G0,
-            shift: None,
-            saved: Shifts::default(),
-            other_saved: Shifts::default(),
-            keyboard: Keyboard::default(),
-            other_keyboard: Keyboard::default(),
-            modify_other_keys: 0,
-            color_scheme_updates: false,
-            is_cursor_chosen: false,
-            reverse_video: false,
-            mouse_pixels: false,
-            saved_modes: Vec::new(),
-            last_character: None,
-            repeats: REPEATS_MAX,
-            work: 0,
-            extras_swept_at: 0,
+            region: ScrollRegion::whole(rows),
+            tabs: TabStops::new(cols),
+            charsets: Charsets::default(),
+            keyboards: Keyboards::default(),
+            own_modes: OwnModes::default(),
+            repetition: Repetition::default(),
+            work: Work::default(),
             outbox: Outbox::default(),
         }
     }
@@ -190,10 +151,9 @@ impl Terminal {
         grid.reset_region(..);
         // An older saved cursor of the alternate grid must not leak into this visit.
         grid.saved_cursor = grid.cursor.clone();
-        self.other_saved = self.saved;
-        self.saved = self.shifts();
+        self.charsets.enter_alternate(self.shifts());
         self.main = Some(main);
-        std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        self.keyboards.swap();
         self.set_link_parts(link);
     }
 
@@ -203,17 +163,16 @@ impl Terminal {
         self.inner.swap_alt();
         self.inner.grid = main;
         self.inner.mark_fully_damaged();
-        self.saved = self.other_saved;
-        std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        self.charsets.leave_alternate();
+        self.keyboards.swap();
         self.keep_in_region();
     }
 
     /// Moves the cursor into the scroll region when origin mode is on.
     pub(super) fn keep_in_region(&mut self) {
         if self.inner.mode().contains(Mode::ORIGIN) {
-            let (top, bottom) = (self.region.0 as i32, self.region.1 as i32);
             let row = &mut self.inner.grid.cursor.pos.row;
-            *row = Line(row.0.clamp(top, bottom - 1));
+            *row = Line(self.region.clamp(row.0));
         }
     }
 
@@ -226,8 +185,8 @@ impl Terminal {
     }
 
     pub(super) fn set_link(&mut self, link: Option<(&str, &str)>) {
-        self.spend_extras();
-        let link = link.filter(|_| self.has_room_for_marks());
+        self.work.extras(&self.inner.grid);
+        let link = link.filter(|_| self.work.may_add_extras(&self.inner.grid));
         self.inner.set_hyperlink(link.map(|(id, uri)| Hyperlink::new(Some(id), uri)));
     }
 
@@ -235,16 +194,6 @@ impl Terminal {
         if let Some((id, uri)) = link {
             self.set_link(Some((&id, &uri)));
         }
-    }
-
-    /// Grants repetition for bytes of the stream.
-    #[inline]
-    pub(super) fn earn_repeats(&mut self, bytes: usize) {
-        if self.repeats == REPEATS_MAX {
-            return;
-        }
-        let earned = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_mul(REPEATS_PER_BYTE);
-        self.repeats = self.repeats.saturating_add(earned).min(REPEATS_MAX);
     }
 
     pub(super) fn cursor(&self) -> Cursor {
@@ -260,7 +209,7 @@ impl Terminal {
                 ForeignShape::Beam => CursorShape::Bar,
             },
             blinking: self.inner.blinking_cursor,
-            is_chosen: self.is_cursor_chosen,
+            is_chosen: self.own_modes.is_cursor_chosen,
             wrap_pending: grid.cursor.should_wrap,
         }
     }
@@ -280,22 +229,22 @@ impl Terminal {
                 () => MouseTracking::Off,
             },
             mouse_encoding: match () {
-                () if self.mouse_pixels => MouseEncoding::SgrPixels,
+                () if self.own_modes.mouse_pixels => MouseEncoding::SgrPixels,
                 () if has(Mode::SGR_MOUSE) => MouseEncoding::Sgr,
                 () if has(Mode::UTF8_MOUSE) => MouseEncoding::Utf8,
                 () => MouseEncoding::Bytes,
             },
-            reverse_video: self.reverse_video,
+            reverse_video: self.own_modes.reverse_video,
             focus_events: has(Mode::FOCUS_IN_OUT),
             alternate_scroll: has(Mode::ALTERNATE_SCROLL),
-            color_scheme_updates: self.color_scheme_updates,
+            color_scheme_updates: self.own_modes.color_scheme_updates,
             grapheme_clusters: has(Mode::GRAPHEME_CLUSTER),
             line_wrap: has(Mode::LINE_WRAP),
             origin: has(Mode::ORIGIN),
             insert: has(Mode::INSERT),
             linefeed_newline: has(Mode::LINE_FEED_NEW_LINE),
-            keyboard_flags: self.keyboard.current(),
-            modify_other_keys: self.modify_other_keys,
+            keyboard_flags: self.keyboards.shown.current(),
+            modify_other_keys: self.keyboards.modify_other_keys,
         }
     }
 
@@ -326,14 +275,6 @@ impl Terminal {
             grid[row][col].set_extras_id(Some(id).filter(|&id| id != 0));
         }
     }
-}
-
-pub(super) fn default_tabs(cols: usize) -> Vec<bool> {
-    (0..cols).map(is_default_tab).collect()
-}
-
-pub(super) fn is_default_tab(col: usize) -> bool {
-    col.is_multiple_of(TAB_WIDTH)
 }
 
 pub(super) fn dimensions(size: GridSize) -> CrosswordsSize {

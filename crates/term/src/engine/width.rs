@@ -26,9 +26,10 @@ pub(super) fn right_width(point: u32) -> Option<u8> {
 /// Prints characters of which none joins the one before it, all at once.
 pub(super) fn input_separate(terminal: &mut Terminal, codepoints: &[u32]) {
     let Some(last) = codepoints.last() else { return };
-    terminal.last_character = char::from_u32(*last);
-    if terminal.region_is_part {
-        terminal.spend_region(codepoints.len() * 2 / terminal.inner.grid.columns() + 1);
+    terminal.repetition.last = char::from_u32(*last);
+    if terminal.region.is_part() {
+        let lines = codepoints.len() * 2 / terminal.inner.grid.columns() + 1;
+        terminal.work.scrolled(&terminal.inner.grid, terminal.region, lines);
     }
     terminal.inner.input_codepoints(codepoints);
 }
@@ -43,8 +44,8 @@ impl Terminal {
 
     /// Adds a character to the cell before the cursor. The cell keeps its width.
     pub(super) fn join(&mut self, character: char) {
-        self.spend(SLOW_CHARACTER);
-        if self.inner.grid.cursor.pos.col.0 == 0 || !self.has_room_for_marks() {
+        self.work.spend(SLOW_CHARACTER);
+        if self.inner.grid.cursor.pos.col.0 == 0 || !self.work.may_add_extras(&self.inner.grid) {
             return;
         }
         let (row, col) = self.marked_cell();
@@ -65,15 +66,12 @@ impl Terminal {
         cell.insert_cell_flag(CellFlags::GRAPHEME);
         grid[row].has_extras = true;
         self.inner.damage_cursor();
-        self.spend_extras();
+        self.work.extras(&self.inner.grid);
     }
 
     /// Prints a one-cell character in place of one whose width the emulator has right.
     pub(super) fn input_narrow(&mut self, character: char) {
-        self.spend(SLOW_CHARACTER);
-        if self.is_at_edge() {
-            self.spend_row();
-        }
+        self.work.slow_character(&self.inner.grid);
         match self.inner.mode().contains(Mode::INSERT) {
             true => self.insert('x'),
             false => self.inner.input('x'),

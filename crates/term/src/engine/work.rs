@@ -4,9 +4,10 @@
 //! A unit is about what one byte of ordinary text costs. Estimates err upwards: an operation may cost less
 //! than is counted for it, but never many times more.
 
-use rio_vt::crosswords::grid::Dimensions;
+use rio_vt::crosswords::grid::{Dimensions, Grid};
+use rio_vt::crosswords::square::Square;
 
-use super::terminal::Terminal;
+use super::region::ScrollRegion;
 
 /// A character that is handled by itself: its width, and what it joins.
 pub(super) const SLOW_CHARACTER: u64 = 16;
@@ -29,87 +30,141 @@ fn units(amount: usize) -> u64 {
     u64::try_from(amount).unwrap_or(u64::MAX)
 }
 
-impl Terminal {
+/// The cost of everything that one terminal has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    spent: u64,
+    /// The cost at the emulator's last sweep for marks and links that are no longer shown.
+    swept_at: u64,
+}
+
+impl Work {
+    /// Returns the cost so far.
+    pub(super) fn spent(self) -> u64 {
+        self.spent
+    }
+
+    /// Returns the same cost for a terminal that begins anew.
+    pub(super) fn carried_over(self) -> Work {
+        Work { spent: self.spent, swept_at: 0 }
+    }
+
     #[inline]
     pub(super) fn spend(&mut self, units: u64) {
-        self.work = self.work.saturating_add(units);
+        self.spent = self.spent.saturating_add(units);
     }
 
     /// Counts one filled row.
     #[inline]
-    pub(super) fn spend_row(&mut self) {
-        self.spend(units(self.inner.grid.columns() / CELLS));
+    pub(super) fn row(&mut self, grid: &Grid<Square>) {
+        self.spend(units(grid.columns() / CELLS));
     }
 
     /// Counts one row whose cells move.
-    pub(super) fn spend_moved_row(&mut self) {
-        self.spend(units(self.inner.grid.columns() / MOVED_CELLS));
+    pub(super) fn moved_row(&mut self, grid: &Grid<Square>) {
+        self.spend(units(grid.columns() / MOVED_CELLS));
     }
 
     /// Counts rows that may move, and how many of them are filled.
-    pub(super) fn spend_rows(&mut self, moved: usize, filled: usize) {
-        let cells = moved.min(filled) * self.inner.grid.columns();
-        self.spend(units(self.inner.grid.screen_lines()) * ROW + units(cells / CELLS));
+    pub(super) fn rows(&mut self, grid: &Grid<Square>, moved: usize, filled: usize) {
+        let cells = moved.min(filled) * grid.columns();
+        self.spend(units(grid.screen_lines()) * ROW + units(cells / CELLS));
     }
 
     /// Counts lines that may scroll in a region that is a part of the screen.
-    pub(super) fn spend_region(&mut self, lines: usize) {
-        let row = self.inner.grid.cursor.pos.row.0;
-        if row + i32::try_from(lines).unwrap_or(i32::MAX) >= self.region.1 as i32 {
-            self.spend(units(lines) * units(self.inner.grid.screen_lines()) * ROW);
+    pub(super) fn scrolled(&mut self, grid: &Grid<Square>, region: ScrollRegion, lines: usize) {
+        let row = grid.cursor.pos.row.0;
+        if row + i32::try_from(lines).unwrap_or(i32::MAX) >= region.bottom() as i32 {
+            self.spend(units(lines) * units(grid.screen_lines()) * ROW);
         }
     }
 
     /// Counts a line feed.
     #[inline]
-    pub(super) fn spend_line_feed(&mut self) {
-        if self.inner.grid.cursor.pos.row.0 + 1 == self.region.1 as i32 {
-            self.spend_row();
-            if self.region_is_part {
-                self.spend(units(self.inner.grid.screen_lines()) * ROW);
+    pub(super) fn line_feed(&mut self, grid: &Grid<Square>, region: ScrollRegion) {
+        if region.ends_with(grid.cursor.pos.row.0) {
+            self.row(grid);
+            if region.is_part() {
+                self.spend(units(grid.screen_lines()) * ROW);
             }
         }
     }
 
-    /// Returns true if the next wide character goes to the row below.
-    pub(super) fn is_at_edge(&self) -> bool {
-        self.inner.grid.cursor.pos.col.0 + 2 > self.inner.grid.columns()
+    /// Counts a character that is handled by itself, and the row below if it may go there.
+    pub(super) fn slow_character(&mut self, grid: &Grid<Square>) {
+        self.spend(SLOW_CHARACTER);
+        if grid.cursor.pos.col.0 + 2 > grid.columns() {
+            self.row(grid);
+        }
     }
 
     /// Counts grids that may be filled.
-    pub(super) fn spend_screens(&mut self, number: usize) {
-        let (rows, cols) = (self.inner.grid.screen_lines(), self.inner.grid.columns());
+    pub(super) fn screens(&mut self, grid: &Grid<Square>, number: usize) {
+        let (rows, cols) = (grid.screen_lines(), grid.columns());
         self.spend(units(number) * (units(rows) * ROW + units(rows * cols / CELLS)));
     }
 
     /// Counts the lookup of a mark or a link, with its share of the occasional scan of the whole grid.
-    pub(super) fn spend_extras(&mut self) {
-        self.spend(EXTRAS + units(self.all_cells() / EXTRAS_CADENCE / CELLS));
-    }
-
-    fn all_cells(&self) -> usize {
-        self.inner.grid.total_lines() * self.inner.grid.columns()
-    }
-
-    /// Sets the scroll region: its first row and the row after its last.
-    pub(super) fn set_region(&mut self, top: usize, bottom: usize) {
-        self.region = (top, bottom);
-        self.region_is_part = top != 0 || bottom != self.inner.grid.screen_lines();
+    pub(super) fn extras(&mut self, grid: &Grid<Square>) {
+        self.spend(EXTRAS + units(all_cells(grid) / EXTRAS_CADENCE / CELLS));
     }
 
     /// Returns true if a mark or a link may take an entry in the emulator's table. When every entry is in
     /// use, the emulator scans all history for each new one, so it may do that only as often as the stream
     /// has paid for it.
-    pub(super) fn has_room_for_marks(&mut self) -> bool {
-        if !self.inner.grid.extras_table.under_pressure() {
+    pub(super) fn may_add_extras(&mut self, grid: &Grid<Square>) -> bool {
+        if !grid.extras_table.under_pressure() {
             return true;
         }
-        let look = units(self.all_cells() / CELLS);
-        let is_paid = self.work >= self.extras_swept_at.saturating_add(look);
+        let look = units(all_cells(grid) / CELLS);
+        let is_paid = self.spent >= self.swept_at.saturating_add(look);
         if is_paid {
-            self.extras_swept_at = self.work;
+            self.swept_at = self.spent;
             self.spend(look);
         }
         is_paid
+    }
+}
+
+fn all_cells(grid: &Grid<Square>) -> usize {
+    grid.total_lines() * grid.columns()
+}
+
+#[cfg(test)]
+mod tests {
+    use rio_vt::crosswords::pos::Line;
+
+    use super::*;
+
+    /// Returns what an operation costs on a grid of 80 by 24 with the cursor in this row.
+    fn cost(row: i32, act: impl FnOnce(&mut Work, &Grid<Square>)) -> u64 {
+        let mut grid = Grid::new(24, 80, 0);
+        grid.cursor.pos.row = Line(row);
+        let mut work = Work::default();
+        act(&mut work, &grid);
+        work.spent()
+    }
+
+    #[test]
+    fn a_line_feed_costs_only_where_it_scrolls_and_more_within_margins() {
+        let (whole, part) = (ScrollRegion::whole(24), ScrollRegion::new(0, 10, 24));
+        assert_eq!(cost(5, |work, grid| work.line_feed(grid, whole)), 0);
+        assert_eq!(cost(23, |work, grid| work.line_feed(grid, whole)), 10);
+        assert_eq!(cost(9, |work, grid| work.line_feed(grid, part)), 10 + 24 * ROW);
+    }
+
+    #[test]
+    fn clearing_costs_by_the_cells_and_a_huge_count_by_the_rows_there_are() {
+        let few = cost(0, |work, grid| work.rows(grid, 24, 1));
+        let many = cost(0, |work, grid| work.rows(grid, 24, usize::MAX));
+        assert_eq!((few, many), (24 * ROW + 10, 24 * ROW + 240));
+    }
+
+    #[test]
+    fn the_cost_never_wraps_and_a_terminal_that_begins_anew_keeps_it() {
+        let mut work = Work::default();
+        work.spend(u64::MAX);
+        work.spend(1);
+        assert_eq!(work.carried_over().spent(), u64::MAX);
     }
 }
