@@ -14,7 +14,7 @@ pub(crate) const MAX_METHODS: usize = 60;
 pub(crate) const MAX_FIELDS: usize = 20;
 
 /// Types with more methods, as `crate::Type` with their recorded number. Entries leave this list; none joins it.
-pub(crate) const METHODS: &[(&str, usize)] = &[("daemon::Run", 84)];
+pub(crate) const METHODS: &[(&str, usize)] = &[("daemon::Run", 71)];
 /// Structs with more fields, as `crate::Type` with their recorded number. Entries leave this list; none joins it.
 pub(crate) const FIELDS: &[(&str, usize)] = &[
     ("agents::HooksSpec", 22),
