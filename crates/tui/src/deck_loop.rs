@@ -318,14 +318,11 @@ impl<'a> DeckLoop<'a> {
     }
 
     fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {
-        // What is only looked at gets no keys and a slower pace.
-        let pace = self.model.looks.wall_pace_ms;
-        let tile_pace_ms = self.model.base_view().is_some().then_some(pace);
         let looking = |(pane, place)| {
             let screen = crate::model::deck::Deck::screen_of(place);
             let size = Size { cols: screen.cols, rows: screen.rows }.clamped();
             let process = self.model.process_of(pane)?;
-            Some((pane, Looking { process, size, tile_pace_ms }))
+            Some((pane, Looking { process, size, tile_pace_ms: self.model.tile_pace_ms(pane) }))
         };
         let mut wanted: BTreeMap<PaneId, Looking> =
             self.model.places().into_iter().filter_map(looking).collect();

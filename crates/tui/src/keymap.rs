@@ -150,6 +150,10 @@ pub(crate) enum Action {
     NextFile,
     PreviousFile,
     SeenFile,
+    /// Every key goes to the selected tile until the prefix.
+    TypeHere,
+    /// What can be done to the selected row.
+    RowMenu,
     Resolve,
     Refresh,
     Forecast,
@@ -192,10 +196,15 @@ impl Keymap {
         found.map(|binding| binding.action)
     }
 
+    /// The first key of an action.
+    pub(crate) fn first_key(&self, context: Context, action: Action) -> Option<&KeyName> {
+        let is_it = |binding: &&Binding| binding.context == context && binding.action == action;
+        self.bindings.iter().find(is_it).map(|binding| &binding.key)
+    }
+
     /// The first key of an action, as it is written in hints.
     pub(crate) fn key_of(&self, context: Context, action: Action) -> Option<String> {
-        let is_it = |binding: &&Binding| binding.context == context && binding.action == action;
-        self.bindings.iter().find(is_it).map(|binding| binding.key.to_string())
+        self.first_key(context, action).map(ToString::to_string)
     }
 
     /// The prefix as it is written in hints.

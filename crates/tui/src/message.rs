@@ -96,6 +96,8 @@ pub(crate) enum CallFor {
         opens: bool,
     },
     Ports(ProcessId),
+    /// Whose size the terminal behind a pane has.
+    SizeOwner(PaneId),
     /// Something was started, to be shown there.
     Start(Placement),
     /// The answer to an item of the inbox.

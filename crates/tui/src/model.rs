@@ -193,6 +193,8 @@ pub(crate) struct Model {
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
     pub(crate) other_sizes: BTreeMap<PaneId, Size>,
+    /// Whose those sizes are, as far as the daemon has said it.
+    pub(crate) size_owners: BTreeMap<PaneId, String>,
     /// The person's terminal has the focus.
     pub(crate) has_focus: bool,
     /// What is looked at, since when; the flag says that it was marked as seen.
@@ -234,6 +236,7 @@ impl Model {
             prefix_tried: false,
             register: String::new(),
             other_sizes: BTreeMap::new(),
+            size_owners: BTreeMap::new(),
             has_focus: true,
             looking: None,
             port_questions: PortQuestions::default(),
@@ -247,10 +250,15 @@ impl Model {
         self.size.cols < LEAST.cols || self.size.rows < LEAST.rows
     }
 
+    /// There is room for a strip of glyphs and one pane only.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.size.cols < WIDE
+    }
+
     pub(crate) fn areas(&self) -> Areas {
         let whole = Rect::of(self.size);
         let body = whole.rows_from(1, self.size.rows.saturating_sub(2));
-        let width = if self.size.cols < WIDE { STRIP } else { self.rail.width };
+        let width = if self.is_narrow() { STRIP } else { self.rail.width };
         let width = if self.rail.is_shown { (width + 1).min(body.cols) } else { 0 };
         let rail = self.rail.is_shown.then_some(Rect { cols: width.saturating_sub(1), ..body });
         let deck = Rect { col: body.col + width, cols: body.cols - width, ..body };
@@ -283,8 +291,22 @@ impl Model {
                 .into_iter()
                 .map(|(pane, _, rect)| (pane, rect))
                 .collect(),
+            _ if self.is_narrow() => {
+                let focused = self.deck.focused().map(|(pane, _)| (pane, self.areas().deck));
+                focused.into_iter().collect()
+            }
             _ => self.deck.places(self.areas().deck),
         }
+    }
+
+    /// Milliseconds between two drawings of a pane that is only looked at; none for one that is typed into.
+    pub(crate) fn tile_pace_ms(&self, pane: PaneId) -> Option<u32> {
+        let is_typed = match self.base_view() {
+            None => true,
+            Some(Overlay::Wall(wall)) => wall.typing.is_some() && self.process_of(pane) == wall.typing,
+            Some(_) => false,
+        };
+        (!is_typed).then_some(self.looks.wall_pace_ms)
     }
 
     /// The process of a pane, also of a tile of the wall.

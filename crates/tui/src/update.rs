@@ -37,7 +37,8 @@ use term::{Key, KeyCode, KeyEvent};
 use crate::host::{InputEvent, What};
 use crate::keymap::{Action, Context};
 use crate::message::{Command, Message};
-use crate::model::overlay::{Overlay, POPUP};
+use crate::model::overlay::{Overlay, POPUP, Wall};
+use crate::model::splits::PaneId;
 use crate::model::{Away, Model, Prefix, Toast, hints};
 
 /// Changes the model by a message; returns what is to be done.
@@ -77,13 +78,7 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
             commands
         }
         Message::Answered(what, result) => events::answered(model, what, result),
-        Message::OtherSize(pane, size) => {
-            match size {
-                Some(size) => drop(model.other_sizes.insert(pane, size)),
-                None => drop(model.other_sizes.remove(&pane)),
-            }
-            Vec::new()
-        }
+        Message::OtherSize(pane, size) => events::other_size(model, pane, size),
         Message::PaneEnded(pane, reason) => events::pane_ended(model, pane, &reason),
         Message::UnwantedMouse { pane, mouse, lines, is_alternate } => {
             history::unwanted_mouse(model, pane, mouse, history::Shown { lines, is_alternate })
@@ -181,6 +176,9 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
             model.prefix = Prefix::None;
         }
     }
+    if let Some(commands) = type_into_tile(model, &key, &event) {
+        return commands;
+    }
     if model.looks.keymap.is_prefix(&key) {
         if !is_release {
             model.prefix = Prefix::Pressed(model.now.ms);
@@ -200,6 +198,32 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
         () if model.deck.tab().is_none() && !is_release => welcome_key(model, key),
         () => to_child(model, event),
     }
+}
+
+/// The tile of the wall that is typed into.
+fn typed_tile(model: &Model) -> Option<PaneId> {
+    let Some(Overlay::Wall(Wall { typing: Some(process), .. })) = model.overlays.last() else { return None };
+    model.places().into_iter().map(|(pane, _)| pane).find(|pane| model.process_of(*pane) == Some(*process))
+}
+
+/// A key while a tile of the wall is typed into: the prefix goes back to the wall, every other key goes to the tile.
+fn type_into_tile(model: &mut Model, key: &Key, event: &InputEvent) -> Option<Vec<Command>> {
+    let tile = typed_tile(model).filter(|_| !model.looks.keymap.is_prefix(key));
+    let Some(Overlay::Wall(wall)) = model.overlays.last_mut() else { return None };
+    wall.typing?;
+    match tile {
+        Some(pane) => Some(vec![Command::Type(pane, event.clone())]),
+        None => {
+            wall.typing = None;
+            Some(Vec::new())
+        }
+    }
+}
+
+/// Presses a key for the person, who has clicked on its hint.
+fn press(model: &mut Model, key: Key) -> Vec<Command> {
+    let event = InputEvent { raw: Vec::new(), what: What::Key(key) };
+    key_typed(model, key, event)
 }
 
 fn after_prefix(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
@@ -258,6 +282,9 @@ fn to_child(model: &mut Model, event: InputEvent) -> Vec<Command> {
 
 /// A paste goes to the line that is edited, else to the program.
 fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    if let Some(pane) = typed_tile(model) {
+        return vec![Command::Type(pane, event)];
+    }
     let line = match model.overlays.last_mut() {
         None | Some(Overlay::Popup(_)) => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,

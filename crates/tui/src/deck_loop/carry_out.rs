@@ -32,6 +32,10 @@ impl DeckLoop<'_> {
     pub(super) fn carry_out(&mut self, command: Command) {
         match command {
             Command::Type(id, event) => {
+                // A tile that was chosen by the key before is attached for typing first.
+                if self.panes.get(&id).is_some_and(|pane| pane.looking.tile_pace_ms.is_some()) {
+                    self.sync_panes(Instant::now());
+                }
                 if let Some(pane) = self.panes.get_mut(&id) {
                     let view = self.model.crew.get(pane.looking.process);
                     pane.type_event(&event, self.host.keyboard, view.and_then(typing::new_line_key));

@@ -48,6 +48,12 @@ impl KeyName {
         Some(Self { code, ctrl, alt: alt || meta, shift })
     }
 
+    /// This key, as if it were pressed.
+    pub(crate) fn press(&self) -> Key {
+        let Self { code, ctrl, alt, shift } = *self;
+        Key::press(code, Modifiers { ctrl, alt, shift, ..Modifiers::default() })
+    }
+
     /// Whether the key is a character or an editing key that programs need, without Control or Alt.
     pub(crate) fn is_plain(&self) -> bool {
         !self.ctrl && !self.alt && !matches!(self.code, KeyCode::Function(_))

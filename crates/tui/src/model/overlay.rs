@@ -164,6 +164,8 @@ pub(crate) struct Wall {
     pub(crate) selected: Option<ProcessId>,
     /// Most tiles at once.
     pub(crate) tiles: usize,
+    /// The process that gets every key until the prefix.
+    pub(crate) typing: Option<ProcessId>,
 }
 
 /// Panes of the wall have numbers of their own, far above those of the deck.
@@ -179,11 +181,11 @@ impl Wall {
         all.truncate(self.tiles.max(1));
         let columns = (1..).find(|columns| columns * columns >= all.len()).unwrap_or(1);
         let rows = all.len().div_ceil(columns).max(1);
-        // The tiles of the last row share its width: no place stays empty.
+        // The tiles of the last row share its width. One alone keeps its own: a line of it would be too long to read.
         let in_last = all.len().saturating_sub(columns * (rows - 1)).max(1);
         let place = |(at, id): (usize, ProcessId)| {
             let is_last = at / columns + 1 == rows;
-            let across = if is_last { in_last } else { columns };
+            let across = if is_last && in_last > 1 { in_last } else { columns };
             let rect = tile(area, [across, rows], [at % columns, at / columns]);
             let number =
                 u32::try_from(crew.processes.iter().position(|process| process.id == id).unwrap_or(0));

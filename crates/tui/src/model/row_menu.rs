@@ -33,7 +33,7 @@ const PROCESS: &[(Action, &str)] = &[
     (Action::Restart, "start again"),
     (Action::CloseProcess, "end it"),
 ];
-const TASK: &[(Action, &str)] = &[
+pub(crate) const TASK: &[(Action, &str)] = &[
     (Action::Accept, "open"),
     (Action::RunTask, "run its agent"),
     (Action::Review, "review the changes"),

@@ -69,7 +69,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         },
         Action::Wall => {
             let tiles = model.looks.wall_tiles;
-            push(model, Overlay::Wall(Wall { selected: None, tiles }))
+            push(model, Overlay::Wall(Wall { selected: None, tiles, typing: None }))
         }
         Action::Pads => show_pads(model),
         Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),

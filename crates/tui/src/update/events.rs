@@ -5,7 +5,7 @@ use proto::crew::{PadOutcome, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
 use proto::request::{See, Target};
-use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request};
+use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, push, show};
 use super::{history, own_commands, pads, palette, ports, task_forms, tasks};
@@ -62,6 +62,21 @@ pub(super) fn untyped(model: &mut Model, pane: PaneId) -> Vec<Command> {
     let name = process.map_or_else(|| "the program".to_owned(), |process| model.name(process));
     model.alert(format!("what you typed for {name} without a daemon was dropped"), process);
     Vec::new()
+}
+
+/// The terminal behind a pane has another viewer's size, or the pane's own again.
+pub(super) fn other_size(model: &mut Model, pane: PaneId, size: Option<Size>) -> Vec<Command> {
+    model.size_owners.remove(&pane);
+    match size {
+        Some(size) => {
+            model.other_sizes.insert(pane, size);
+            vec![call(CallFor::SizeOwner(pane), Request::Viewers(proto::request::Empty {}))]
+        }
+        None => {
+            model.other_sizes.remove(&pane);
+            Vec::new()
+        }
+    }
 }
 
 /// Closes the panes of processes that are gone.
@@ -235,6 +250,11 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
         (CallFor::History(process), Reply::Text(text)) => {
             return history::take_page(model, process, text);
         }
+        (CallFor::SizeOwner(pane), Reply::Viewers(viewers)) => {
+            let process = model.process_of(pane);
+            let owner = viewers.into_iter().find(|viewer| viewer.owns_size && Some(viewer.id) == process);
+            model.size_owners.extend(owner.map(|owner| (pane, format!("{} (v{})", owner.by, owner.viewer))));
+        }
         (CallFor::Tell(process), Reply::Receipt(receipt)) => {
             let name = model.name(process);
             model.toast(receipt_text(&name, &receipt.delivery));
@@ -254,7 +274,12 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
 fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> {
     let is_quiet = matches!(
         what,
-        CallFor::Ports(_) | CallFor::Presets | CallFor::Agents | CallFor::Pads | CallFor::Tasks
+        CallFor::Ports(_)
+            | CallFor::Presets
+            | CallFor::Agents
+            | CallFor::Pads
+            | CallFor::Tasks
+            | CallFor::SizeOwner(_)
     );
     if let CallFor::History(_) = what
         && let Some(history) = history::lines(model)

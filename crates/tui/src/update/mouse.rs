@@ -13,8 +13,9 @@ use crate::model::rail::RailRow;
 use crate::model::settings::Setting;
 use crate::model::splits::PaneId;
 use crate::model::{Model, rail as rows};
+use crate::view::status::{self, StatusClick};
 use crate::view::{inbox as inbox_view, palette as palette_view, popup as popup_view, review as review_view};
-use crate::view::{status, tabs, tasks as tasks_view, toasts};
+use crate::view::{tabs, tasks as tasks_view, toasts};
 
 /// Rows per notch of the wheel in lists.
 const WHEEL_ROWS: isize = 3;
@@ -70,7 +71,7 @@ fn grasp(model: &Model, at: Point) -> Option<Drag> {
     if is_rail && !areas.tabs.contains(at) {
         return Some(Drag::Rail);
     }
-    let tab = model.deck.tab().filter(|tab| !tab.is_zoomed)?;
+    let tab = model.deck.tab().filter(|tab| !tab.is_zoomed && !model.is_narrow())?;
     tab.root.border_at(areas.deck, at).map(Drag::Border)
 }
 
@@ -188,12 +189,13 @@ fn click_toast(model: &mut Model, at: usize) -> Vec<Command> {
     process.map(|process| actions::show(model, process, Placement::Tab)).unwrap_or_default()
 }
 
-/// A click on a hint of the status line does what its key does; elsewhere on it the palette opens.
+/// A click on a hint of the status line does what its key does there; elsewhere on it the palette opens.
 fn click_status(model: &mut Model, at: Point) -> Vec<Command> {
     match status::hit(model, at) {
-        Some(action) if model.overlays.is_empty() && !model.rail.has_keys => actions::act(model, action),
+        Some(StatusClick::Act(action)) => actions::act(model, action),
+        Some(StatusClick::Press(key)) => super::press(model, key.press()),
         None if model.overlays.is_empty() => actions::act(model, Action::Palette),
-        _ => Vec::new(),
+        None => Vec::new(),
     }
 }
 

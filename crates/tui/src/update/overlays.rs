@@ -1,7 +1,7 @@
 //! Keys in what lies over the deck.
 
-use proto::Request;
 use proto::request::{GiveAnswer, Rename, Target, Tell};
+use proto::{ProcessId, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
@@ -115,9 +115,11 @@ fn inbox_key(model: &mut Model, key: Key) -> Vec<Command> {
 
 /// Shows another part of a question that has more lines than the window.
 fn scroll_question(model: &mut Model, by: isize) {
-    let last = crate::view::inbox::last_top(model);
+    let [room, last] = crate::view::inbox::question_rows(model);
+    // No line is jumped over, however few are in sight.
+    let most = isize::try_from(room.max(1)).unwrap_or(by);
     if let Some(Overlay::Inbox(inbox)) = model.overlays.last_mut() {
-        inbox.top = inbox.top.saturating_add_signed(by).min(last);
+        inbox.top = inbox.top.saturating_add_signed(by.clamp(-most, most)).min(last);
     }
 }
 
@@ -243,9 +245,15 @@ fn wall_key(model: &mut Model, key: Key) -> Vec<Command> {
         Some(Action::More) => wall.tiles = (wall.tiles + 1).min(*TILES.end()),
         Some(Action::Fewer) => wall.tiles = wall.tiles.saturating_sub(1).max(*TILES.start()),
         Some(Action::Cancel) => drop(model.overlays.pop()),
-        Some(Action::Accept) => {
-            return here.map(|(_, id, _)| actions::show(model, id, Placement::Tab)).unwrap_or_default();
+        Some(Action::TypeHere) => {
+            let process = here.map(|(_, process, _)| process);
+            let is_running = |id: &ProcessId| model.crew.get(*id).is_some_and(|view| view.pid.is_some());
+            (wall.selected, wall.typing) = (process, process.filter(is_running));
+            if let Some(process) = process.filter(|_| wall.typing.is_none()) {
+                model.toast(format!("{} does not run", model.name(process)));
+            }
         }
+        Some(Action::Zoom) => return here.map(|(_, id, _)| zoom(model, id)).unwrap_or_default(),
         Some(Action::Inbox) => return actions::act(model, Action::Inbox),
         Some(Action::Help) => actions::help(model, Context::Wall),
         Some(action) => {
@@ -256,6 +264,15 @@ fn wall_key(model: &mut Model, key: Key) -> Vec<Command> {
         None => {}
     }
     Vec::new()
+}
+
+/// Shows a tile's process alone in the deck.
+fn zoom(model: &mut Model, process: ProcessId) -> Vec<Command> {
+    let commands = actions::show(model, process, Placement::Tab);
+    if let Some(tab) = model.deck.tab_mut() {
+        tab.is_zoomed = tab.root.panes().len() > 1;
+    }
+    commands
 }
 
 fn direction(action: Action) -> Option<crate::model::splits::Direction> {

@@ -1,8 +1,10 @@
 //! The inbox: everybody's questions at the left, the selected one with its answers at the right.
 
-use proto::agent::{InboxItem, ItemKind};
+use proto::AgentState;
+use proto::agent::{InboxItem, ItemKind, Opinion};
 
 use super::{cut, framed, text, text_to, wrap};
+use crate::frame::width::columns;
 use crate::frame::{Grid, Point, Rect};
 use crate::model::overlay::{InboxView, Overlay};
 use crate::model::{Model, age};
@@ -25,8 +27,11 @@ struct Parts {
 }
 
 fn place(model: &Model) -> Rect {
-    let area = model.areas().deck;
-    area.middle(110, area.rows)
+    let areas = model.areas();
+    let place = areas.deck.middle(110, areas.deck.rows);
+    // Beside the rail its line becomes the frame's: two lines would stand next to each other.
+    let beside_rail = u16::from(areas.rail.is_some() && place.col == areas.deck.col);
+    Rect { col: place.col - beside_rail, cols: place.cols + beside_rail, ..place }
 }
 
 fn parts(model: &Model) -> Parts {
@@ -49,8 +54,7 @@ pub(crate) fn draw(model: &Model, inbox: &InboxView, grid: &mut Grid) {
         count => format!(", {count} later"),
     };
     let title = format!("Inbox ({}{later})", model.crew.open_items().count());
-    let hints = "1-9 answer  Enter words  v screen  s snooze 10m  e explain  Esc back";
-    let inside = framed(model, grid, place(model), &title, hints);
+    let inside = framed(model, grid, place(model), &title, "");
     let Some(selected) = inbox.item(&model.crew) else {
         let words = "Nobody asks anything. Questions, permissions and failures of all agents come here.";
         for (row, line) in (inside.row + 1..inside.bottom()).zip(wrap(words, inside.cols.saturating_sub(4))) {
@@ -93,14 +97,13 @@ fn list(model: &Model, grid: &mut Grid, area: Rect, selected: &InboxItem) {
     let rows = (area.row..area.bottom().saturating_sub(1)).step_by(2);
     for (row, item) in rows.zip(model.crew.open_items().skip(first)) {
         let since = age(model.now.epoch_ms.saturating_sub(item.at));
+        let start = text_to(grid, area.right().saturating_sub(1), row, &since, text(model, Role::Dim));
+        let kind = kind_word(item.kind);
         let name = format!("{} {}", glyph(item.kind), item.name);
-        grid.text(
-            Point { col: area.col + 1, row },
-            &name,
-            text(model, Role::Text),
-            area.cols.saturating_sub(6),
-        );
-        text_to(grid, area.right().saturating_sub(1), row, &since, text(model, Role::Dim));
+        let room = start.saturating_sub(area.col + 4 + columns(kind));
+        let name = cut(&name, room, model.looks.is_ascii);
+        let end = grid.text(Point { col: area.col + 1, row }, &name, text(model, Role::Text), room) + 2;
+        grid.text(Point { col: end, row }, kind, text(model, Role::Dim), start.saturating_sub(end));
         let title = cut(
             &proto::Printable(&item.title).to_string(),
             area.cols.saturating_sub(4),
@@ -128,12 +131,15 @@ struct ItemLines {
 }
 
 impl ItemLines {
-    fn of(model: &Model, columns: u16, item: &InboxItem) -> Self {
+    fn of(model: &Model, area: Rect, item: &InboxItem) -> Self {
+        let columns = area.cols;
         let safe = |words: &str| -> String {
             words.lines().map(|line| proto::Printable(line).to_string()).collect::<Vec<_>>().join("\n")
         };
         let title = wrap(&format!("{}: {}", item.name, safe(&item.title)), columns);
         let mut question: Vec<(String, Role)> = title.into_iter().map(|line| (line, Role::Heading)).collect();
+        let about = about(model, item).into_iter().flat_map(|line| wrap(&safe(&line), columns));
+        question.extend(about.map(|line| (line, Role::Dim)));
         question.push((String::new(), Role::Text));
         question.extend(wrap(&safe(&item.body), columns).into_iter().map(|line| (line, Role::Text)));
         let mut answers = vec![(String::new(), Role::Text)];
@@ -152,6 +158,13 @@ impl ItemLines {
             answers.push((String::new(), Role::Text));
             answers
                 .push((format!("answered with {} in {left}", proto::Printable(&expiry.answer)), Role::Warn));
+        }
+        let sentence = wrap("The answer is sent only if this dialog is still shown.", columns);
+        // It takes no room from a question that needs it.
+        let has_room = question.len() + answers.len() + sentence.len() < usize::from(area.rows);
+        if is_dialog(item.kind) && has_room {
+            answers.push((String::new(), Role::Text));
+            answers.extend(sentence.into_iter().map(|line| (line, Role::Dim)));
         }
         Self { question, answers }
     }
@@ -175,7 +188,7 @@ impl ItemLines {
         let (above, below) = (top.min(hidden), hidden - top.min(hidden));
         let mut lines: Vec<_> = self.question.into_iter().skip(above).take(room).collect();
         if hidden > 0 {
-            let more = format!("{above} more lines above, {below} below: PgUp and PgDn show them");
+            let more = format!("{above} more lines above, {below} below: PgUp, PgDn");
             lines.push((more, Role::Warn));
         }
         lines.extend(self.answers);
@@ -184,7 +197,7 @@ impl ItemLines {
 }
 
 fn item(model: &Model, grid: &mut Grid, area: Rect, inbox: &InboxView, item: &InboxItem) {
-    let lines = ItemLines::of(model, area.cols, item).in_sight(area.rows, inbox.top);
+    let lines = ItemLines::of(model, area, item).in_sight(area.rows, inbox.top);
     for (row, (line, role)) in (area.row..area.bottom()).zip(&lines) {
         grid.text(Point { col: area.col, row }, line, text(model, *role), area.cols);
     }
@@ -194,13 +207,14 @@ fn item(model: &Model, grid: &mut Grid, area: Rect, inbox: &InboxView, item: &In
     }
 }
 
-/// How many lines of the selected question are above the window when its end is shown.
-pub(crate) fn last_top(model: &Model) -> usize {
-    let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return 0 };
-    let Some(selected) = inbox.item(&model.crew) else { return 0 };
+/// How many lines of the selected question are in sight, and how many are above them when its end is shown.
+pub(crate) fn question_rows(model: &Model) -> [usize; 2] {
+    let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return [0, 0] };
+    let Some(selected) = inbox.item(&model.crew) else { return [0, 0] };
     let area = parts(model).item;
-    let lines = ItemLines::of(model, area.cols, selected);
-    lines.question.len().saturating_sub(lines.room(area.rows))
+    let lines = ItemLines::of(model, area, selected);
+    let room = lines.room(area.rows);
+    [room, lines.question.len().saturating_sub(room)]
 }
 
 /// Where the screen of the selected item's process is shown, below its answers; none where there is no room.
@@ -208,9 +222,39 @@ pub(crate) fn peek_place(model: &Model) -> Option<Rect> {
     let Some(Overlay::Inbox(inbox)) = model.overlays.last() else { return None };
     let selected = inbox.item(&model.crew)?;
     let area = parts(model).item;
-    let used = u16::try_from(ItemLines::of(model, area.cols, selected).count()).ok()?;
+    let used = u16::try_from(ItemLines::of(model, area, selected).count()).ok()?;
     let screen = area.rows_from(used.saturating_add(2), u16::MAX);
     (screen.rows >= PEEK_ROWS && !model.is_too_small()).then_some(screen)
+}
+
+/// Where its process works, and why it counts as blocked.
+fn about(model: &Model, item: &InboxItem) -> Vec<String> {
+    let Some(process) = model.crew.get(item.id) else { return Vec::new() };
+    let mut lines = vec![format!("in {}", model.place.short(&process.cwd))];
+    let opinion = process.agent.as_ref().and_then(|agent| agent.evidence.as_ref());
+    let is_blocked = |opinion: &&Opinion| opinion.evidence.state == Some(AgentState::Blocked);
+    if let Some(opinion) = opinion.filter(is_blocked).filter(|_| is_dialog(item.kind)) {
+        let since = age(model.now.epoch_ms.saturating_sub(opinion.at));
+        let (source, rule) = (opinion.evidence.source, &opinion.evidence.rule);
+        lines.push(format!("why blocked: the {source} shows it (rule {rule}, {since})"));
+    }
+    lines
+}
+
+/// An agent's own dialog: its answer is typed.
+fn is_dialog(kind: ItemKind) -> bool {
+    matches!(kind, ItemKind::Dialog | ItemKind::Permission)
+}
+
+fn kind_word(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Dialog => "dialog",
+        ItemKind::Permission => "permission",
+        ItemKind::Question => "question",
+        ItemKind::Failure => "failure",
+        ItemKind::Trust => "trust",
+        ItemKind::Attention => "attention",
+    }
 }
 
 fn glyph(kind: ItemKind) -> &'static str {

@@ -5,7 +5,7 @@ use crate::frame::{Grid, Point, Rect, width};
 use crate::model::Model;
 use crate::model::overlay::Overlay;
 use crate::model::splits::PaneId;
-use crate::theme::Role;
+use crate::theme::{Mark, Role};
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
     let area = model.areas().deck;
@@ -45,8 +45,9 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
     let mut state = model.state_words(process);
     let wanted = width::columns(process.name.as_str()) + number.as_deref().map_or(0, width::columns);
-    // In a narrow pane the mark says enough.
-    if place.cols.saturating_sub(width::columns(&state) + 8) < wanted {
+    // In a narrow pane the mark says enough, unless somebody waits: then the name is cut.
+    let is_tight = place.cols.saturating_sub(width::columns(&state) + 8) < wanted;
+    if is_tight && mark != Mark::Blocked {
         state.clear();
     }
     let room = place.cols.saturating_sub(width::columns(&state) + 8);

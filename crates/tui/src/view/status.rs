@@ -1,24 +1,38 @@
 //! The status line: where the keyboard is, what runs, what went wrong, and the keys that help.
+//!
+//! On the deck it says from the left: mode, process, panes, counts, context, size; hints are at the right. A view that
+//! takes the deck's place has its hints in the middle, because they are about what is seen.
+
+use proto::ProcessId;
 
 use super::{cut, on_bar, text};
 use crate::frame::{Grid, Point, width};
-use crate::keymap::{Action, Context};
+use crate::keymap::{Action, Context, KeyName};
 use crate::model::overlay::Overlay;
 use crate::model::{Away, Model, Prefix, hints};
 use crate::theme::Role;
 
-/// A piece of the line, with what a click on it does.
+/// What a click on a piece of the line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StatusClick {
+    /// An action of the deck.
+    Act(Action),
+    /// What this key does here.
+    Press(KeyName),
+}
+
+/// A piece of the line.
 struct Piece {
     col: u16,
     words: String,
     role: Role,
-    action: Option<Action>,
+    click: Option<StatusClick>,
 }
 
-/// A hint: the words, and the action whose key they name.
+/// A hint: the words, and what a click on them does.
 struct Hint {
     words: String,
-    action: Option<Action>,
+    click: Option<StatusClick>,
 }
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
@@ -33,44 +47,98 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
 }
 
 /// What a click at a place of the line does.
-pub(crate) fn hit(model: &Model, at: Point) -> Option<Action> {
-    let is_here = |piece: &&Piece| {
-        (piece.col..piece.col.saturating_add(width::columns(&piece.words))).contains(&at.col)
-    };
-    pieces(model).iter().find(is_here).and_then(|piece| piece.action)
+pub(crate) fn hit(model: &Model, at: Point) -> Option<StatusClick> {
+    let is_here =
+        |piece: &Piece| (piece.col..piece.col.saturating_add(width::columns(&piece.words))).contains(&at.col);
+    pieces(model).into_iter().find(is_here).and_then(|piece| piece.click)
 }
 
-/// The pieces from the left: where the keyboard is, what is at hand, and the hints at the right.
+/// The pieces from the left: where the keyboard is, what is at hand, and the hints.
 fn pieces(model: &Model) -> Vec<Piece> {
-    let area = model.areas().status;
+    let right = model.areas().status.right();
     let mode = format!(" {} ", mode(model));
     let mut col = width::columns(&mode) + 1;
-    let mut pieces = vec![Piece { col: 0, words: mode, role: Role::Select, action: None }];
-    let hints = hints(model);
-    let total: u16 = hints.iter().map(|hint| width::columns(&hint.words) + 2).sum();
-    let start = area.right().saturating_sub(total.saturating_sub(1));
-    for (words, role, action) in parts(model) {
+    let mut pieces = vec![Piece { col: 0, words: mode, role: Role::Select, click: None }];
+    let is_view = is_view(model);
+    let hints = if is_view { Vec::new() } else { fitting(all_hints(model), hint_room(model), 1) };
+    let start = right.saturating_sub(columns_of(&hints).saturating_sub(1));
+    for (words, role, click) in parts(model) {
         let room = start.saturating_sub(2).saturating_sub(col);
         // What went wrong is never left out.
         let words = if role == Role::Alert { cut(&words, room, model.looks.is_ascii) } else { words };
         let columns = width::columns(&words);
         if columns > 0 && columns <= room {
-            pieces.push(Piece { col, words, role, action });
+            pieces.push(Piece { col, words, role, click });
             col += columns + 1;
         }
     }
-    let mut col = start;
-    for Hint { words, action } in hints {
-        let columns = width::columns(&words);
-        pieces.push(Piece { col, words, role: Role::Bar, action });
-        col += columns + 2;
+    if is_view {
+        let room = if model.looks.has_hints { right.saturating_sub(col) } else { 0 };
+        pieces.extend(spread(fitting(all_hints(model), room, 2), col, right));
+    } else {
+        pieces.extend(in_row(hints, start));
     }
     pieces
 }
 
+/// Hints from a column on.
+fn in_row(hints: impl IntoIterator<Item = Hint>, from: u16) -> Vec<Piece> {
+    let mut col = from;
+    let piece = |Hint { words, click }| {
+        let at = col;
+        col += width::columns(&words) + 2;
+        Piece { col: at, words, role: Role::Bar, click }
+    };
+    hints.into_iter().map(piece).collect()
+}
+
+/// Hints from the left, the last two of them at the right.
+fn spread(mut hints: Vec<Hint>, left: u16, right: u16) -> Vec<Piece> {
+    let tail = hints.split_off(hints.len().saturating_sub(2));
+    let start = right.saturating_sub(columns_of(&tail).saturating_sub(1));
+    in_row(hints, left).into_iter().chain(in_row(tail, start)).collect()
+}
+
+fn columns_of(hints: &[Hint]) -> u16 {
+    hints.iter().map(|hint| width::columns(&hint.words) + 2).sum()
+}
+
+/// Columns for hints beside what the deck says. Without hints the one for help stays: it leads to all others.
+fn hint_room(model: &Model) -> u16 {
+    if model.looks.has_hints { model.size.cols / 2 } else { 0 }
+}
+
+/// As many hints as fit. What stands before the last ones goes first, and help goes last.
+fn fitting(mut hints: Vec<Hint>, room: u16, last: usize) -> Vec<Hint> {
+    let is_help = |hint: &Hint| hint.words.ends_with(" help");
+    while hints.len() > 1 && columns_of(&hints) > room {
+        let help = hints.iter().position(is_help);
+        let at = match hints.len() {
+            count if count > last => count - last - 1,
+            count => {
+                if help == Some(count - 1) {
+                    0
+                } else {
+                    count - 1
+                }
+            }
+        };
+        hints.remove(at);
+    }
+    hints
+}
+
+/// A view that takes the place of the deck has the keys.
+fn is_view(model: &Model) -> bool {
+    let is_filler = |overlay: &Overlay| {
+        matches!(overlay, Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_) | Overlay::Inbox(_))
+    };
+    model.prefix == Prefix::None && model.overlays.last().is_some_and(is_filler)
+}
+
 /// The word for where keys go.
-fn mode(model: &Model) -> &'static str {
-    match (&model.prefix, model.overlays.last()) {
+fn mode(model: &Model) -> String {
+    let word = match (&model.prefix, model.overlays.last()) {
         (Prefix::Pressed(_), _) => "MENU",
         (Prefix::Resizing, _) => "RESIZE",
         (Prefix::Moving, _) => "MOVE",
@@ -80,7 +148,12 @@ fn mode(model: &Model) -> &'static str {
         (Prefix::None, Some(Overlay::Page(_))) => "READ",
         (Prefix::None, Some(Overlay::Settings(_) | Overlay::Recorder(_))) => "SETTINGS",
         (Prefix::None, Some(Overlay::Prompt(_) | Overlay::Confirm(_))) => "ASK",
-        (Prefix::None, Some(Overlay::Wall(_))) => "WALL",
+        (Prefix::None, Some(Overlay::Wall(wall))) => {
+            let all = model.crew.processes.len();
+            let shown = wall.places(&model.crew, model.areas().deck).len();
+            let typing = if wall.typing.is_some() { " TYPING" } else { "" };
+            return format!("WALL {shown}/{all}{typing}");
+        }
         (Prefix::None, Some(Overlay::Tasks(_))) => "TASKS",
         (Prefix::None, Some(Overlay::Form(_))) => "NEW TASK",
         (Prefix::None, Some(Overlay::Land(_))) => "LAND",
@@ -91,77 +164,116 @@ fn mode(model: &Model) -> &'static str {
         (Prefix::None, Some(Overlay::History(_))) => "COPY",
         (Prefix::None, None) if model.rail.has_keys => "RAIL",
         (Prefix::None, None) => "DECK",
-    }
+    };
+    word.to_owned()
 }
 
+type Part = (String, Role, Option<StatusClick>);
+
 /// What is said from the left, most important first, with what a click does; what does not fit is left out.
-fn parts(model: &Model) -> Vec<(String, Role, Option<Action>)> {
+fn parts(model: &Model) -> Vec<Part> {
+    let mut parts = troubles(model);
+    if is_view(model) {
+        return parts;
+    }
+    let shown = shown_process(model);
+    parts.extend(shown.map(|process| (model.name(process), Role::Bar, None)));
+    let panes = model.deck.tab().map(|tab| tab.root.panes()).unwrap_or_default();
+    if model.base_view().is_none() && panes.len() > 1 && model.places().len() == 1 {
+        let focus = model.deck.focused().map(|(pane, _)| pane);
+        let at = panes.iter().position(|pane| Some(*pane) == focus).unwrap_or(0);
+        parts.push((format!("{}/{} panes", at + 1, panes.len()), Role::Bar, None));
+    }
+    for (mark, count) in model.crew.counts() {
+        let words = format!("{}{count}", mark.glyph(model.looks.is_ascii));
+        parts.push((words, mark.role(), Some(StatusClick::Act(Action::NextNeed))));
+    }
+    let view = shown.and_then(|process| model.crew.get(process));
+    let percent = view.and_then(|view| view.agent.as_ref()?.context?.percent());
+    parts.extend(percent.map(|percent| (format!("ctx {percent}%"), Role::Bar, None)));
+    parts.extend(shown.and_then(|_| size_words(model)).map(|words| (words, Role::Dim, None)));
+    parts
+}
+
+/// What keeps the deck from working as it should.
+fn troubles(model: &Model) -> Vec<Part> {
     let mut parts = Vec::new();
     match &model.daemon.away {
         None => {}
         Some(Away::Broken(_)) => parts.push(("no daemon, trying again".to_owned(), Role::Alert, None)),
         Some(Away::ShutDown) => {
             let words = format!("no daemon: {}", model.start_hint());
-            parts.push((words, Role::Alert, Some(Action::StartDaemon)));
+            parts.push((words, Role::Alert, Some(StatusClick::Act(Action::StartDaemon))));
         }
     }
     if model.daemon.unsent_kib > 0 {
         let words = format!("{} KiB wait for the program to read", model.daemon.unsent_kib);
         parts.push((words, Role::Warn, None));
     }
-    let focused = model.deck.focused();
-    let named = model.popup().or(focused.map(|(_, process)| process));
-    parts.extend(named.map(|process| (model.name(process), Role::Bar, None)));
-    for (mark, count) in model.crew.counts() {
-        let words = format!("{}{count}", mark.glyph(model.looks.is_ascii));
-        parts.push((words, mark.role(), Some(Action::NextNeed)));
-    }
-    let view = focused.and_then(|(_, process)| model.crew.get(process));
-    let percent = view.and_then(|view| view.agent.as_ref()?.context?.percent());
-    parts.extend(percent.map(|percent| (format!("ctx {percent}%"), Role::Bar, None)));
-    if let Some(size) = focused.and_then(|(pane, _)| model.other_sizes.get(&pane)) {
-        parts.push((format!("{size} of another viewer, type to fit"), Role::Dim, None));
-    }
     parts
+}
+
+/// The process that the line is about: the one in the window over the deck, or the focused one while the deck is seen.
+fn shown_process(model: &Model) -> Option<ProcessId> {
+    let focused = model.deck.focused().map(|(_, process)| process);
+    model.popup().or(focused.filter(|_| model.base_view().is_none()))
+}
+
+/// The size of the focused terminal and whose it is.
+fn size_words(model: &Model) -> Option<String> {
+    let (pane, process) = model.deck.focused()?;
+    if model.popup().is_some() {
+        return None;
+    }
+    let Some(size) = model.other_sizes.get(&pane) else {
+        let is_running = model.crew.get(process).is_some_and(|view| view.pid.is_some());
+        let (_, place) = model.places().into_iter().find(|(id, _)| *id == pane)?;
+        let screen = crate::model::deck::Deck::screen_of(place);
+        return is_running.then(|| format!("{}x{} yours", screen.cols, screen.rows));
+    };
+    let owner = model.size_owners.get(&pane).map_or("another viewer", String::as_str);
+    Some(format!("{size} of {}, type to fit", proto::Printable(owner)))
 }
 
 /// Hints of a context, by the keys that its actions have.
 fn context_hints(model: &Model, context: Context, actions: &[(Action, &str)]) -> Vec<Hint> {
     let hint = |(action, words): &(Action, &str)| {
-        let words = format!("{} {words}", model.looks.keymap.key_of(context, *action)?);
-        Some(Hint { words, action: Some(*action) })
+        let key = model.looks.keymap.first_key(context, *action)?;
+        Some(Hint { words: format!("{key} {words}"), click: Some(StatusClick::Press(key.clone())) })
     };
     actions.iter().filter_map(hint).collect()
 }
 
-/// Hints that name no action of the deck.
+/// Hints whose keys are in no table. A first word that is a key can be clicked.
 fn plain_hints(words: &[&str]) -> Vec<Hint> {
-    words.iter().map(|words| Hint { words: (*words).to_owned(), action: None }).collect()
+    let hint = |words: &&str| {
+        let key = words.split(' ').next().and_then(|word| word.parse().ok());
+        Hint { words: (*words).to_owned(), click: key.map(StatusClick::Press) }
+    };
+    words.iter().map(hint).collect()
 }
 
-/// The keys that help here, as many as fit; help goes last.
-fn hints(model: &Model) -> Vec<Hint> {
-    let mut shown = all_hints(model);
-    // Without hints the last one stays: it leads to all others.
-    let room = if model.looks.has_hints { model.size.cols / 2 } else { 0 };
-    let columns = |hints: &[Hint]| hints.iter().map(|hint| width::columns(&hint.words) + 2).sum::<u16>();
-    while shown.len() > 1 && columns(&shown) > room {
-        shown.remove(0);
-    }
-    shown
-}
-
-/// The hints of every situation, the most important last.
+/// The hints of every situation, in the order in which they are shown; help goes last.
 fn all_hints(model: &Model) -> Vec<Hint> {
     match (&model.prefix, model.overlays.last()) {
         (Prefix::Resizing, _) => plain_hints(&["h j k l move the border", "Esc done"]),
         (Prefix::Moving, _) => {
-            plain_hints(&["< > the tab", "n new tab", "1-9 to a tab", "h j k l swap", "Esc done"])
+            plain_hints(&["h j k l swap", "1-9 to a tab", "n new tab", "< > the tab", "Esc done"])
         }
         (Prefix::Pressed(_), _) => plain_hints(&["press a key, Esc cancels"]),
-        (Prefix::None, None) if model.rail.has_keys => {
-            plain_hints(&["R rename", "m message", "v s split", "x end", "Enter open", "Esc back", "? help"])
-        }
+        (Prefix::None, None) if model.rail.has_keys => context_hints(
+            model,
+            Context::Rail,
+            &[
+                (Action::Accept, "open"),
+                (Action::RowMenu, "menu"),
+                (Action::CloseProcess, "end"),
+                (Action::Tell, "message"),
+                (Action::Rename, "rename"),
+                (Action::Cancel, "back"),
+                (Action::Help, "help"),
+            ],
+        ),
         (Prefix::None, None) => told(model, deck_hints(model)),
         (Prefix::None, Some(overlay)) => told(model, overlay_hints(model, overlay)),
     }
@@ -170,63 +282,109 @@ fn all_hints(model: &Model) -> Vec<Hint> {
 /// A hint for a new situation goes before all others, beside the way to help.
 fn told(model: &Model, ordinary: Vec<Hint>) -> Vec<Hint> {
     match hints::words(model) {
-        Some(words) => ordinary.into_iter().rev().take(1).chain([Hint { words, action: None }]).collect(),
+        Some(words) if model.overlays.is_empty() => {
+            let help = ordinary.into_iter().rev().take(1);
+            std::iter::once(Hint { words, click: None }).chain(help).collect()
+        }
+        Some(words) => std::iter::once(Hint { words, click: None }).chain(ordinary).collect(),
         None => ordinary,
     }
 }
 
-/// Keys after the prefix, written with it; the menu, which shows all others, goes last.
+/// Keys after the prefix, written with it.
 fn deck_hints(model: &Model) -> Vec<Hint> {
-    let prefix = model.looks.keymap.prefix_text();
+    let keymap = &model.looks.keymap;
+    let prefix = keymap.prefix_text();
     let mut hints =
-        context_hints(model, Context::Deck, &[(Action::NextNeed, "next"), (Action::Help, "help")]);
-    hints.iter_mut().for_each(|hint| hint.words = format!("{prefix} {}", hint.words));
-    hints.push(Hint { words: format!("{prefix} menu"), action: Some(Action::Palette) });
+        vec![Hint { words: format!("{prefix} menu"), click: Some(StatusClick::Act(Action::Palette)) }];
+    for (action, words) in [(Action::NextNeed, "next"), (Action::Help, "help")] {
+        let hint = |key: String| Hint {
+            words: format!("{prefix} {key} {words}"),
+            click: Some(StatusClick::Act(action)),
+        };
+        hints.extend(keymap.key_of(Context::Deck, action).map(hint));
+    }
     hints
 }
 
 fn overlay_hints(model: &Model, overlay: &Overlay) -> Vec<Hint> {
+    let of = |context, actions: &[(Action, &str)]| {
+        let tail = [(Action::Help, "help"), (Action::Cancel, "back")];
+        let mut hints = context_hints(model, context, actions);
+        hints.extend(context_hints(model, context, &tail));
+        hints
+    };
     match overlay {
-        Overlay::Wall(_) => plain_hints(&["1-9 choose", "Enter open", "+ - tiles", "Esc back"]),
-        Overlay::Tasks(_) => context_hints(
-            model,
+        Overlay::Wall(wall) if wall.typing.is_some() => {
+            let prefix = model.looks.keymap.prefix_text();
+            let click = model.looks.keymap.prefix.first().cloned().map(StatusClick::Press);
+            vec![Hint { words: format!("every key goes to the tile; {prefix} goes back"), click }]
+        }
+        Overlay::Wall(_) => {
+            let mut hints = plain_hints(&["1-9 choose"]);
+            let rest = [
+                (Action::TypeHere, "type"),
+                (Action::Zoom, "zoom"),
+                (Action::Inbox, "answer"),
+                (Action::More, "more tiles"),
+                (Action::Fewer, "fewer"),
+            ];
+            hints.extend(of(Context::Wall, &rest));
+            hints
+        }
+        Overlay::Inbox(_) => {
+            let mut hints = plain_hints(&["1-9 answer"]);
+            let rest = [
+                (Action::Answer, "in words"),
+                (Action::Accept, "its screen"),
+                (Action::Snooze, "snooze 10m"),
+                (Action::Explain, "explain"),
+                (Action::Down, "next item"),
+            ];
+            hints.extend(of(Context::Inbox, &rest));
+            hints
+        }
+        Overlay::Tasks(view) if view.is_filtering => plain_hints(&["Enter done", "Esc back"]),
+        Overlay::Tasks(_) => of(
             Context::Tasks,
             &[
-                (Action::Sort, "sort"),
-                (Action::Forecast, "conflicts"),
-                (Action::DropTask, "drop"),
-                (Action::StopTask, "stop"),
-                (Action::Land, "land"),
-                (Action::RunTask, "run"),
-                (Action::Review, "review"),
-                (Action::NewTask, "new"),
                 (Action::Accept, "open"),
-                (Action::Help, "help"),
-            ],
-        ),
-        Overlay::Review(_) => context_hints(
-            model,
-            Context::Review,
-            &[
-                (Action::Edit, "editor"),
-                (Action::NextFile, "file"),
-                (Action::NextHunk, "change"),
-                (Action::SelectText, "range"),
+                (Action::Inbox, "answer"),
+                (Action::Review, "review"),
                 (Action::Land, "land"),
-                (Action::Send, "send"),
-                (Action::Comment, "comment"),
-                (Action::Help, "help"),
+                (Action::NewTask, "new"),
+                (Action::RunTask, "run"),
+                (Action::StopTask, "stop"),
+                (Action::DropTask, "drop"),
+                (Action::Forecast, "conflicts"),
+                (Action::Sort, "sort"),
             ],
         ),
+        Overlay::Review(review) => {
+            let send = format!("send {}", review.drafts());
+            of(
+                Context::Review,
+                &[
+                    (Action::Comment, "comment"),
+                    (Action::SelectText, "range"),
+                    (Action::Send, &send),
+                    (Action::NextHunk, "change"),
+                    (Action::NextFile, "file"),
+                    (Action::SeenFile, "seen"),
+                    (Action::Land, "land"),
+                    (Action::Edit, "editor"),
+                ],
+            )
+        }
         Overlay::Popup(_) => deck_hints(model),
         Overlay::History(history) if history.is_casual => plain_hints(&["type to return"]),
         Overlay::History(_) => plain_hints(&[
-            "o link",
-            "Ctrl-X editor",
-            "[ ] prompts",
-            "v select",
             "y copy",
+            "v select",
             "? search back",
+            "[ ] prompts",
+            "Ctrl-X editor",
+            "o link",
             "q leave",
         ]),
         _ => plain_hints(&["Esc back"]),

@@ -6,12 +6,14 @@ use serde_json::json;
 use super::{agent, blocked, focused, model, open, process, typed};
 use crate::frame::Point;
 use crate::host::{Mouse, MouseAct, MouseButton};
+use crate::keymap::Action;
 use crate::message::{CallFor, Command, EditFor, Message};
 use crate::model::Model;
 use crate::model::history::HistoryLine;
 use crate::model::overlay::Overlay;
 use crate::model::splits::Axis;
 use crate::update::update;
+use crate::view::status::StatusClick;
 
 /// Two panes side by side, the right one focused; the deck begins at column 26.
 fn two_panes() -> Model {
@@ -146,15 +148,47 @@ fn a_hint_of_the_status_line_can_be_clicked() {
     open(&mut model, 2);
     let row = model.areas().status.row;
     let action_at = |model: &crate::model::Model, col| crate::view::status::hit(model, Point { col, row });
-    let help = (0..model.size.cols).find(|col| action_at(&model, *col) == Some(crate::keymap::Action::Help));
+    let wanted = |action| Some(StatusClick::Act(action));
+    let help = (0..model.size.cols).find(|col| action_at(&model, *col) == wanted(Action::Help));
     act(&mut model, &[press([help.unwrap(), row])]);
     assert!(matches!(model.overlays.last(), Some(Overlay::Help(_))));
     model.overlays.clear();
     // The counts lead to who needs the person.
-    let counts =
-        (0..model.size.cols).find(|col| action_at(&model, *col) == Some(crate::keymap::Action::NextNeed));
+    let counts = (0..model.size.cols).find(|col| action_at(&model, *col) == wanted(Action::NextNeed));
     act(&mut model, &[press([counts.unwrap(), row])]);
     assert_eq!(focused(&model).as_deref(), Some("fix"));
+}
+
+#[test]
+fn the_hints_of_every_view_can_be_clicked() {
+    let mut model = two_panes();
+    super::tasks::listed(&mut model, vec![super::tasks::task("fix", "idle", &[])]);
+    // The words of a hint, the keys that open its view, and what is open after the click.
+    let clicks: [(&str, &[u8], fn(&Overlay) -> bool); 5] = [
+        ("n new", b"\x1ct", |overlay| matches!(overlay, Overlay::Form(_))),
+        ("L land", b"\x1ct", |overlay| matches!(overlay, Overlay::Land(_))),
+        ("a answer", b"\x1cw", |overlay| matches!(overlay, Overlay::Inbox(_))),
+        ("? help", b"\x1ca", |overlay| matches!(overlay, Overlay::Help(_))),
+        ("? help", b"\x1c\t", |overlay| matches!(overlay, Overlay::Help(_))),
+    ];
+    for (words, keys, is_it) in clicks {
+        model.overlays.clear();
+        typed(&mut model, keys);
+        click_words(&mut model, words);
+        assert!(model.overlays.last().is_some_and(is_it), "{words}: {:?}", model.overlays.last());
+    }
+    click_words(&mut model, "Esc back");
+    assert!(model.overlays.is_empty());
+}
+
+/// Clicks on words of the status line.
+fn click_words(model: &mut Model, words: &str) {
+    let mut grid = crate::frame::Grid::new(model.size);
+    crate::view::chrome(model, &mut grid);
+    let line = grid.to_text().lines().last().unwrap().to_owned();
+    let at = line.find(words).unwrap_or_else(|| panic!("no {words} in {line}"));
+    let col = u16::try_from(line[..at].chars().count()).unwrap();
+    act(model, &[press([col, model.areas().status.row])]);
 }
 
 #[test]

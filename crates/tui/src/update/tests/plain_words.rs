@@ -113,11 +113,11 @@ fn a_message_is_refused_before_it_is_written_where_nobody_understands_it() {
 }
 
 #[test]
-fn the_hints_of_the_deck_name_whole_keys_and_the_menu_is_the_last_to_go() {
+fn the_hints_of_the_deck_name_whole_keys_and_help_is_the_last_to_go() {
     let mut model = model(vec![process(1, "web", json!({}))]);
     open(&mut model, 1);
     for (cols, hints) in
-        [(60, "Ctrl-\\ ? help  Ctrl-\\ menu"), (120, "Ctrl-\\ n next  Ctrl-\\ ? help  Ctrl-\\ menu")]
+        [(60, "Ctrl-\\ menu  Ctrl-\\ ? help"), (120, "Ctrl-\\ menu  Ctrl-\\ n next  Ctrl-\\ ? help")]
     {
         update(&mut model, Message::Resized(Size { cols, rows: 24 }));
         let status = picture(&model).pop().unwrap();

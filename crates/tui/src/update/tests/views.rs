@@ -11,10 +11,11 @@ use serde_json::json;
 use super::tasks::{listed, task};
 use super::{agent, blocked, model, open, process, typed};
 use crate::frame::Grid;
-use crate::message::Message;
+use crate::message::{CallFor, Command, Message};
 use crate::model::Model;
 use crate::model::history::HistoryLine;
 use crate::model::overlay::Overlay;
+use crate::model::splits::Axis;
 use crate::theme::Theme;
 use crate::update::update;
 use crate::view;
@@ -27,7 +28,7 @@ const SIZES: [Size; 4] = [
 ];
 
 /// The views by name, with the keys that open them.
-const VIEWS: [(&str, &[u8]); 19] = [
+const VIEWS: [(&str, &[u8]); 20] = [
     ("welcome", b""),
     ("rail", b"\x1c\t"),
     ("history", b""),
@@ -47,6 +48,7 @@ const VIEWS: [(&str, &[u8]); 19] = [
     ("land", b"\x1ctL"),
     ("drop", b"\x1ctx"),
     ("message", b"\x1cn\x1cm"),
+    ("narrow", b""),
 ];
 
 fn crew() -> Model {
@@ -80,6 +82,7 @@ fn picture(name: &str, keys: &[u8], size: Size, theme: Theme) -> Grid {
             update(&mut model, Message::Lines { pane, lines, is_alternate: false, search: false });
             typed(&mut model, b"kkVk");
         }
+        ("narrow", _) => model.deck.split(proto::ProcessId::from_entropy(1), Axis::Columns),
         ("popup", _) => model.overlays.push(Overlay::Popup(proto::ProcessId::from_entropy(3))),
         _ => {}
     }
@@ -186,8 +189,105 @@ fn u18_the_inbox_hides_nothing_of_a_command_that_is_allowed() {
     let mut model = crew();
     let words: String = (0..30).map(|n| format!("part{n:02};")).collect();
     let seen = asked(&mut model, &words);
-    assert!((0..30).all(|n| seen.contains(&format!("{n:02};"))), "{seen}");
+    // A part may be broken by the edge: the rows are read one after the other.
+    let inside = |line: &str| line.split('│').nth(1).unwrap_or_default().trim().to_owned();
+    let whole: String = seen.lines().map(inside).collect();
+    assert!((0..30).all(|n| whole.contains(&format!("part{n:02};"))), "{seen}");
     assert!(seen.contains("about it first") && !seen.contains("more lines"), "{seen}");
+}
+
+#[test]
+fn u18_the_inbox_says_where_an_agent_works_why_it_is_blocked_and_when_an_answer_is_sent() {
+    let mut model = crew();
+    let mut view = blocked(1, "lead", 480_000);
+    let opinion = json!({"source": "screen", "rule": "bash-permission", "state": "blocked", "at": 480_000,
+        "counts": true});
+    view.agent.as_mut().unwrap().evidence = Some(serde_json::from_value(opinion).unwrap());
+    update(&mut model, Message::Happened(Event::Changed(Box::new(view))));
+    let seen = asked(&mut model, "make release");
+    for words in [
+        "! lead  permission",
+        "in /p",
+        "why blocked: the screen shows it (rule",
+        "bash-permission, 2m)",
+        "The answer is sent only if this dialog is still",
+        "? help",
+    ] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    assert!(!seen.contains("││"), "one line is enough: {seen}");
+}
+
+#[test]
+fn u22_below_80_columns_one_pane_is_beside_the_strip_and_the_others_are_counted() {
+    let mut model = crew();
+    model.deck.split(proto::ProcessId::from_entropy(1), Axis::Columns);
+    model.deck.split(proto::ProcessId::from_entropy(3), Axis::Rows);
+    assert_eq!(model.places().len(), 3);
+    update(&mut model, Message::Resized(Size { cols: 79, rows: 24 }));
+    assert_eq!(model.places().len(), 1);
+    assert!(drawn(&model).contains("3/3 panes"), "{}", drawn(&model));
+    typed(&mut model, b"\x1ck");
+    assert!(drawn(&model).contains("2/3 panes"), "{}", drawn(&model));
+    update(&mut model, Message::Resized(Size { cols: 80, rows: 24 }));
+    assert_eq!(model.places().len(), 3);
+}
+
+#[test]
+fn the_status_line_says_whose_size_it_is_and_names_no_process_that_is_hidden() {
+    let mut model = crew();
+    let status = |model: &Model| drawn(model).lines().last().unwrap().to_owned();
+    assert!(status(&model).contains("web") && status(&model).contains("x37 yours"), "{}", status(&model));
+    let pane = model.deck.focused().unwrap().0;
+    let commands = update(&mut model, Message::OtherSize(pane, Some(proto::Size { cols: 120, rows: 40 })));
+    let [Command::Call(CallFor::SizeOwner(asked), _)] = commands.as_slice() else { panic!("{commands:?}") };
+    let id = proto::ProcessId::from_entropy(2).to_string();
+    let viewer = json!([{"viewer": 7, "id": id, "name": "web", "by": "person", "since": 0,
+        "size": {"cols": 120, "rows": 40}, "owns_size": true}]);
+    let reply = proto::Reply::Viewers(serde_json::from_value(viewer).unwrap());
+    update(&mut model, Message::Answered(CallFor::SizeOwner(*asked), Ok(reply)));
+    assert!(status(&model).contains("120x40 of person (v7), type to fit"), "{}", status(&model));
+    for keys in [&b"\x1ct"[..], b"\x1cw", b"\x1ca"] {
+        typed(&mut model, keys);
+        assert!(!status(&model).contains("web"), "{}", status(&model));
+    }
+}
+
+#[test]
+fn on_the_wall_enter_types_into_the_tile_until_the_menu_key() {
+    let mut model = crew();
+    typed(&mut model, b"\x1cw2");
+    let Some(Overlay::Wall(wall)) = model.overlays.last() else { panic!("no wall") };
+    let chosen = wall.selected.unwrap();
+    assert!(typed(&mut model, b"\r").is_empty());
+    let commands = typed(&mut model, b"z1\x1b");
+    let typed_into: Vec<_> = commands
+        .iter()
+        .filter_map(|command| match command {
+            Command::Type(pane, _) => model.process_of(*pane),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(typed_into, [chosen; 3]);
+    let tiles = model.places();
+    let paced = tiles.iter().filter(|(pane, _)| model.tile_pace_ms(*pane).is_some()).count();
+    assert_eq!(paced + 1, tiles.len(), "the others are only looked at");
+    assert!(typed(&mut model, b"\x1c").is_empty());
+    assert!(matches!(model.overlays.last(), Some(Overlay::Wall(wall)) if wall.typing.is_none()));
+    typed(&mut model, b"z");
+    assert!(model.overlays.is_empty());
+    assert_eq!(model.deck.focused().map(|(_, process)| process), Some(chosen));
+}
+
+#[test]
+fn on_the_wall_a_lone_last_tile_keeps_its_width_and_what_fits_is_counted() {
+    let mut model = model((1..=7).map(|number| process(number, &format!("p{number}"), json!({}))).collect());
+    typed(&mut model, b"\x1cw");
+    let places = model.places();
+    assert!(places[6].1.cols < model.areas().deck.cols / 2, "{places:?}");
+    assert!(drawn(&model).contains("WALL 7/7"));
+    typed(&mut model, b"---");
+    assert!(drawn(&model).contains("WALL 6/7"), "{}", drawn(&model));
 }
 
 #[test]
@@ -197,7 +297,7 @@ fn u18_a_question_longer_than_the_window_says_so_and_every_line_of_it_can_be_sho
     let mut seen = asked(&mut model, &lines);
     assert!(seen.contains("0 more lines above") && !seen.contains("line 59."), "{seen}");
     let mut all = seen.clone();
-    for _ in 0..8 {
+    for _ in 0..12 {
         typed(&mut model, b"\x04");
         seen = drawn(&model);
         all.push_str(&seen);
