@@ -84,6 +84,12 @@ impl Repository {
         if code == 0 { Oid::parse(text.lines().next().unwrap_or_default()).map(Some) } else { Ok(None) }
     }
 
+    /// Returns true if `below` is `commit` or one of its ancestors.
+    pub(crate) fn is_ancestor(&self, below: &Oid, commit: &Oid) -> Result<bool> {
+        let call = self.read("merge-base").arg("--is-ancestor").names([below, commit]);
+        call.run_expecting(&[0, 1]).map(|(code, _)| code == 0)
+    }
+
     fn lines_between(&self, from: &Oid, to: &Oid) -> Result<LineCounts> {
         let call = self.read("diff").args(["--no-ext-diff", "--no-textconv", "--shortstat", "-M"]);
         Ok(parse_shortstat(&call.names([from, to]).text()?))

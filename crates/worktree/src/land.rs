@@ -155,7 +155,8 @@ impl Landing {
     ///
     /// # Errors
     /// [`GitError::Moved`] if the target is no longer where it was, [`GitError::WouldOverwrite`] if its checkout has
-    /// changes in files that the landing changes too; nothing has changed then.
+    /// changes in files that the landing changes too; nothing has changed then. After any other error the target may have
+    /// moved: [`Landing::resume`] finds out.
     pub fn finish(&self, git: &Git, prepared: &Prepared) -> Result<TargetCheckout> {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -168,7 +169,8 @@ impl Landing {
             None => TargetCheckout::Absent,
             Some(path) => self.update_or_move_back(&repository, path, &prepared.result, &lock)?,
         };
-        self.remove_scratch(&repository, &lock)?;
+        // It has landed. A scratch worktree that stays is in nobody's way.
+        let _left = self.remove_scratch(&repository, &lock);
         Ok(outcome)
     }
 
@@ -223,15 +225,29 @@ impl Landing {
     pub fn resume(&self, git: &Git, prepared: Option<&Prepared>, now: SystemTime) -> Result<Resumed> {
         let lock = OperationLock::wait(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
-        let target = repository.branch(&self.target.0)?;
-        let result =
-            prepared.map(|prepared| &prepared.result).filter(|result| target.as_ref() == Some(result));
-        let resumed = match result {
-            None => Resumed::Aborted,
-            Some(result) => Resumed::Landed(self.complete_checkout(&repository, result, &lock, now)?),
+        let landed = match prepared {
+            Some(prepared) => self.target_with(&repository, &prepared.result)?.zip(Some(&prepared.result)),
+            None => None,
         };
-        self.remove_scratch(&repository, &lock)?;
+        let resumed = match landed {
+            None => Resumed::Aborted,
+            Some((target, result)) if target == *result => {
+                Resumed::Landed(self.complete_checkout(&repository, result, &lock, now)?)
+            }
+            Some(_) => Resumed::Landed(self.look_at_checkout(&repository)?),
+        };
+        // What is recorded must not depend on it: a scratch worktree that stays is in nobody's way.
+        let _left = self.remove_scratch(&repository, &lock);
         Ok(resumed)
+    }
+
+    /// Returns the commit of the target if it is the result or has it below.
+    fn target_with(&self, repository: &Repository, result: &Oid) -> Result<Option<Oid>> {
+        let Some(target) = repository.branch(&self.target.0)? else { return Ok(None) };
+        // A commit that git has thrown away is on no branch.
+        let is_known = repository.find_commit(result.as_str())?.is_some();
+        let has_landed = is_known && repository.is_ancestor(result, &target)?;
+        Ok(has_landed.then_some(target))
     }
 
     fn combine(&self, git: &Git, lock: &OperationLock) -> Result<Oid> {

@@ -105,6 +105,14 @@ impl Landing {
         }
     }
 
+    /// Returns the state of the checkout without changing it: there are commits on top of the landed one, so its files are not ours
+    /// to write.
+    pub(super) fn look_at_checkout(&self, repository: &Repository) -> Result<TargetCheckout> {
+        let Some(path) = self.target_checkout(repository)? else { return Ok(TargetCheckout::Absent) };
+        let is_dirty = checkout_status(&repository.git, &path)?.is_dirty();
+        Ok(if is_dirty { TargetCheckout::Left(path) } else { TargetCheckout::Updated(path) })
+    }
+
     fn read_tree<'a>(&self, call: Call<'a>, result: &Oid) -> Call<'a> {
         call.args(["-m", "-u"]).args([&self.target.1, result])
     }

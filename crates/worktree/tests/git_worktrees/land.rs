@@ -309,3 +309,29 @@ fn f6_what_a_merge_commit_of_the_branch_holds_lands_by_either_method() {
         }
     }
 }
+
+#[test]
+fn f6_a_landing_with_a_commit_on_top_of_it_has_landed() {
+    let stage = Stage::new();
+    let app = stage.app();
+    diverged(&stage);
+    let landing = landing(&stage, "t", LandMethod::Rebase);
+    let prepared = landing.prepare(&stage.git).unwrap();
+    stage.plain(&app, &["reset", "-q", "--hard", prepared.result.as_str()]);
+    let top = stage.commit_file(&app, "top", "t\n");
+    let resumed = landing.resume(&stage.git, Some(&prepared), std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(resumed, worktree::Resumed::Landed(TargetCheckout::Updated(app.clone())));
+    assert_eq!(stage.head(&app), top);
+    assert!(!landing.scratch.exists());
+}
+
+#[test]
+fn f6_a_landing_whose_scratch_worktree_stays_has_landed() {
+    let stage = Stage::new();
+    diverged(&stage);
+    let landing = landing(&stage, "t", LandMethod::Rebase);
+    let prepared = landing.prepare(&stage.git).unwrap();
+    let git = stage.git_that_fails_at("worktree remove");
+    assert_eq!(landing.finish(&git, &prepared).unwrap(), TargetCheckout::Updated(stage.app()));
+    assert_eq!(stage.head(&stage.app()), prepared.result);
+}

@@ -104,6 +104,15 @@ impl Stage {
         Repository::open(&self.git, &self.app()).unwrap()
     }
 
+    /// Returns a git whose calls with these words fail.
+    pub(crate) fn git_that_fails_at(&self, words: &str) -> Git {
+        let program = self.path("failing-git");
+        let text = format!("#!/bin/sh\ncase \"$*\" in *'{words}'*) exit 1;; esac\nexec git \"$@\"\n");
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Git::new(program, environment(&self.home())).unwrap()
+    }
+
     /// Runs plain git, with hooks and monitor off so that only the crate can trip the canary.
     pub(crate) fn plain(&self, directory: &Path, arguments: &[&str]) -> String {
         let output = self.try_plain(directory, arguments);

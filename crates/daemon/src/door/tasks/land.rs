@@ -4,12 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use engine::{Command, TaskCommand, TaskEnd, TaskRecord, Verb};
 use proto::request::{LandTask, Spawn, Tell};
 use proto::task::{TaskLanded, TaskOperationKind, TaskOutcome, process_name};
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Target};
-use worktree::{BranchName, LandMethod, LandRequest, Landing, Merged, Prepared, Repository, checkout_status};
+use worktree::{
+    BranchName, Git, LandMethod, LandRequest, Landing, Merged, Prepared, Repository, Resumed, TargetCheckout,
+    checkout_status,
+};
 
 use super::super::Server;
 use super::super::connection::Client;
@@ -51,30 +55,41 @@ pub(crate) fn resume_landings(door: &Server, unfinished: Vec<(TaskRecord, Plan)>
         let door = door.clone();
         drop(tokio::spawn(async move {
             for (task, plan) in landings {
-                if let Err(failure) = resume(&door, &task, plan).await {
-                    tracing::warn!(name = task.name, %failure, "a landing that was cut short did not succeed");
-                }
+                resume(&door, &task, plan).await;
             }
         }));
     }
 }
 
 /// Finishes a landing whose target has moved; begins any other one anew.
-async fn resume(door: &Server, task: &TaskRecord, plan: Plan) -> Result<(), Failure> {
-    let Some(queued) = plan.queued().cloned() else { return Ok(()) };
+async fn resume(door: &Server, task: &TaskRecord, plan: Plan) {
+    let Some(queued) = plan.queued().cloned() else { return };
     let client = Client::internal(door.clone(), queued.principal());
     if let Plan::Land { gate: Some(gate), .. } = &plan {
         close(&client, *gate).await;
     }
-    if let Plan::Land { .. } = &plan {
-        let _changing = door.tasks.lock(Path::new(task.common_dir.as_deref().unwrap_or_default())).await?;
-        let worker = door.tasks.clone();
-        let end = blocking(move || plan.resume(&worker.git()?)).await?;
-        if matches!(end, TaskEnd::Landed { .. }) {
-            return door.tasks.end(task.id, end).await;
-        }
+    match finish_moved(door, task, plan).await {
+        Ok(true) => return,
+        Ok(false) => {}
+        // Whether it has landed is not known, so it must not be tried again.
+        Err(failure) => return door.tasks.give_up(task, &failure),
     }
-    carry_out(&client, task, queued.request.clone(), queued).await.map(drop)
+    if let Err(failure) = carry_out(&client, task, queued.request.clone(), queued).await {
+        tracing::warn!(name = task.name, %failure, "a landing that was cut short did not succeed");
+    }
+}
+
+/// Ends a landing whose target has moved; returns true if it had.
+async fn finish_moved(door: &Server, task: &TaskRecord, plan: Plan) -> Result<bool, Failure> {
+    let Plan::Land { .. } = &plan else { return Ok(false) };
+    let _changing = door.tasks.lock(Path::new(task.common_dir.as_deref().unwrap_or_default())).await?;
+    let worker = door.tasks.clone();
+    let end = blocking(move || plan.resume(&worker.git()?)).await?;
+    let has_landed = matches!(end, TaskEnd::Landed { .. });
+    if has_landed {
+        door.tasks.end(task.id, end).await?;
+    }
+    Ok(has_landed)
 }
 
 /// Lands a task whose turn in the queue is recorded.
@@ -103,11 +118,29 @@ async fn carry_out(
     drop(changing);
     let landed = match prepared {
         Ok(prepared) => step.go_on(&prepared).await,
-        Err(failure) => Err(failure),
+        Err(failure) => Err(LandError::NotLanded(failure)),
     };
     match landed {
         Ok(landed) => Ok(landed),
-        Err(failure) => Err(abort(client, task, landing, &request, failure).await),
+        Err(LandError::NotLanded(failure)) => Err(abort(client, task, landing, &request, failure).await),
+        Err(LandError::Unknown(failure)) => {
+            runner.give_up(task, &failure);
+            Err(failure)
+        }
+    }
+}
+
+/// Why a landing did not come to its end.
+enum LandError {
+    /// The target has not moved.
+    NotLanded(Failure),
+    /// The target may have moved; the next daemon finds out.
+    Unknown(Failure),
+}
+
+impl From<Failure> for LandError {
+    fn from(failure: Failure) -> Self {
+        Self::NotLanded(failure)
     }
 }
 
@@ -190,21 +223,21 @@ impl LandingStep<'_> {
     }
 
     /// Runs the gate and moves the target.
-    async fn go_on(&mut self, prepared: &Prepared) -> Result<TaskLanded, Failure> {
+    async fn go_on(&mut self, prepared: &Prepared) -> Result<TaskLanded, LandError> {
         if let Some(gate) = &self.request.gate {
             self.run_gate(gate, prepared).await?;
         }
         pass(TaskFailpoint::GatePassed);
         let runner = self.client.door.tasks.clone();
         let _changing = runner.lock(&self.landing.common_dir).await?;
-        let (worker, planned, result) = (runner.clone(), self.landing.clone(), prepared.clone());
-        let finish = move || planned.finish(&worker.git()?, &result).map_err(|error| failure(&error));
-        let moved = blocking(finish).await?;
+        let (git, planned, result) = (runner.clone(), self.landing.clone(), prepared.clone());
+        let finished = blocking(move || finish(&git.git()?, &planned, &result)).await;
+        let moved = finished.map_err(LandError::Unknown)??;
         pass(TaskFailpoint::Done);
         let (into, commit) = (self.landing.target.0.to_string(), prepared.result.to_string());
         let checkout = checkout(moved);
         let end = TaskEnd::Landed { into: into.clone(), commit: commit.clone(), checkout: checkout.clone() };
-        runner.end(self.task.id, end).await?;
+        runner.end(self.task.id, end).await.map_err(LandError::Unknown)?;
         Ok(TaskLanded { name: self.task.name.clone(), into, commit, checkout })
     }
 
@@ -233,6 +266,27 @@ impl LandingStep<'_> {
     }
 }
 
+/// Moves the target and updates its checkout; the inner error says that the target has not moved. git may fail after it has
+/// moved the target: then the landing is completed, and it is an outer error if that is not possible either. Blocks.
+fn finish(
+    git: &Git,
+    landing: &Landing,
+    prepared: &Prepared,
+) -> Result<Result<TargetCheckout, LandError>, Failure> {
+    let error = match landing.finish(git, prepared) {
+        Ok(checkout) => return Ok(Ok(checkout)),
+        Err(error) => failure(&error),
+    };
+    match landing.resume(git, Some(prepared), SystemTime::now()) {
+        Ok(Resumed::Landed(checkout)) => {
+            tracing::warn!(branch = %landing.branch.0, failure = %error, "a landing was completed after an error");
+            Ok(Ok(checkout))
+        }
+        Ok(Resumed::Aborted) => Ok(Err(LandError::NotLanded(error))),
+        Err(_) => Err(error),
+    }
+}
+
 /// Leaves everything as it was, and returns why it did not land.
 async fn abort(
     client: &Client,
@@ -249,7 +303,10 @@ async fn abort(
     let worker = runner.clone();
     let end = TaskEnd::NotLanded { why: why.message.clone(), commit: Some(landing.branch.1.to_string()) };
     let aborted = blocking(move || landing.abort(&worker.git()?).map_err(|error| failure(&error))).await;
-    if let Err(failure) = aborted.and(runner.end(task.id, end).await) {
+    if let Err(left) = aborted {
+        tracing::warn!(name = task.name, failure = %left, "the scratch worktree of a landing is left");
+    }
+    if let Err(failure) = runner.end(task.id, end).await {
         return failure;
     }
     if !request.tell || request.gate.is_none() {
