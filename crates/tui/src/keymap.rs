@@ -150,6 +150,18 @@ pub(crate) enum Action {
     NextFile,
     PreviousFile,
     SeenFile,
+    Interrupt,
+    Signal,
+    SetTimer,
+    Viewers,
+    EarlierRuns,
+    Grant,
+    Grants,
+    Record,
+    Messages,
+    Prune,
+    CollectTasks,
+    Append,
     /// Every key goes to the selected tile until the prefix.
     TypeHere,
     /// What can be done to the selected row.

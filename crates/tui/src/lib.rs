@@ -111,7 +111,8 @@ pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Le
     let shell = std::env::var("SHELL").ok();
     let project = list.project.path;
     let preparation = Preparation::default();
-    let place = Place { directory, project, own, path, home, shell, preparation, adoption };
+    let program = std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned());
+    let place = Place { directory, project, own, path, home, shell, program, preparation, adoption };
     let rail_width = config.rail_width;
     let mut model = Model::new(Size::DEFAULT, config.looks(), place);
     (model.deck, model.rail.width, model.crew.presets) = (layout.read(), rail_width, list.presets);

@@ -109,6 +109,16 @@ pub(crate) enum CallFor {
     History(ProcessId),
     /// A message to an agent.
     Tell(ProcessId),
+    /// Something whose success is told in these words.
+    Confirmed(String),
+    /// Who looks at a process.
+    Viewers(ProcessId),
+    /// What a run of a process has printed.
+    Log(ProcessId, u32),
+    Messages,
+    Grants,
+    /// Which tasks would be collected; asked before they are.
+    WouldCollect,
     /// Only a failure is of interest.
     Nothing,
 }

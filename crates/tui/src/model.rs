@@ -118,6 +118,8 @@ pub(crate) struct Place {
     pub(crate) home: Option<String>,
     /// The person's shell.
     pub(crate) shell: Option<String>,
+    /// This program, to start its verbs.
+    pub(crate) program: Option<String>,
     /// What the repository does in a new worktree, as it was when a form was opened.
     pub(crate) preparation: Preparation,
     /// Tasks of another program that can be taken over.

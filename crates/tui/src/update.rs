@@ -5,6 +5,7 @@
 //! | `actions` | what keys of the deck do |
 //! | `rail`, `row_menu` | keys in the rail, and the menu of one of its rows |
 //! | `overlays` | keys in what lies over the deck |
+//! | `process_acts` | the rest of what the command line can do to a process, and its lists |
 //! | `palette` | choosing and starting |
 //! | `own_commands` | commands of the person's own |
 //! | `pads` | scratchpads and timers |
@@ -23,6 +24,7 @@ mod own_commands;
 mod pads;
 mod palette;
 mod ports;
+mod process_acts;
 mod rail;
 mod review;
 mod row_menu;

@@ -78,6 +78,14 @@ pub(crate) enum Purpose {
     StartAgent(String, super::palette::Placement),
     /// The answer to a question of the inbox.
     Answer(u64),
+    /// When a timer wakes this process, and what it is told.
+    Timer(ProcessId),
+    /// What this process may do, to which one.
+    Grant(ProcessId),
+    /// The file that this process is recorded into.
+    Record(ProcessId),
+    /// What is added to this scratchpad.
+    AppendPad(String),
     /// What to look for, backwards or not.
     Search(bool),
     /// What to look for in the changes of a review.
@@ -97,7 +105,12 @@ impl Purpose {
     pub(crate) fn may_be_long(&self) -> bool {
         matches!(
             self,
-            Self::Tell(_) | Self::StartAgent(..) | Self::Answer(_) | Self::Comment(_) | Self::RunTask(..)
+            Self::Tell(_)
+                | Self::StartAgent(..)
+                | Self::Answer(_)
+                | Self::AppendPad(_)
+                | Self::Comment(_)
+                | Self::RunTask(..)
         )
     }
 }

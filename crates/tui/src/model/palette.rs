@@ -1,6 +1,7 @@
 //! What can be found and done from one place: switch to a process, do an action, start something, answer somebody.
 
 use proto::ProcessId;
+use proto::agent::MailId;
 
 use super::Model;
 use super::line::Line;
@@ -33,6 +34,8 @@ pub(crate) enum Scope {
     Sessions,
     /// Dropped tasks that can be brought back.
     Restorable,
+    /// A list that the daemon has sent.
+    Given,
 }
 
 /// An open palette.
@@ -45,6 +48,8 @@ pub(crate) struct Palette {
     pub(crate) selected: usize,
     /// The task whose sessions are offered.
     pub(crate) task: Option<String>,
+    /// What is offered, where that is a list of the daemon's.
+    pub(crate) given: Vec<Entry>,
 }
 
 /// The groups, in their order.
@@ -55,6 +60,7 @@ pub(crate) enum Section {
     Start,
     Do,
     Restore,
+    Listed,
 }
 
 impl Section {
@@ -65,6 +71,7 @@ impl Section {
             Self::Start => "START",
             Self::Do => "DO",
             Self::Restore => "BRING BACK",
+            Self::Listed => "THE NEWEST FIRST",
         }
     }
 }
@@ -92,6 +99,16 @@ pub(crate) enum Choice {
     TaskShell(String),
     /// Brings this dropped task back.
     Restore(String),
+    /// What a run of a process has printed.
+    Log(ProcessId, u32),
+    /// Lets this viewer go.
+    Detach(u64),
+    /// Takes back a message that waits.
+    CancelMessage(MailId),
+    /// Takes back a right.
+    Revoke(u64),
+    /// Only says this.
+    Say(String),
     /// An agent in a task, in an earlier session or a new one.
     RunTask {
         task: String,
@@ -99,6 +116,18 @@ pub(crate) enum Choice {
         session: Option<String>,
     },
 }
+
+/// Actions of the deck that have no key of their own as it is shipped: the palette has them.
+const KEYLESS: [Action; 8] = [
+    Action::Messages,
+    Action::Viewers,
+    Action::EarlierRuns,
+    Action::Record,
+    Action::Grant,
+    Action::Grants,
+    Action::Prune,
+    Action::CollectTasks,
+];
 
 /// One thing that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +141,19 @@ pub(crate) struct Entry {
 
 impl Palette {
     pub(crate) fn new(title: &'static str, scope: Scope, placement: Placement) -> Self {
-        Self { title, line: Line::default(), scope, placement, selected: 0, task: None }
+        Self { title, line: Line::default(), scope, placement, selected: 0, task: None, given: Vec::new() }
+    }
+
+    /// A list that the daemon has sent, to choose from.
+    pub(crate) fn given(title: &'static str, entries: Vec<Entry>) -> Self {
+        Self { given: entries, ..Self::new(title, Scope::Given, Placement::Tab) }
     }
 
     fn all(&self, model: &Model) -> Vec<Entry> {
         match &self.task {
             Some(task) => sessions(model, task),
             None if self.scope == Scope::Restorable => restorable(model),
+            None if self.scope == Scope::Given => self.given.clone(),
             None => all(model, self.scope),
         }
     }
@@ -296,6 +331,10 @@ fn actions(model: &Model) -> Vec<Entry> {
     let is_offered = |action: &Action| {
         !matches!(action, Action::Palette | Action::SendPrefix | Action::Tab(_) | Action::OwnCommand(_))
     };
-    let rows = model.looks.keymap.rows(Context::Deck).into_iter().filter(|(_, action)| is_offered(action));
+    let keymap = &model.looks.keymap;
+    let rows = keymap.rows(Context::Deck).into_iter().filter(|(_, action)| is_offered(action));
+    let is_bound = |action: &Action| keymap.first_key(Context::Deck, *action).is_some();
+    let unbound = KEYLESS.into_iter().filter(|action| !is_bound(action));
+    let rows = rows.chain(unbound.map(|action| (String::new(), action)));
     rows.map(|(keys, action)| entry(Section::Do, action.label(), keys, Choice::Do(action))).collect()
 }

@@ -30,6 +30,13 @@ const PROCESS: &[(Action, &str)] = &[
     (Action::Tell, "send it a message"),
     (Action::Explain, "explain its state"),
     (Action::Rename, "rename"),
+    (Action::Interrupt, "interrupt its turn"),
+    (Action::SetTimer, "wake it later"),
+    (Action::Signal, "send it a signal"),
+    (Action::EarlierRuns, "what its runs printed"),
+    (Action::Viewers, "who looks at it"),
+    (Action::Grant, "let it do more"),
+    (Action::Record, "record it"),
     (Action::Restart, "start again"),
     (Action::CloseProcess, "end it"),
 ];
@@ -42,8 +49,12 @@ pub(crate) const TASK: &[(Action, &str)] = &[
     (Action::StopTask, "stop what works on it"),
     (Action::DropTask, "drop it"),
 ];
-const PAD: &[(Action, &str)] =
-    &[(Action::Accept, "read"), (Action::Rename, "rename"), (Action::CloseProcess, "remove")];
+const PAD: &[(Action, &str)] = &[
+    (Action::Accept, "read"),
+    (Action::Append, "append a line"),
+    (Action::Rename, "rename"),
+    (Action::CloseProcess, "remove"),
+];
 const TIMER: &[(Action, &str)] =
     &[(Action::Accept, "show"), (Action::Restart, "pause or continue"), (Action::CloseProcess, "end it")];
 
@@ -63,7 +74,8 @@ impl RowMenu {
         };
         let process = self.item.process().and_then(|id| model.crew.get(id));
         let is_agent = process.is_some_and(|process| process.agent.is_some());
-        let is_offered = |action: Action| action != Action::Tell || is_agent;
+        let is_for_agents = |action| matches!(action, Action::Tell | Action::Interrupt | Action::SetTimer);
+        let is_offered = |action: Action| is_agent || !is_for_agents(action);
         let acts = table.iter().filter(|(action, _)| is_offered(*action));
         let act = |(action, label): &(Action, &'static str)| RowAct {
             action: *action,

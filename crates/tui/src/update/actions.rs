@@ -4,7 +4,7 @@ use proto::request::{Close, Empty, Explain, Restart, See, Target};
 use proto::{ProcessId, Request, Stop};
 use term::{Key, KeyCode};
 
-use super::{own_commands, pads, palette, tasks};
+use super::{own_commands, pads, palette, process_acts, tasks};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
@@ -85,6 +85,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
             model.toast("the daemon is there");
             Vec::new()
         }
+        Action::Messages => vec![call(CallFor::Messages, Request::Messages(Empty {}))],
+        Action::Grants => vec![call(CallFor::Grants, Request::Grants(Empty {}))],
+        Action::Prune => process_acts::ask_prune(model),
+        Action::CollectTasks => vec![tasks::ask_collect(true)],
         Action::Leave => vec![Command::Leave],
         other => match model.popup().or(model.deck.focused().map(|(_, process)| process)) {
             Some(process) => on_process(model, other, process),
@@ -128,7 +132,7 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
         }
         Action::Tell => prompt(model, format!("Message to {name}"), "", Purpose::Tell(process)),
         Action::Rename => prompt(model, format!("Rename {name}"), &name, Purpose::Rename(process)),
-        _ => Vec::new(),
+        other => process_acts::act(model, other, process),
     }
 }
 

@@ -8,7 +8,7 @@ use proto::request::{See, Target};
 use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, push, show};
-use super::{history, own_commands, pads, palette, ports, task_forms, tasks};
+use super::{history, own_commands, pads, palette, ports, process_acts, task_forms, tasks};
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
@@ -255,6 +255,13 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             let owner = viewers.into_iter().find(|viewer| viewer.owns_size && Some(viewer.id) == process);
             model.size_owners.extend(owner.map(|owner| (pane, format!("{} (v{})", owner.by, owner.viewer))));
         }
+        (CallFor::Viewers(process), Reply::Viewers(viewers)) => {
+            process_acts::offer_viewers(model, process, viewers);
+        }
+        (CallFor::Log(process, run), Reply::Text(text)) => process_acts::show_log(model, process, run, &text),
+        (CallFor::Messages, Reply::Messages(messages)) => process_acts::offer_messages(model, messages),
+        (CallFor::Grants, Reply::Grants(grants)) => process_acts::offer_grants(model, grants),
+        (CallFor::Confirmed(words), _) => model.toast(words),
         (CallFor::Tell(process), Reply::Receipt(receipt)) => {
             let name = model.name(process);
             model.toast(receipt_text(&name, &receipt.delivery));
@@ -302,7 +309,7 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
     }
 }
 
-fn receipt_text(name: &str, delivery: &Delivery) -> String {
+pub(super) fn receipt_text(name: &str, delivery: &Delivery) -> String {
     match delivery {
         Delivery::Queued { reason } => format!("{name} gets it later: {}", Printable(reason)),
         Delivery::Delivering => format!("{name} is being told"),

@@ -5,7 +5,7 @@ use proto::{ProcessId, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{history, pads, palette, review, row_menu, settings, task_forms, tasks};
+use super::{history, pads, palette, process_acts, review, row_menu, settings, task_forms, tasks};
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
@@ -169,6 +169,10 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         Purpose::Run(placement) => palette::run_command(model, &text, placement),
         Purpose::Answer(item) => vec![answer(item, text)],
         Purpose::Comment(place) => review::add(model, place, text),
+        Purpose::Timer(process) => process_acts::set_timer(model, process, &text),
+        Purpose::Grant(process) => process_acts::grant(model, process, &text),
+        Purpose::Record(process) => process_acts::record(model, process, &text),
+        Purpose::AppendPad(name) => pads::append(model, name, text),
         Purpose::NewPad => pads::edit_new(model, &text),
         Purpose::RenamePad(name) => pads::rename(model, name, text.trim().to_owned()),
     }

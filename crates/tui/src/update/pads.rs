@@ -101,8 +101,16 @@ pub(super) fn act_on(model: &mut Model, action: Action, name: &str) -> Vec<Comma
             Vec::new()
         }
         Action::Rename => prompt(model, format!("Rename {shown}"), name, Purpose::RenamePad(name.to_owned())),
+        Action::Append => {
+            prompt(model, format!("Append to {shown}"), "", Purpose::AppendPad(name.to_owned()))
+        }
         _ => read(model, name),
     }
+}
+
+/// Adds a line to a scratchpad, whatever revision it has.
+pub(super) fn append(model: &Model, name: String, text: String) -> Vec<Command> {
+    vec![ask(model, CallFor::PadChanged, PadAct::Append { name, text: format!("{}\n", text.trim_end()) })]
 }
 
 pub(super) fn rename(model: &Model, name: String, to: String) -> Vec<Command> {

@@ -5,7 +5,7 @@ use proto::{Kind, Name, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{own_commands, pads, tasks};
+use super::{own_commands, pads, process_acts, tasks};
 use crate::message::{CallFor, Command};
 use crate::model::Model;
 use crate::model::deck::Deck;
@@ -106,6 +106,14 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
         Choice::OnTask(action, name) => {
             let task = model.crew.tasks.iter().find(|task| task.name == *name).cloned();
             task.map(|task| tasks::on_task(model, *action, &task)).unwrap_or_default()
+        }
+        Choice::Log(process, run) => vec![process_acts::read_log(*process, *run)],
+        Choice::Detach(viewer) => process_acts::detach(*viewer),
+        Choice::CancelMessage(mail) => process_acts::ask_cancel(model, *mail),
+        Choice::Revoke(grant) => process_acts::revoke(*grant),
+        Choice::Say(words) => {
+            model.toast(words.clone());
+            Vec::new()
         }
         Choice::TaskShell(task) => tasks::start_shell(model, task),
         Choice::RunTask { task, agent, session } => {

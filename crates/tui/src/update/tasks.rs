@@ -1,8 +1,11 @@
 //! Keys in the list of tasks, and what tasks are asked for.
 
-use proto::request::{AgentRequest, Close, DropTask, Empty, Spawn, Target, TaskAct, TaskTarget};
+use proto::request::{
+    AgentRequest, Close, CollectTasks, DropTask, Empty, Spawn, Target, TaskAct, TaskTarget,
+};
 use proto::task::{
-    TaskCheckout, TaskCreated, TaskForecast, TaskOutcome, TaskRestorable, TaskView, process_name,
+    TaskCheckout, TaskCollected, TaskCreated, TaskForecast, TaskOutcome, TaskRestorable, TaskView,
+    process_name,
 };
 use proto::{Kind, Name, Printable, Request, Stop};
 use term::{Key, KeyCode};
@@ -71,6 +74,7 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
         }
         Some(Action::Cancel) => drop(model.overlays.pop()),
         Some(action @ (Action::Inbox | Action::NewTask)) => return actions::act(model, action),
+        Some(Action::CollectTasks) => return vec![ask_collect(true)],
         Some(Action::Forecast) => return vec![ask(CallFor::Forecast, TaskAct::Forecast(Empty {}))],
         Some(Action::Help) => actions::help(model, Context::Tasks),
         Some(Action::Restore) => {
@@ -231,9 +235,42 @@ pub(super) fn answered(model: &mut Model, what: &CallFor, outcome: TaskOutcome) 
             offer_restorable(model, tasks);
             return Vec::new();
         }
-        TaskOutcome::Collected(_) | TaskOutcome::Imported(_) => {}
+        TaskOutcome::Collected(collected) if *what == CallFor::WouldCollect => {
+            confirm_collect(model, &collected);
+            return Vec::new();
+        }
+        TaskOutcome::Collected(collected) => {
+            model.toast(format!("{} tasks were dropped", collected.dropped.len()));
+        }
+        TaskOutcome::Imported(_) => {}
     }
     vec![ask_list()]
+}
+
+/// Asks which finished tasks would be dropped, or drops them.
+pub(super) fn ask_collect(dry_run: bool) -> Command {
+    let what = if dry_run { CallFor::WouldCollect } else { CallFor::TaskDone };
+    ask(what, TaskAct::Collect(CollectTasks { branch: false, dry_run }))
+}
+
+/// Asks before finished tasks are dropped.
+fn confirm_collect(model: &mut Model, collected: &TaskCollected) {
+    if collected.dropped.is_empty() && collected.forgotten.is_empty() {
+        return model.toast("no finished task can be dropped");
+    }
+    let names = |all: &[String]| {
+        let names: Vec<String> = all.iter().map(|name| Printable(name).to_string()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let mut lines = vec![format!("Finished, to be dropped: {}.", names(&collected.dropped))];
+    if !collected.forgotten.is_empty() {
+        lines.push(format!("Dropped long ago, to be forgotten: {}.", names(&collected.forgotten)));
+    }
+    let kept = collected.kept.iter();
+    lines.extend(kept.map(|kept| format!("{} stays: {}", Printable(&kept.name), Printable(&kept.why))));
+    let title = "Drop the tasks that are finished?".to_owned();
+    let confirm = Confirm::yes(title, lines, vec![ask_collect(false)]);
+    model.overlays.push(Overlay::Confirm(Box::new(confirm)));
 }
 
 /// Lets the person choose which dropped task comes back.

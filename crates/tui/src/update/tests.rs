@@ -5,6 +5,7 @@ mod hostile;
 mod later;
 mod mouse;
 mod own_commands;
+mod parity;
 mod plain_words;
 mod review;
 mod tasks;

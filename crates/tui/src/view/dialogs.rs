@@ -52,6 +52,10 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
         Purpose::StartAgent(..) | Purpose::RunTask(..) => "start",
         Purpose::Search(_) | Purpose::FindChange => "search",
         Purpose::Comment(_) => "keep it",
+        Purpose::Timer(_) => "set the timer",
+        Purpose::Grant(_) => "grant it",
+        Purpose::Record(_) => "record",
+        Purpose::AppendPad(_) => "append",
     };
     let editor = if prompt.purpose.may_be_long() { "  Ctrl-X editor" } else { "" };
     let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}{editor}  Esc back"));

@@ -66,6 +66,9 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
         "PROCESS",
         &[
             (Action::Tell, "message to it"),
+            (Action::Interrupt, "interrupt it"),
+            (Action::Signal, "send a signal"),
+            (Action::SetTimer, "wake it later"),
             (Action::Rename, "rename"),
             (Action::Restart, "start again"),
             (Action::CloseProcess, "end it"),

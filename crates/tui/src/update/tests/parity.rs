@@ -1,0 +1,185 @@
+//! What the command line can do to a process, a message, a timer, a pad or a task can be done in the deck.
+
+use proto::request::{PadAct, RunChoice, TaskAct, TimerWhen};
+use proto::task::TaskOutcome;
+use proto::{ProcessId, Reply, Request};
+use serde_json::json;
+
+use super::tasks::{acts, listed, task, with_two};
+use super::{agent, model, open, process, typed};
+use crate::message::{CallFor, Command, Message};
+use crate::model::Model;
+use crate::model::overlay::Overlay;
+use crate::update::update;
+
+/// What is asked of the daemon, in order, without what the palette asks for when it opens.
+fn requests(commands: &[Command]) -> Vec<&Request> {
+    let request = |command| match command {
+        &Command::Call(_, ref request) => Some(&**request),
+        _ => None,
+    };
+    let is_asked = |request: &&Request| !matches!(request, Request::Presets(_) | Request::Agents(_));
+    commands.iter().filter_map(request).filter(is_asked).collect()
+}
+
+fn with_agent() -> Model {
+    let over = json!({"status": "exited", "pid": null, "exit": {"code": 0, "reason": "exited"}});
+    let mut model = model(vec![
+        process(1, "lead", agent("working", 0)),
+        process(2, "web", json!({"run": 3})),
+        process(3, "old", over),
+    ]);
+    open(&mut model, 1);
+    model
+}
+
+fn answer(model: &mut Model, what: CallFor, reply: Reply) {
+    update(model, Message::Answered(what, Ok(reply)));
+}
+
+#[test]
+fn an_agent_is_interrupted_and_a_process_gets_the_signal_that_was_chosen() {
+    let mut model = with_agent();
+    let commands = typed(&mut model, b"\x1ci");
+    assert!(matches!(requests(&commands).as_slice(), [Request::Interrupt(_)]), "{commands:?}");
+    assert!(typed(&mut model, b"\x1cK").is_empty());
+    assert!(typed(&mut model, b"z").is_empty(), "any other key sends none");
+    let commands = typed(&mut model, b"\x1cKt");
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::Kill(kill)] if kill.signal == Some(15)),
+        "{commands:?}"
+    );
+    let [Command::Call(what, _)] = commands.as_slice() else { panic!("{commands:?}") };
+    answer(&mut model, what.clone(), Reply::Done(proto::reply::Done {}));
+    assert_eq!(model.toasts[0].text, "lead got SIGTERM");
+    open(&mut model, 2);
+    assert!(typed(&mut model, b"\x1ci").is_empty(), "only an agent has turns");
+}
+
+#[test]
+fn a_timer_is_set_with_a_time_and_a_text_and_asked_for_again_without_them() {
+    let mut model = with_agent();
+    assert!(typed(&mut model, b"\x1cTlook at it\r").is_empty());
+    assert!(
+        matches!(model.overlays.last(), Some(Overlay::Prompt(prompt)) if prompt.line.text() == "look at it")
+    );
+    typed(&mut model, b"\x1b");
+    let commands = typed(&mut model, b"\x1cT10m look at it\r");
+    let all = requests(&commands);
+    let [Request::SetTimer(timer)] = all.as_slice() else { panic!("{commands:?}") };
+    assert_eq!((&timer.when, timer.body.as_str()), (&TimerWhen::After(600_000), "look at it"));
+}
+
+#[test]
+fn messages_are_listed_with_their_receipts_and_one_that_waits_is_cancelled_after_a_yes() {
+    let mut model = with_agent();
+    let commands = typed(&mut model, b"\x1c messages with\r");
+    assert!(matches!(requests(&commands).as_slice(), [Request::Messages(_)]), "{commands:?}");
+    let id = ProcessId::from_entropy(1).to_string();
+    let messages = json!([
+        {"mail": 3, "to": id, "sender": "human", "at": 0, "status": "delivered", "turn": 2},
+        {"mail": 4, "to": id, "sender": "human", "at": 0, "status": "queued", "reason": "it works"}]);
+    answer(&mut model, CallFor::Messages, Reply::Messages(serde_json::from_value(messages).unwrap()));
+    let Some(Overlay::Palette(palette)) = model.overlays.last() else { panic!("no list") };
+    let notes: Vec<String> = palette.entries(&model).into_iter().map(|entry| entry.note).collect();
+    assert_eq!(notes, ["waits, 10m", "delivered, 10m"]);
+    let commands = typed(&mut model, b"\ry");
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::CancelMessage(cancel)] if cancel.mail.0 == 4),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn what_is_over_is_removed_after_a_yes() {
+    let mut model = with_agent();
+    assert!(requests(&typed(&mut model, b"\x1c remove what\r")).is_empty());
+    let commands = typed(&mut model, b"y");
+    assert!(matches!(requests(&commands).as_slice(), [Request::Close(_)]), "{commands:?}");
+}
+
+#[test]
+fn viewers_are_listed_and_let_go_and_rights_are_granted_and_taken_back() {
+    let mut model = with_agent();
+    let id = ProcessId::from_entropy(1);
+    let viewer = json!([{"viewer": 7, "id": id.to_string(), "name": "lead", "by": "person", "since": 0,
+        "size": {"cols": 80, "rows": 24}}]);
+    answer(&mut model, CallFor::Viewers(id), Reply::Viewers(serde_json::from_value(viewer).unwrap()));
+    let commands = typed(&mut model, b"\r");
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::Detach(detach)] if detach.target.0 == "v7"),
+        "{commands:?}"
+    );
+    typed(&mut model, b"\x1c let it do more\r");
+    let commands = typed(&mut model, b"web\r");
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::Grant(grant)] if grant.over.0 == "web"),
+        "{commands:?}"
+    );
+    let grants = json!([{"grant": 9, "to": id.to_string(), "right": "drive",
+        "over": ProcessId::from_entropy(2).to_string(), "at": 0, "to_name": "lead", "over_name": "web"}]);
+    answer(&mut model, CallFor::Grants, Reply::Grants(serde_json::from_value(grants).unwrap()));
+    let commands = typed(&mut model, b"\r");
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::Revoke(revoke)] if revoke.grant == 9),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn an_earlier_run_is_read_and_a_process_is_recorded_by_a_command_of_its_own() {
+    let mut model = with_agent();
+    open(&mut model, 2);
+    typed(&mut model, b"\x1c runs have printed\r");
+    let commands = typed(&mut model, b"run 2\r");
+    let all = requests(&commands);
+    let [Request::Read(read)] = all.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(read.run, RunChoice::Number(2));
+    typed(&mut model, b"\x1c asciicast\r");
+    let commands = typed(&mut model, b"\r");
+    let all = requests(&commands);
+    let [Request::Spawn(spawn)] = all.as_slice() else { panic!("{commands:?}") };
+    assert_eq!((spawn.argv[1].as_str(), spawn.argv[3].as_str()), ("record", "web.cast"));
+}
+
+#[test]
+fn finished_tasks_are_named_before_they_are_dropped_and_a_line_is_added_to_a_pad() {
+    let mut model = with_two();
+    assert!(
+        matches!(acts(typed(&mut model, b"c")).as_slice(), [TaskAct::Collect(collect)] if collect.dry_run)
+    );
+    let would = json!({"collected": {"dropped": ["docs"], "kept": [], "forgotten": []}});
+    let outcome: TaskOutcome = serde_json::from_value(would).unwrap();
+    answer(&mut model, CallFor::WouldCollect, Reply::Task(Box::new(outcome)));
+    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("nothing is asked") };
+    assert!(confirm.lines[0].contains("docs"));
+    assert!(
+        matches!(acts(typed(&mut model, b"y")).as_slice(), [TaskAct::Collect(collect)] if !collect.dry_run)
+    );
+    model.overlays.clear();
+    model.crew.pads = vec![
+        serde_json::from_value(json!({"name": "plan", "revision": 1, "author": "human", "at": 0,
+        "bytes": 3}))
+        .unwrap(),
+    ];
+    let commands = typed(&mut model, b"\x1cpanew line\r");
+    let all = requests(&commands);
+    assert!(
+        matches!(all.as_slice(), [Request::Pad(pad)] if matches!(&pad.act, PadAct::Append { text, .. } if text == "new line\n")),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn a_task_in_the_rail_takes_the_keys_of_the_list_and_every_row_has_a_menu_by_a_key() {
+    let mut model = model(vec![process(1, "p1", agent("working", 0))]);
+    listed(&mut model, vec![task("fix", "working", &[1])]);
+    typed(&mut model, b"\x1c\tj");
+    assert!(matches!(acts(typed(&mut model, b"d")).as_slice(), [TaskAct::Diff(_)]));
+    typed(&mut model, b"L");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Land(_))));
+    typed(&mut model, b"\x1b");
+    typed(&mut model, b".");
+    let Some(Overlay::RowMenu(menu)) = model.overlays.last() else { panic!("no menu") };
+    assert!(menu.acts(&model).iter().any(|act| act.label == "land"));
+}
