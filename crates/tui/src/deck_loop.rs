@@ -7,9 +7,9 @@ mod daemon_link;
 mod draw;
 mod programs;
 mod ready;
+mod stale;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use client::signals::{Again, Signals};
@@ -22,10 +22,10 @@ use crate::config::{Config, SettingsWatch};
 use crate::frame::{ColorDepth, Grid, Rect};
 use crate::host::colors::{self, ColorStep, HostColors};
 use crate::host::input::{Answer, REST_OF_ANSWER};
-use crate::host::terminal::Host;
+use crate::host::terminal::{Host, is_passing};
 use crate::host::{InputParser, What};
 use crate::layout::LayoutFile;
-use crate::message::{Command, Message};
+use crate::message::Message;
 use crate::model::Model;
 use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
@@ -36,6 +36,7 @@ use crate::view;
 use crate::wire::Wire;
 use daemon_link::DaemonLink;
 use programs::SideProgram;
+use stale::{Before, Stale};
 
 /// Bytes that are read from the terminal at once.
 const READ: usize = 64 << 10; // 64 KiB
@@ -63,13 +64,18 @@ pub(crate) struct DeckLoop<'a> {
     daemon: DaemonLink,
     panes: BTreeMap<PaneId, Pane>,
     grid: Grid,
-    /// Chrome has to be drawn again.
-    is_stale: bool,
+    stale: Stale,
     pace: Pace,
+    /// When the next picture is due; none when nothing has changed.
+    drawing_due: Option<Instant>,
+    /// Something has happened that may show other panes, or others of their sizes.
+    is_layout_stale: bool,
     began: Instant,
     colors: HostColors,
     /// When the terminal was asked about itself.
     asked_at: Instant,
+    /// When the terminal was read last.
+    read_at: Instant,
     /// The deadline of the model that is waited for.
     due: Option<u64>,
     layout: LayoutFile,
@@ -109,11 +115,14 @@ impl<'a> DeckLoop<'a> {
             daemon: DaemonLink::new(control),
             panes: BTreeMap::new(),
             grid,
-            is_stale: true,
+            stale: Stale { by_person: true, by_event: false },
             pace: Pace::default(),
+            drawing_due: None,
+            is_layout_stale: true,
             began: Instant::now(),
             colors: HostColors::default(),
             asked_at: Instant::now(),
+            read_at: Instant::now(),
             due: None,
             layout,
             watch,
@@ -147,7 +156,7 @@ impl<'a> DeckLoop<'a> {
                 self.read_input(now)?;
             }
             if ready.is_late {
-                self.release_input();
+                self.release_input(now);
             }
             if ready.settings {
                 self.read_settings_again();
@@ -162,13 +171,12 @@ impl<'a> DeckLoop<'a> {
 
     /// Gives the model a message and does what it wants.
     fn tell(&mut self, message: Message) {
-        let is_input = matches!(message, Message::Input(_));
-        let before = (self.model.prefix, self.model.overlays.len(), self.model.rail.has_keys);
+        let before = Before::of(&self.model, &message);
+        let is_event = !matches!(message, Message::Input(_));
         let commands = update(&mut self.model, message);
-        let after = (self.model.prefix, self.model.overlays.len(), self.model.rail.has_keys);
-        // A key that only went to a program changes nothing around it.
-        let is_typing = is_input && matches!(commands.as_slice(), [Command::Type(..)]) && before == after;
-        self.is_stale |= !is_typing;
+        let stale = before.stale_after(&self.model, &commands);
+        self.is_layout_stale |= is_event || stale.is_any();
+        self.stale.add(stale);
         commands.into_iter().for_each(|command| self.carry_out(command));
     }
 
@@ -229,22 +237,24 @@ impl<'a> DeckLoop<'a> {
         };
         // A test shows what becomes of the terminal.
         debug_assert!(std::env::var_os("QD_TEST_DECK_PANICS").is_none(), "a test wanted the deck to fail");
-        self.pace.typed(now);
+        self.read_at = now;
+        self.parser.is_status_awaited = self.host.link.is_asking(now);
         self.parser.is_waiting &= now.duration_since(self.asked_at) < REST_OF_ANSWER;
         let mut events = Vec::new();
         self.parser.feed(&self.typed[..count], &mut events);
-        events.into_iter().for_each(|event| self.take_event(event));
+        events.into_iter().for_each(|event| self.take_event(event, now));
         Ok(())
     }
 
-    fn release_input(&mut self) {
+    fn release_input(&mut self, now: Instant) {
         let mut events = Vec::new();
         self.parser.release(&mut events);
-        events.into_iter().for_each(|event| self.take_event(event));
+        events.into_iter().for_each(|event| self.take_event(event, now));
     }
 
-    fn take_event(&mut self, event: crate::host::InputEvent) {
+    fn take_event(&mut self, event: crate::host::InputEvent, now: Instant) {
         match event.what {
+            What::Answer(Answer::Status) => self.host.link.answered(now),
             // The terminal has the kitty protocol: keys that legacy bytes confuse are told apart from now on.
             What::Answer(answer) => {
                 if let Answer::KeyboardFlags(_) = answer {
@@ -253,7 +263,10 @@ impl<'a> DeckLoop<'a> {
                 self.note_colors(&answer);
                 self.tell(Message::Host(answer));
             }
-            _ => self.tell(Message::Input(event)),
+            _ => {
+                self.pace.typed(now);
+                self.tell(Message::Input(event));
+            }
         }
     }
 
@@ -285,6 +298,7 @@ impl<'a> DeckLoop<'a> {
 
     /// Tries to reach the next daemon. After a while, or when there is none to come, what was typed meanwhile is dropped.
     fn reconnect(&mut self, now: Instant) {
+        self.is_layout_stale |= self.daemon.is_away();
         let message = self.daemon.reconnect_when_due(self.address, now);
         message.into_iter().for_each(|message| self.tell(message));
         if self.daemon.is_given_up(now) {
@@ -296,9 +310,11 @@ impl<'a> DeckLoop<'a> {
 
     /// Attaches what is shown, detaches what is not, and gives every pane its size.
     fn sync_panes(&mut self, now: Instant) {
-        if self.daemon.is_away() || self.host.terminal.is_none() {
+        let is_due = self.is_layout_stale || self.panes.values().any(|pane| pane.is_size_due(now));
+        if !is_due || self.daemon.is_away() || self.host.terminal.is_none() {
             return;
         }
+        self.is_layout_stale = false;
         let wanted = self.wanted_panes();
         let is_wanted = |pane: &PaneId, open: &Pane| {
             let same = |looking: &Looking| {
@@ -406,7 +422,7 @@ impl<'a> DeckLoop<'a> {
         let focused = self.model.deck.focused().and_then(|(id, _)| self.panes.get(&id));
         let steps = focused.map_or(0, |pane| pane.wire.unsent() / UNSENT_STEP);
         let unsent = steps * (UNSENT_STEP >> 10);
-        self.is_stale |= std::mem::replace(&mut self.model.daemon.unsent_kib, unsent) != unsent;
+        self.stale.by_event |= std::mem::replace(&mut self.model.daemon.unsent_kib, unsent) != unsent;
     }
 
     /// Remembers which run a pane has shown to its end.
@@ -423,9 +439,4 @@ fn report_to(colors: &HostColors, pane: &mut Pane) {
     if let Some(report) = colors.report() {
         pane.report_terminal(report);
     }
-}
-
-/// Interrupted or not ready: try again later.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -17,10 +17,21 @@ const ECHO_ROWS: usize = 8;
 pub(crate) struct Change {
     /// Rows of the focused pane.
     pub(crate) focused_rows: usize,
-    /// Something else.
+    /// Something else, which the person does not wait for.
     pub(crate) elsewhere: bool,
     /// The person did something to the deck itself.
     pub(crate) chrome: bool,
+}
+
+impl Change {
+    pub(crate) fn is_any(self) -> bool {
+        self.chrome || self.elsewhere || self.focused_rows > 0
+    }
+
+    /// Returns true if it is one row of the program that has the keyboard.
+    pub(crate) fn is_row(self) -> bool {
+        self == Self { focused_rows: 1, ..Self::default() }
+    }
 }
 
 /// When the last picture and the last key were.
@@ -28,27 +39,35 @@ pub(crate) struct Change {
 pub(crate) struct Pace {
     drawn_at: Option<Instant>,
     typed_at: Option<Instant>,
+    /// No picture had the echo of the last key yet.
+    owes_echo: bool,
 }
 
 impl Pace {
     pub(crate) fn typed(&mut self, now: Instant) {
-        self.typed_at = Some(now);
+        (self.typed_at, self.owes_echo) = (Some(now), true);
     }
 
-    pub(crate) fn drawn(&mut self, now: Instant) {
+    /// Notes that a picture has this change.
+    pub(crate) fn drawn(&mut self, change: Change, now: Instant) {
+        self.owes_echo &= !self.is_echo(change, now);
         self.drawn_at = Some(now);
     }
 
     /// When to draw a change: now, or at the returned moment.
     pub(crate) fn due(&self, change: Change, now: Instant) -> Instant {
         let Some(drawn_at) = self.drawn_at else { return now };
-        let is_soon = self.typed_at.is_some_and(|typed| now.saturating_duration_since(typed) < ECHO_WINDOW);
-        let is_echo = is_soon && (change.chrome || (1..=ECHO_ROWS).contains(&change.focused_rows));
+        let is_echo = self.is_echo(change, now);
         // Each key is worth one picture at once, however soon after the last.
-        if is_echo && self.typed_at > self.drawn_at {
+        if is_echo && self.owes_echo {
             return now;
         }
         (drawn_at + if is_echo { ECHO_FRAME } else { FRAME }).max(now)
+    }
+
+    fn is_echo(&self, change: Change, now: Instant) -> bool {
+        let is_soon = self.typed_at.is_some_and(|typed| now.saturating_duration_since(typed) < ECHO_WINDOW);
+        is_soon && (change.chrome || (1..=ECHO_ROWS).contains(&change.focused_rows))
     }
 }
 
@@ -95,12 +114,26 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::default();
         assert_eq!(pace.due(FLOOD, start), start);
-        pace.drawn(start);
+        pace.drawn(FLOOD, start);
         pace.typed(start + ms(1));
         assert_eq!(pace.due(ROW, start + ms(2)), start + ms(2));
-        pace.drawn(start + ms(2));
+        pace.drawn(ROW, start + ms(2));
         assert_eq!(pace.due(ROW, start + ms(3)), start + ms(6));
         assert_eq!(pace.due(FLOOD, start + ms(40)), start + ms(40));
+    }
+
+    #[test]
+    fn u1_an_event_between_a_key_and_its_echo_does_not_make_the_echo_wait() {
+        let start = Instant::now();
+        let event = Change { focused_rows: 0, elsewhere: true, chrome: false };
+        let mut pace = Pace::default();
+        pace.drawn(FLOOD, start);
+        pace.typed(start + ms(20));
+        assert_eq!(pace.due(event, start + ms(21)), start + ms(21), "the first change after a rest");
+        pace.drawn(event, start + ms(21));
+        assert_eq!(pace.due(ROW, start + ms(22)), start + ms(22));
+        pace.drawn(ROW, start + ms(22));
+        assert_eq!(pace.due(ROW, start + ms(23)), start + ms(26), "one picture for each key");
     }
 
     #[test]
@@ -123,7 +156,7 @@ mod tests {
         for step in 0..10_000u64 {
             let now = start + Duration::from_micros(step * 100);
             if pace.due(FLOOD, now) <= now {
-                pace.drawn(now);
+                pace.drawn(FLOOD, now);
                 drawn += 1;
             }
         }

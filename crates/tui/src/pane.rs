@@ -268,6 +268,11 @@ impl Pane {
         self.sync_due().into_iter().chain(self.size_pace.due()).min()
     }
 
+    /// Returns true if a size that came too soon can be taken now.
+    pub(crate) fn is_size_due(&self, now: Instant) -> bool {
+        self.size_pace.due().is_some_and(|due| due <= now)
+    }
+
     /// When a synchronized update is shown although it has not ended.
     fn sync_due(&self) -> Option<Instant> {
         self.sync_since.map(|since| since + SYNC_MAX)

@@ -5,7 +5,8 @@ use std::time::Instant;
 use proto::Size;
 use term::{Damage, MouseTracking};
 
-use super::{DeckLoop, is_passing};
+use super::DeckLoop;
+use super::stale::Stale;
 use crate::TuiError;
 use crate::frame::encode::ChangedRows;
 use crate::frame::{Grid, Point, Rect, ShownCursor};
@@ -20,30 +21,38 @@ use crate::view;
 impl DeckLoop<'_> {
     /// Draws if something changed and its time has come; then writes what the terminal takes.
     pub(super) fn draw_when_due(&mut self, now: Instant) -> Result<(), TuiError> {
-        // A terminal that takes nothing gets no second picture behind the first.
-        if self.drawing_due(now).is_some_and(|due| due <= now) {
-            self.draw();
-            self.pace.drawn(now);
+        let change = self.change();
+        self.drawing_due = self.due(change, now);
+        if self.drawing_due.take_if(|due| *due <= now).is_some() {
+            self.draw(now);
+            self.pace.drawn(change, now);
         }
-        self.write()
+        self.host.write(now)
     }
 
-    /// When the next picture is due; none when nothing changed or the terminal is busy.
-    pub(super) fn drawing_due(&self, now: Instant) -> Option<Instant> {
+    /// When a change is drawn; none when there is none or the terminal is busy.
+    fn due(&self, change: Change, now: Instant) -> Option<Instant> {
+        // A terminal that takes nothing gets no second picture behind the first.
         let is_first = self.host.encoder.shown_size().is_none();
-        if !self.host.output.is_empty() && !is_first {
+        if !change.is_any() || (!self.host.output.is_empty() && !is_first) {
             return None;
         }
-        let change = self.change();
-        let is_changed = change.chrome || change.elsewhere || change.focused_rows > 0;
-        is_changed.then(|| self.pace.due(change, now))
+        let due = self.pace.due(change, now);
+        match self.host.link.admits(change.is_row(), now) {
+            true => Some(due),
+            // Its answer wakes the loop.
+            false => self.host.link.overdue_at().map(|overdue| overdue.max(due)),
+        }
     }
 
     fn change(&self) -> Change {
         let popup = self.model.popup().map(|_| POPUP);
         let focused = popup.or(self.model.deck.focused().map(|(pane, _)| pane));
-        let mut change = Change { chrome: self.is_stale, ..Change::default() };
-        for (id, pane) in &self.panes {
+        let (chrome, elsewhere) = (self.stale.by_person, self.stale.by_event);
+        let mut change = Change { chrome, elsewhere, ..Change::default() };
+        let is_covered = popup.is_some() && !self.is_popup_topmost();
+        // What lies below another window is not drawn, so it would be due for ever.
+        for (id, pane) in self.panes.iter().filter(|(id, _)| **id != POPUP || !is_covered) {
             let rows = match pane.damage() {
                 Damage::Nothing => 0,
                 Damage::Rows(rows) => rows.len().max(1),
@@ -57,12 +66,16 @@ impl DeckLoop<'_> {
         change
     }
 
-    fn draw(&mut self) {
-        let is_whole = self.is_stale || !self.model.overlays.is_empty() || !self.model.toasts.is_empty();
+    fn draw(&mut self, now: Instant) {
+        let is_whole =
+            self.stale.is_any() || !self.model.overlays.is_empty() || !self.model.toasts.is_empty();
         let size = self.model.size;
         let rows =
             if is_whole || self.grid.size() != size { self.compose(size) } else { self.compose_panes() };
-        self.host.encoder.encode(&self.grid, &rows, &mut self.host.output);
+        let host = &mut self.host;
+        let start = host.output.len();
+        host.encoder.encode(&self.grid, &rows, &mut host.output);
+        host.link.ask_behind(start, &mut host.output, now);
     }
 
     /// The whole picture.
@@ -85,14 +98,13 @@ impl DeckLoop<'_> {
         }
         self.compose_popup();
         (0..size.rows).for_each(|row| self.grid.mend_row(row));
-        self.is_stale = false;
+        self.stale = Stale::default();
         ChangedRows::All
     }
 
     /// The screen of the window over the deck, where nothing lies over that one.
     fn compose_popup(&mut self) {
-        let is_topmost = matches!(self.model.overlays.last(), Some(Overlay::Popup(_)));
-        let Some((_, place)) = self.popup().filter(|_| is_topmost) else { return };
+        let Some((_, place)) = self.popup().filter(|_| self.is_popup_topmost()) else { return };
         let Some(pane) = self.panes.get_mut(&POPUP) else { return };
         copy(&mut self.grid, pane, place, &Damage::Everything);
         let cursor = pane.screen.cursor();
@@ -101,6 +113,10 @@ impl DeckLoop<'_> {
         let is_shown = cursor.visible && place.contains(at);
         self.grid.cursor = is_shown.then_some(ShownCursor { at, form });
         view::notices(&self.model, &mut self.grid);
+    }
+
+    fn is_popup_topmost(&self) -> bool {
+        matches!(self.model.overlays.last(), Some(Overlay::Popup(_)))
     }
 
     /// Only what the programs have drawn.
@@ -138,7 +154,7 @@ impl DeckLoop<'_> {
 
     /// The terminal reports what the focused program asked for, and nothing more.
     pub(super) fn set_host_modes(&mut self) {
-        let is_popup = matches!(self.model.overlays.last(), Some(Overlay::Popup(_)));
+        let is_popup = self.is_popup_topmost();
         let focused = self.model.deck.focused().map(|(id, _)| id);
         let focused = if is_popup { Some(POPUP) } else { focused };
         let focused = focused.and_then(|id| self.panes.get(&id));
@@ -157,21 +173,6 @@ impl DeckLoop<'_> {
             keyboard,
         };
         self.host.modes.change(wanted, &mut self.host.output);
-    }
-
-    /// Writes what the terminal takes now.
-    fn write(&mut self) -> Result<(), TuiError> {
-        let Some(terminal) = &mut self.host.terminal else { return Ok(()) };
-        let mut written = 0;
-        while written < self.host.output.len() {
-            match terminal.write(&self.host.output[written..]) {
-                Ok(count) => written += count,
-                Err(error) if is_passing(&error) => break,
-                Err(error) => return Err(TuiError::Terminal(error)),
-            }
-        }
-        self.host.output.drain(..written);
-        Ok(())
     }
 }
 

@@ -38,9 +38,10 @@ impl DeckLoop<'_> {
     pub(super) fn wait(&mut self) -> Result<Ready, TuiError> {
         let now = Instant::now();
         self.due = self.model.next_deadline();
-        let pause = self.parser.pause();
+        self.parser.is_status_awaited = self.host.link.is_asking(now);
+        let held_until = self.parser.pause().map(|pause| self.read_at + pause);
         let has_more = self.panes.values().any(Pane::has_more).then_some(Duration::ZERO);
-        let timeout = self.next_moment(now).into_iter().chain(pause).chain(has_more).min();
+        let timeout = self.next_moment(held_until, now).into_iter().chain(has_more).min();
         let Some(terminal) = &self.host.terminal else { return Ok(Ready::default()) };
         let takes_keys = !self.panes.values().any(|pane| pane.is_full());
         let keys = if takes_keys { PollFlags::IN } else { PollFlags::empty() };
@@ -55,16 +56,18 @@ impl DeckLoop<'_> {
         let first = fds.len();
         fds.extend(sockets.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let count = match poll(&mut fds, timeout.as_ref()) {
-            Ok(count) => count,
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
             Err(Errno::INTR) => return Ok(Ready { signals: true, ..Ready::default() }),
             Err(error) => return Err(TuiError::Terminal(error.into())),
-        };
+        }
         let input = fds[1].revents();
+        let has_input = input.contains(PollFlags::IN);
         let mut ready = Ready {
             signals: !fds[0].revents().is_empty(),
-            input: input.contains(PollFlags::IN),
-            is_late: count == 0 && pause.is_some() && has_more.is_none(),
+            input: has_input,
+            // Its time alone decides: beside a program that draws without pause something is ready at every moment.
+            is_late: !has_input && held_until.is_some_and(|until| until <= Instant::now()),
             ..Ready::default()
         };
         // Room for what is sent is no news; everything else is, also an end.
@@ -95,11 +98,11 @@ impl DeckLoop<'_> {
     }
 
     /// How long until something is due by itself.
-    fn next_moment(&self, now: Instant) -> Option<Duration> {
+    fn next_moment(&self, held_until: Option<Instant>, now: Instant) -> Option<Duration> {
         let model = self.due.map(|due| self.began + Duration::from_millis(due));
         let panes = self.panes.values().filter_map(|pane| pane.due()).min();
         let away = self.daemon.next_attempt();
-        let all = [model, panes, away, self.drawing_due(now)];
+        let all = [model, panes, away, held_until, self.drawing_due];
         all.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
     }
 }

@@ -41,7 +41,7 @@ impl HostColors {
                 self.is_whole = true;
                 return ColorStep::Report;
             }
-            Answer::Last | Answer::KeyboardFlags(_) | Answer::Mode(..) | Answer::Other => {}
+            Answer::Last | Answer::KeyboardFlags(_) | Answer::Mode(..) | Answer::Status | Answer::Other => {}
         }
         ColorStep::Nothing
     }

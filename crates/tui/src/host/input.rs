@@ -56,6 +56,8 @@ pub(crate) enum Answer {
     Color(u16, [u16; 3]),
     /// It says itself that it is light, or dark.
     IsLight(bool),
+    /// It works: everything that was written before the question has arrived.
+    Status,
     /// The last answer to the batch of questions.
     Last,
     /// Any other.
@@ -76,6 +78,8 @@ pub(crate) struct InputParser {
     is_pasting: bool,
     /// Answers are awaited: a lone Escape may be the beginning of one.
     pub(crate) is_waiting: bool,
+    /// The same for the answer behind a picture.
+    pub(crate) is_status_awaited: bool,
     /// The terminal is at the other end of a network.
     pub(crate) is_remote: bool,
 }
@@ -98,6 +102,7 @@ impl InputParser {
             [] => None,
             _ if self.is_pasting => Some(REST_OF_ANSWER),
             held if is_answer_head(held) => Some(REST_OF_ANSWER),
+            [ESC] | [ESC, b'['] if self.is_status_awaited => Some(REST_OF_ANSWER),
             [ESC] | [ESC, b'[' | b']' | b'P'] if self.is_waiting => Some(REST_OF_ANSWER),
             _ if self.is_remote => Some(REMOTE_KEY_PAUSE),
             _ => Some(KEY_PAUSE),
@@ -267,7 +272,8 @@ fn release_keys(held: &[u8], events: &mut Vec<InputEvent>) {
 /// Whether these bytes are the beginning of something that no key begins with.
 fn is_answer_head(held: &[u8]) -> bool {
     match held {
-        [ESC, b'[', b'?', ..] => true,
+        // No key that people have begins with `CSI 0`; the status does.
+        [ESC, b'[', b'?', ..] | [ESC, b'[', b'0'] => true,
         [ESC, b']', byte, ..] => byte.is_ascii_digit(),
         [ESC, b'P', byte, ..] => byte.is_ascii_digit() || *byte == b'>',
         _ => false,

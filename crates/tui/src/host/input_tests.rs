@@ -112,6 +112,54 @@ fn u14_answers_cut_anywhere_and_late_are_no_keys() {
 }
 
 #[test]
+fn u14_the_status_cut_anywhere_and_late_is_no_key() {
+    let status = b"\x1b[0n";
+    for cut in 1..status.len() {
+        let mut parser = InputParser { is_status_awaited: true, ..InputParser::default() };
+        let mut events = Vec::new();
+        parser.feed(&status[..cut], &mut events);
+        assert!(events.is_empty(), "{cut}");
+        assert_eq!(parser.pause(), Some(REST_OF_ANSWER), "{cut}");
+        parser.feed(&status[cut..], &mut events);
+        assert!(
+            matches!(events.as_slice(), [InputEvent { what: What::Answer(Answer::Status), .. }]),
+            "{events:?}"
+        );
+        assert_eq!(parser.pause(), None, "{cut}");
+    }
+    // Its beginning, of which the rest never comes, is no key either.
+    let mut parser = InputParser::default();
+    let mut events = Vec::new();
+    parser.feed(&status[..3], &mut events);
+    parser.release(&mut events);
+    assert!(
+        matches!(events.as_slice(), [InputEvent { what: What::Answer(Answer::Other), .. }]),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn u14_an_escape_before_the_status_is_a_key_as_soon_as_the_status_comes() {
+    let whats = |pieces: &[&[u8]]| {
+        let mut parser = InputParser { is_status_awaited: true, ..InputParser::default() };
+        let mut events = Vec::new();
+        pieces.iter().for_each(|piece| parser.feed(piece, &mut events));
+        assert_eq!(parser.pause(), None);
+        events.into_iter().map(|event| event.what).collect::<Vec<_>>()
+    };
+    let escape = What::Key(Key::press(KeyCode::Escape, Modifiers::default()));
+    let both = vec![escape, What::Answer(Answer::Status)];
+    let typed = b"\x1b\x1b[0n";
+    for cut in 1..typed.len() {
+        assert_eq!(whats(&[&typed[..cut], &typed[cut..]]), both, "{cut}");
+    }
+    // Without a question in flight it is a key after the pause of keys.
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b", &mut Vec::new());
+    assert_eq!(parser.pause(), Some(KEY_PAUSE));
+}
+
+#[test]
 fn a_paste_is_no_keys_whatever_is_in_it() {
     let events = parse(&[b"\x1b[200~rm \x1c\x1b[A\r\x1b[20", b"1~x"]);
     let whats: Vec<&What> = events.iter().map(|event| &event.what).collect();

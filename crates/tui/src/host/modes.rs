@@ -3,9 +3,10 @@
 use proto::terminal::restore::SAVE;
 
 use super::colors;
+use super::link::{self, Link};
 
-/// Bold statements first, questions last: keyboard flags, modes 2026, 2027 and 2031; its colours and what kind of
-/// terminal it is, which every terminal answers, follow (`colors::questions`).
+/// Bold statements first, questions last: keyboard flags, modes 2026, 2027 and 2031; its status (`link`), its colours and
+/// what kind of terminal it is, which every terminal answers, follow (`colors::questions`).
 const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p";
 /// The alternate screen, bracketed paste, focus reports, grapheme clusters, colour scheme reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?2027h\x1b[?2031h\x1b[?7l";
@@ -24,10 +25,13 @@ pub(crate) struct HostModes {
 }
 
 /// What is written once, before the first picture.
-pub(crate) fn enter(is_tmux: bool) -> Vec<u8> {
+pub(crate) fn enter(is_tmux: bool, link: &mut Link) -> Vec<u8> {
     // tmux has no kitty protocol, but tells modified keys apart when it is asked the way of xterm.
     let keys: &[u8] = if is_tmux { b"\x1b[>4;2m" } else { b"" };
-    [SAVE, ENTER, keys, QUESTIONS, &colors::questions()].concat()
+    let mut output = [SAVE, ENTER, keys, QUESTIONS, link::QUESTION].concat();
+    link.asked_first(output.len());
+    output.extend(colors::questions());
+    output
 }
 
 /// What is written when the terminal comes back from somebody else.

@@ -33,6 +33,7 @@ pub(super) fn control(bytes: &[u8]) -> Token {
         0x40..=0x7e if parameters.starts_with('?') => {
             Token::Whole(length, What::Answer(answer(&parameters[1..], body[end])))
         }
+        b'n' if parameters == "0" => Token::Whole(length, What::Answer(Answer::Status)),
         b'c' | b't' | b'n' => Token::Whole(length, What::Answer(Answer::Other)),
         b'u' => Token::Whole(length, kitty_key(parameters)),
         b'~' => Token::Whole(length, tilde_key(parameters)),

@@ -35,7 +35,7 @@ impl HostFacts {
             Answer::Color(GROUND, color) => self.is_light = Some(is_light(*color)),
             Answer::IsLight(is_light) => self.is_light = Some(*is_light),
             Answer::Last => self.is_known = true,
-            Answer::Color(..) | Answer::Mode(..) | Answer::Other => {}
+            Answer::Color(..) | Answer::Mode(..) | Answer::Status | Answer::Other => {}
         }
     }
 
