@@ -425,9 +425,12 @@ pub enum TaskCheckout {
 pub struct TaskDropped {
     /// The task.
     pub name: String,
-    /// The reference that holds its files; none for a directory that is not ours or was gone.
+    /// The reference that holds its files; none for a directory that is not ours, or without a commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trash: Option<String>,
+    /// What could not be deleted, and why. It is saved all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 /// A dropped task that can be brought back.

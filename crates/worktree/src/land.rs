@@ -19,6 +19,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::Git;
 use crate::name::BranchName;
@@ -285,7 +286,7 @@ impl Landing {
         let Some(above) = self.scratch.parent().filter(|above| above.ends_with(SCRATCH_DIRECTORY)) else {
             return Ok(());
         };
-        remove_directory(&self.scratch)?;
+        delete_directory(&self.scratch).map_err(|error| GitError::io(&self.scratch, error))?;
         if repository.worktree_at(&self.scratch)?.is_some() {
             let call = repository.write("worktree").args(["remove", "--force", "--force"]);
             call.names([&self.scratch]).input(lock.input()).run()?;
@@ -293,13 +294,6 @@ impl Landing {
         // It stays while another landing has its scratch worktree there.
         let _in_use = std::fs::remove_dir(above);
         Ok(())
-    }
-}
-
-fn remove_directory(path: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::io(path, error)),
-        _ => Ok(()),
     }
 }
 

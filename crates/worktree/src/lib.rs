@@ -21,7 +21,7 @@
 //! | `forecast` | [`Repository::forecast`]: which branches would conflict |
 //! | `land` | [`Landing`]: combined in a scratch worktree, tested by the caller, then one step forward |
 //! | `diff`, `patch` | a branch's changes as text, hunks and numbers |
-//! | `operation_lock`, `beneath`, `temporary`, `quote` | what several of the above need |
+//! | `operation_lock`, `beneath`, `delete`, `temporary`, `quote` | what several of the above need |
 //!
 //! It never runs a command of a repository (hooks, init commands and gates belong to the caller), never
 //! touches a branch or checkout that the caller did not name, and never deletes a file that is saved nowhere.
@@ -60,6 +60,7 @@ mod land;
 mod patch;
 
 mod beneath;
+mod delete;
 mod operation_lock;
 mod quote;
 mod temporary;
@@ -85,7 +86,7 @@ pub use oid::Oid;
 pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};
 pub use porcelain::{Changed, Entry, FileVersion, Porcelain};
 pub use references::{LocalBranch, References};
-pub use remove::{Removal, RemoveRequest};
+pub use remove::{Removal, RemoveRequest, Removed};
 pub use repository::Repository;
 pub use restore::Restoration;
 pub use stash::Stash;

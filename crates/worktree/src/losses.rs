@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{GitError, Result};
@@ -147,11 +148,11 @@ impl Repository {
     }
 }
 
-/// Refuses repositories inside the worktree: submodules, other worktrees, clones. Their history cannot be
-/// saved with the files.
-pub(crate) fn refuse_nested_repositories(top: &Path) -> Result<()> {
+/// Refuses what could not be saved with the files: repositories inside the worktree (submodules, other worktrees, clones),
+/// and directories that cannot be listed, which git's status leaves out without a word.
+pub(crate) fn refuse_unsavable(top: &Path) -> Result<()> {
     let mut found = Vec::new();
-    nested_repositories(top, top, &mut found);
+    nested_repositories(top, top, &mut found)?;
     found.sort();
     let Some(first) = found.first() else { return Ok(()) };
     let inside = first.strip_prefix(top).unwrap_or(first).display();
@@ -160,15 +161,25 @@ pub(crate) fn refuse_nested_repositories(top: &Path) -> Result<()> {
     Err(GitError::Blocked { path: top.to_owned(), reason })
 }
 
-fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let inside = directory.strip_prefix(top).unwrap_or(directory).display();
+            let reason = format!("`{inside}` cannot be read ({error}), so its files cannot be saved");
+            return Err(GitError::Blocked { path: top.to_owned(), reason });
+        }
+    };
+    for entry in entries.flatten() {
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if entry.file_name() == ".git" {
             found.extend((directory != top).then(|| directory.to_owned()));
         } else if is_directory {
-            nested_repositories(top, &entry.path(), found);
+            nested_repositories(top, &entry.path(), found)?;
         }
     }
+    Ok(())
 }
 
 /// Returns the processes whose current directory is in `path`, as far as this user may see them.

@@ -5,7 +5,8 @@
 //!    directory that is gone already only the commits are.
 //! 3. The directory is moved aside in one step, and looked at once more: if anything in it changed since it was saved, it is
 //!    moved back.
-//! 4. git forgets the worktree, the directory is deleted, and the branch if that was asked for.
+//! 4. git forgets the worktree; if it cannot, the directory is moved back.
+//! 5. The directory is deleted, and the branch if that was asked for. What cannot be deleted is named; the removal is done.
 //!
 //! The caller keeps the plan ([`Removal`]) until it is done; after a crash [`Removal::resume`] finishes it.
 
@@ -17,10 +18,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::Git;
 use crate::list::ListedWorktree;
-use crate::losses::{LossQuery, Losses, refuse_nested_repositories};
+use crate::losses::{LossQuery, Losses, refuse_unsavable};
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
@@ -59,6 +61,13 @@ pub struct Removal {
     /// What was checked out, if the directory was gone already.
     #[serde(default)]
     pub gone: Option<GoneCheckout>,
+}
+
+/// A removal that is done: the worktree is saved and git has forgotten it.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// Why its directory, which was moved aside, or its branch could not be deleted.
+    pub left: Vec<GitError>,
 }
 
 /// What is known of a worktree before it is removed.
@@ -113,7 +122,7 @@ impl Repository {
                 "its `.git` file is gone, so git cannot say what is in it: look for yourself",
             ));
         }
-        refuse_nested_repositories(&request.path)?;
+        refuse_unsavable(&request.path)?;
         let porcelain = read_porcelain(&self.git, &request.path, &["--untracked-files=all", "--no-renames"])?;
         Ok(Examined { losses: self.losses(&query, &porcelain)?, deleted, gone: None })
     }
@@ -161,8 +170,9 @@ impl Removal {
     /// Saves and removes the worktree.
     ///
     /// # Errors
-    /// [`GitError::Changed`] if files changed meanwhile, [`GitError::Moved`] if the branch did; the worktree stays then.
-    pub fn run(&self, git: &Git) -> Result<()> {
+    /// [`GitError::Changed`] if files changed meanwhile, [`GitError::Moved`] if the branch did, and whatever git says; the
+    /// worktree stays then.
+    pub fn run(&self, git: &Git) -> Result<Removed> {
         let lock = OperationLock::acquire(&self.common_dir, &self.path)?;
         self.complete(git, &lock)
     }
@@ -171,43 +181,51 @@ impl Removal {
     ///
     /// # Errors
     /// As [`Removal::run`].
-    pub fn resume(&self, git: &Git) -> Result<()> {
+    pub fn resume(&self, git: &Git) -> Result<Removed> {
         let lock = OperationLock::wait(&self.common_dir, &self.path)?;
         self.complete(git, &lock)
     }
 
-    fn complete(&self, git: &Git, lock: &OperationLock) -> Result<()> {
+    fn complete(&self, git: &Git, lock: &OperationLock) -> Result<Removed> {
         let repository = Repository::open(git, &self.common_dir)?;
-        if let Some((name, oid)) = &self.branch
-            && repository.branch(name)?.is_some_and(|now| now != *oid)
-        {
-            return Err(GitError::Moved { reference: name.reference() });
+        let is_listed = || repository.worktree_at(&self.path).map(|found| found.is_some());
+        if is_listed()? {
+            // Whether an interrupted removal had looked at the directory once more is not known, so it begins anew.
+            self.move_back()?;
         }
         if self.path.symlink_metadata().is_ok() {
             self.save_and_move(&repository)?;
         } else {
             self.save_commits(&repository)?;
         }
-        if repository.worktree_at(&self.path)?.is_some() {
-            let call = repository.write("worktree").args(["remove", "--force"]);
-            call.names([&self.path]).input(lock.input()).run()?;
+        let forget = || repository.write("worktree").args(["remove", "--force"]).names([&self.path]);
+        if is_listed()?
+            && let Err(error) = forget().input(lock.input()).run()
+        {
+            self.move_back()?;
+            return Err(error);
         }
         let aside = self.aside();
-        match fs::remove_dir_all(&aside) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(GitError::io(&aside, error));
-            }
-            _ => {}
-        }
+        let deleted = delete_directory(&aside).map_err(|error| GitError::io(&aside, error));
+        let left = deleted.err().into_iter().chain(self.delete_branch(&repository).err()).collect();
+        Ok(Removed { left })
+    }
+
+    fn delete_branch(&self, repository: &Repository) -> Result<()> {
         match &self.branch {
             Some((name, oid)) if repository.branch(name)?.is_some() => {
                 let reference = name.reference();
-                repository
-                    .write("update-ref")
-                    .arg("-d")
-                    .names([reference.as_str(), oid.as_str()])
-                    .run()
-                    .map(drop)
+                let call = repository.write("update-ref").arg("-d");
+                call.names([reference.as_str(), oid.as_str()]).run().map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse_moved_branch(&self, repository: &Repository) -> Result<()> {
+        match &self.branch {
+            Some((name, oid)) if repository.branch(name)?.is_some_and(|now| now != *oid) => {
+                Err(GitError::Moved { reference: name.reference() })
             }
             _ => Ok(()),
         }
@@ -217,22 +235,39 @@ impl Removal {
     fn save_and_move(&self, repository: &Repository) -> Result<()> {
         let changed = || GitError::Changed { path: self.path.clone() };
         let reference = self.trash.as_deref().ok_or_else(changed)?;
-        refuse_nested_repositories(&self.path)?;
-        let before = directory_sum(&self.path);
+        refuse_unsavable(&self.path)?;
+        self.refuse_moved_branch(repository)?;
+        let before = (directory_sum(&self.path), self.checked_out(repository));
         repository.save_with_branch(&self.path, self.branch.as_ref(), reference, self.time())?;
         let aside = self.aside();
         fs::rename(&self.path, &aside).map_err(|error| GitError::io(&self.path, error))?;
-        if directory_sum(&aside) == before {
+        let is_same = (directory_sum(&aside), self.checked_out(repository)) == before;
+        if is_same && self.refuse_moved_branch(repository).is_ok() {
             return Ok(());
         }
-        fs::rename(&aside, &self.path).map_err(|error| GitError::io(&aside, error))?;
+        self.move_back()?;
         Err(changed())
+    }
+
+    /// Returns what `HEAD` of the worktree says: a commit that was made after the files were saved changes it, or the branch.
+    fn checked_out(&self, repository: &Repository) -> Option<Vec<u8>> {
+        fs::read(repository.worktree_admin_dir(&self.path)?.join("HEAD")).ok()
+    }
+
+    /// Moves the directory back to its place, if it was moved aside.
+    fn move_back(&self) -> Result<()> {
+        let aside = self.aside();
+        if self.path.symlink_metadata().is_ok() || aside.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        fs::rename(&aside, &self.path).map_err(|error| GitError::io(&aside, error))
     }
 
     /// Saves the commits of a worktree whose directory was gone when the removal was planned.
     fn save_commits(&self, repository: &Repository) -> Result<()> {
         let (Some(gone), Some(reference)) = (&self.gone, self.trash.as_deref()) else { return Ok(()) };
         if repository.find_commit(reference)?.is_none() {
+            self.refuse_moved_branch(repository)?;
             repository.save_gone(&self.path, (gone, self.branch.as_ref()), reference, self.time())?;
         }
         Ok(())

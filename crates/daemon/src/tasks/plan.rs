@@ -169,8 +169,19 @@ impl Plan {
             },
             // Its commands are run by those who have the engine.
             Self::Prepare(_) => Ok(TaskEnd::Undone),
-            Self::Remove(removal) => removal.end(removal.resume(git)),
-            Self::Forget => Ok(TaskEnd::Dropped { trash: None }),
+            Self::Remove(_) | Self::Forget => match self.remove(git) {
+                Ok(dropped) => {
+                    for left in &dropped.left {
+                        tracing::warn!(left, "a part of a dropped task could not be deleted");
+                    }
+                    Ok(TaskEnd::Dropped { trash: dropped.trash })
+                }
+                Err(NotDropped { failure, is_whole: true }) => {
+                    tracing::warn!(%failure, "a task that was to be dropped stays");
+                    Ok(TaskEnd::Undone)
+                }
+                Err(NotDropped { failure, .. }) => Err(failure),
+            },
             Self::Restore(restoration) => {
                 restoration.run(git).map(|()| TaskEnd::Restored).map_err(|error| failure(&error))
             }
@@ -214,17 +225,34 @@ pub(crate) fn copy_files(git: &Git, creation: &Creation, include: &[String]) -> 
     }
 }
 
-/// What came of a removal. One that failed while the directory is still where it was has changed nothing.
-trait RemovalEnd {
-    fn end(&self, outcome: worktree::Result<()>) -> Result<TaskEnd, Failure>;
+/// A drop whose files are saved.
+pub(crate) struct Dropped {
+    /// Where; none for a directory that is not ours.
+    pub(crate) trash: Option<String>,
+    /// What could not be deleted, and why.
+    pub(crate) left: Vec<String>,
 }
 
-impl RemovalEnd for Removal {
-    fn end(&self, outcome: worktree::Result<()>) -> Result<TaskEnd, Failure> {
-        match outcome {
-            Ok(()) => Ok(TaskEnd::Dropped { trash: self.trash.clone() }),
-            Err(_) if self.path.join(".git").exists() => Ok(TaskEnd::Undone),
-            Err(error) => Err(failure(&error)),
+/// Why a drop did not come to its end.
+pub(crate) struct NotDropped {
+    pub(crate) failure: Failure,
+    /// The directory is where it was, and nothing has changed.
+    pub(crate) is_whole: bool,
+}
+
+impl Plan {
+    /// Saves and removes a worktree; a directory that is not ours stays. Blocks.
+    pub(crate) fn remove(&self, git: &Git) -> Result<Dropped, NotDropped> {
+        let Self::Remove(removal) = self else { return Ok(Dropped { trash: None, left: Vec::new() }) };
+        match removal.resume(git) {
+            Ok(removed) => {
+                let left = removed.left.iter().map(|error| failure(error).message).collect();
+                Ok(Dropped { trash: removal.trash.clone(), left })
+            }
+            Err(error) => {
+                let is_whole = removal.path.join(".git").exists();
+                Err(NotDropped { failure: failure(&error), is_whole })
+            }
         }
     }
 }

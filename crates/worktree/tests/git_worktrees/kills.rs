@@ -14,7 +14,7 @@ use worktree::{
 use super::stage::{Stage, branch, contents, environment};
 
 /// Names the operation, the program to use as git, the home directory and the plan, one on each line.
-const STEPS: &str = "WORKTREE_TEST_STEPS";
+pub(crate) const STEPS: &str = "WORKTREE_TEST_STEPS";
 
 /// Not a test by itself: the process that the tests below kill. It executes the plan from its environment,
 /// and does nothing without one.
@@ -25,7 +25,7 @@ fn carries_out_a_plan_for_the_other_tests() {
     let git = Git::new(program, environment(Path::new(home))).unwrap();
     match operation {
         "create" => serde_json::from_str::<Creation>(plan).unwrap().run(&git).unwrap(),
-        "remove" => serde_json::from_str::<Removal>(plan).unwrap().run(&git).unwrap(),
+        "remove" => serde_json::from_str::<Removal>(plan).unwrap().run(&git).map(drop).unwrap(),
         "restore" => serde_json::from_str::<Restoration>(plan).unwrap().run(&git).unwrap(),
         "prepare" => drop(serde_json::from_str::<Landing>(plan).unwrap().prepare(&git).unwrap()),
         "finish" => {

@@ -10,6 +10,7 @@ mod discover;
 mod hostile;
 mod kills;
 mod land;
+mod leftovers;
 mod parsers;
 mod remove;
 mod stage;

@@ -10,7 +10,7 @@ use super::stage::{Stage, branch, contents};
 
 const NOW: Duration = Duration::from_secs(1_700_000_000);
 
-fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     UNIX_EPOCH + NOW
 }
 
@@ -22,6 +22,11 @@ fn request(path: &Path, force: bool) -> RemoveRequest {
         base: Some("main".to_owned()),
         force,
     }
+}
+
+/// A request to remove worktree and branch whatever is lost.
+pub(crate) fn forced(path: &Path) -> RemoveRequest {
+    request(path, true)
 }
 
 fn losses(stage: &Stage, path: &Path) -> Losses {
@@ -78,7 +83,7 @@ fn f6_commits_that_the_base_has_by_a_squash_or_that_another_branch_has_are_not_l
 }
 
 /// Returns a worktree with every kind of content that is easy to lose.
-fn strange_task(stage: &Stage) -> std::path::PathBuf {
+pub(crate) fn strange_task(stage: &Stage) -> std::path::PathBuf {
     let app = stage.app();
     stage.write(&app, "mixed.txt", "lf\nlf\n");
     stage.write(&app, "hidden.cfg", "committed\n");

@@ -106,9 +106,17 @@ impl Stage {
 
     /// Returns a git whose calls with these words fail.
     pub(crate) fn git_that_fails_at(&self, words: &str) -> Git {
-        let program = self.path("failing-git");
-        let text = format!("#!/bin/sh\ncase \"$*\" in *'{words}'*) exit 1;; esac\nexec git \"$@\"\n");
-        std::fs::write(&program, text).unwrap();
+        self.git_with(&format!("case \"$*\" in *'{words}'*) exit 1;; esac\nexec git \"$@\""))
+    }
+
+    /// Returns a git that runs a line of shell after each call with these words.
+    pub(crate) fn git_that_does(&self, line: &str, words: &str) -> Git {
+        self.git_with(&format!("git \"$@\"; code=$?\ncase \"$*\" in *'{words}'*) {line};; esac\nexit $code"))
+    }
+
+    fn git_with(&self, script: &str) -> Git {
+        let program = self.path("scripted-git");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         Git::new(program, environment(&self.home())).unwrap()
     }

@@ -162,11 +162,18 @@ impl DropArgs {
         let request = DropTask { target: target(Some(self.name))?, branch: self.branch, force: self.force };
         let outcome = operate(context, TaskAct::Drop(request))?;
         let TaskOutcome::Dropped(dropped) = outcome else { return Err(unexpected()) };
-        context.confirm(&dropped, |dropped, out| match &dropped.trash {
-            Some(_) => {
-                out.line(&format!("dropped {0}; qd restore {0} brings it back for 14 days", dropped.name))
+        context.confirm(&dropped, |dropped, out| {
+            match &dropped.trash {
+                Some(_) => {
+                    out.line(&format!(
+                        "dropped {0}; qd restore {0} brings it back for 14 days",
+                        dropped.name
+                    ))?;
+                }
+                None => out.line(&format!("dropped {}; its directory was left alone", dropped.name))?,
             }
-            None => out.line(&format!("dropped {}; its directory was left alone", dropped.name)),
+            let left = dropped.left.iter();
+            left.map(|what| format!("warning: not deleted: {what}")).try_for_each(|line| out.line(&line))
         })?;
         Ok(ExitCode::SUCCESS)
     }

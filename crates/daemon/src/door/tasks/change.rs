@@ -18,7 +18,7 @@ use super::super::connection::Client;
 use super::{find, view};
 use crate::project;
 use crate::tasks::failpoint::{TaskFailpoint, pass};
-use crate::tasks::plan::Plan;
+use crate::tasks::plan::{Dropped, NotDropped, Plan};
 use crate::tasks::{TaskRunner, blocking, failure};
 
 /// Removes a task. A worktree of ours is saved and removed; a directory that is not ours stays as it is.
@@ -52,18 +52,21 @@ pub(super) async fn remove(
     begin(client, task.id, TaskOperationKind::Drop, &plan, key).await?;
     pass(TaskFailpoint::Planned);
     let worker = runner.clone();
-    let ended = blocking(move || plan.resume(&worker.git()?)).await;
+    let removed = blocking(move || Ok(plan.remove(&worker.git()?))).await;
     pass(TaskFailpoint::Done);
-    let end = ended.unwrap_or_else(|failure| {
-        tracing::warn!(%failure, "a worktree was not removed");
-        TaskEnd::Undone
-    });
-    runner.end(task.id, end.clone()).await?;
-    match end {
-        TaskEnd::Dropped { trash } => Ok(TaskOutcome::Dropped(TaskDropped { name: task.name, trash })),
-        _ => {
-            Err(Failure::new(ErrorCode::Conflict, "the worktree changed while it was being saved; it stays")
-                .hint("try again"))
+    match removed.unwrap_or_else(|failure| Err(NotDropped { failure, is_whole: false })) {
+        Ok(Dropped { trash, left }) => {
+            runner.end(task.id, TaskEnd::Dropped { trash: trash.clone() }).await?;
+            Ok(TaskOutcome::Dropped(TaskDropped { name: task.name, trash, left }))
+        }
+        Err(NotDropped { failure, is_whole: true }) => {
+            runner.end(task.id, TaskEnd::Undone).await?;
+            Err(failure)
+        }
+        // Its plan stays recorded with the place where its files are saved; the next daemon tries again.
+        Err(NotDropped { failure, is_whole: false }) => {
+            runner.give_up(&task, &failure);
+            Err(failure)
         }
     }
 }

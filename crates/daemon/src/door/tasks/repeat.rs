@@ -41,7 +41,10 @@ pub(super) async fn answer(client: &Client, key: &str) -> Result<Option<TaskOutc
 async fn outcome(client: &Client, sight: TaskSight, end: TaskEventKind) -> Result<TaskOutcome, Failure> {
     let name = sight.task.name.clone();
     match end {
-        TaskEventKind::Dropped { trash } => Ok(TaskOutcome::Dropped(TaskDropped { name, trash })),
+        // What could not be deleted is in the log of the daemon that tried.
+        TaskEventKind::Dropped { trash } => {
+            Ok(TaskOutcome::Dropped(TaskDropped { name, trash, left: Vec::new() }))
+        }
         TaskEventKind::Landed { into, commit, checkout } => {
             let checkout = checkout.unwrap_or(TaskCheckout::Absent);
             Ok(TaskOutcome::Landed(TaskLanded { name, into, commit, checkout }))

@@ -44,7 +44,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
             "task_landed",
             printed::<TaskLanded>(json!({"name": "a", "into": "m", "commit": "c", "checkout": "absent"})),
         ),
-        ("task_dropped", printed::<TaskDropped>(json!({"name": "a", "trash": "r"}))),
+        ("task_dropped", printed::<TaskDropped>(json!({"name": "a", "trash": "r", "left": ["p: why"]}))),
         (
             "tasks_dropped",
             printed::<Vec<TaskRestorable>>(
