@@ -1,6 +1,6 @@
 // The frame around the views: top bar, rail, tab bar, notes.
 
-import { html, nothing, type TemplateResult } from "lit-html";
+import { html, nothing, svg, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import { linkedTask } from "./model.ts";
 import { openPalette } from "./parts/palette.ts";
@@ -80,13 +80,17 @@ function topBar(): TemplateResult {
   return html`<header class="top" data-region>
     <a class="brand" href=${paths.deck}><img src="icon.svg" alt="" width="24" height="24"><span>${text.product}</span></a>
     ${state.model.me?.workspace ? html`<span class="workspace">${state.model.me.workspace}</span>` : nothing}
-    <button class="find" @click=${openPalette}><span>${text.findOrDo}</span><kbd aria-hidden="true">Ctrl K</kbd><svg aria-hidden="true" viewBox="0 0 24 24" width="22" height="22"><circle cx="10.5" cy="10.5" r="6"></circle><path d="M15 15l5 5"></path></svg></button>
+    <button class="find" @click=${openPalette}><span>${text.findOrDo}</span><kbd aria-hidden="true">Ctrl K</kbd><svg class="icon" aria-hidden="true" viewBox="0 0 24 24" width="20" height="20"><circle cx="10.5" cy="10.5" r="6"></circle><path d="M15 15l5 5"></path></svg></button>
     <span class="space"></span>
     ${connection()}
     <nav class="top-links" aria-label=${text.views}>${places().map((place) => html`<a href=${place.path} aria-current=${place.here}>${place.label}${place.extra ?? nothing}</a>`)}</nav>
-    <button class="quiet square theme" aria-label=${text.theme} title=${text.theme} @click=${() => setTheme(isDark() ? "light" : "dark")}>${isDark() ? "☀\u{FE0E}" : "☾"}</button>
+    <button class="quiet square theme" aria-label=${text.theme} title=${text.theme} @click=${() => setTheme(isDark() ? "light" : "dark")}>${isDark() ? SUN : MOON}</button>
   </header>`;
 }
+
+const icon = (shape: TemplateResult): TemplateResult => html`<svg class="icon" aria-hidden="true" viewBox="0 0 24 24" width="20" height="20">${shape}</svg>`;
+const MOON = icon(svg`<path d="M20 14.5A8 8 0 0 1 9.5 4a8 8 0 1 0 10.5 10.5z"></path>`);
+const SUN = icon(svg`<circle cx="12" cy="12" r="4"></circle><path d="M12 3v2M12 19v2M3 12h2M19 12h2M5.6 5.6l1.4 1.4M17 17l1.4 1.4M5.6 18.4L7 17M17 7l1.4-1.4"></path>`);
 
 function connection(): TemplateResult {
   const label = state.link === "open" ? (state.roundTrip === undefined ? "" : text.roundTrip(state.roundTrip)) : state.link === "lost" ? text.offline : text.connecting;

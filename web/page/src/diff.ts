@@ -8,6 +8,8 @@ export interface DiffLine {
   old?: number;
   /** Its number now, from 1. */
   new?: number;
+  /** Of a hunk: so many lines before it did not change. */
+  unchanged?: number;
   text: string;
 }
 
@@ -64,11 +66,13 @@ class DiffReader {
   }
 
   private beginHunk(file: DiffFile, hunk: RegExpExecArray): void {
+    const isFirst = file.lines.length === 0;
+    const unchanged = Math.max(0, Number(hunk[3]) - (isFirst ? 1 : this.newLine));
     this.oldLine = Number(hunk[1]);
     this.newLine = Number(hunk[3]);
     this.oldLeft = hunk[2] === undefined ? 1 : Number(hunk[2]);
     this.newLeft = hunk[4] === undefined ? 1 : Number(hunk[4]);
-    file.lines.push({ kind: "hunk", text: (hunk[5] ?? "").trim() });
+    file.lines.push({ kind: "hunk", unchanged, text: (hunk[5] ?? "").trim() });
   }
 
   private readBody(file: DiffFile, line: string): void {

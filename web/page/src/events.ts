@@ -77,13 +77,15 @@ function receive(data: string): void {
   if (message.type !== "event") return;
   const { what } = message;
   if (what.item_opened || what.item_closed) itemEvents++;
-  if (model.inbox !== before.inbox) noticeInbox(model.inbox);
+  if (hasInbox && model.inbox !== before.inbox) noticeInbox(model.inbox);
   if (what.resync) void fetchAll();
   if (what.selected && !document.hidden) go(paths.process(what.selected.id));
   listener(what);
 }
 
 let itemEvents = 0;
+/** The whole inbox was fetched: only then is an item that is not in it news, or over. */
+let hasInbox = false;
 
 /** Fetches the inbox until no event came between the question and its answer. */
 async function fetchInbox(): Promise<void> {
@@ -92,6 +94,7 @@ async function fetchInbox(): Promise<void> {
     const inbox = await get<InboxItem[]>("inbox").catch(() => undefined);
     if (inbox && (before === itemEvents || attempt === 4)) {
       update({ model: { ...state.model, inbox } });
+      hasInbox = true;
       return noticeInbox(inbox);
     }
   }

@@ -5,36 +5,34 @@ export interface BarKey {
   name: string;
   /** What the bar shows. */
   label: string;
-  /** What a screen reader says. */
-  spoken: string;
   /** It repeats while it is held. */
   repeats?: boolean;
 }
 
 export const FIRST_ROW: readonly BarKey[] = [
-  { name: "escape", label: "esc", spoken: "Escape" },
-  { name: "tab", label: "tab", spoken: "Tab" },
-  { name: "ctrl", label: "ctrl", spoken: "Control, for the next key" },
-  { name: "up", label: "↑", spoken: "Up", repeats: true },
-  { name: "down", label: "↓", spoken: "Down", repeats: true },
-  { name: "left", label: "←", spoken: "Left", repeats: true },
-  { name: "right", label: "→", spoken: "Right", repeats: true },
-  { name: "enter", label: "⏎", spoken: "Enter" },
+  { name: "escape", label: "esc" },
+  { name: "tab", label: "tab" },
+  { name: "ctrl", label: "ctrl" },
+  { name: "up", label: "↑", repeats: true },
+  { name: "down", label: "↓", repeats: true },
+  { name: "left", label: "←", repeats: true },
+  { name: "right", label: "→", repeats: true },
+  { name: "enter", label: "⏎" },
 ];
 
 export const SECOND_ROW: readonly BarKey[] = [
-  { name: "ctrl-c", label: "^C", spoken: "Control C" },
-  { name: "ctrl-d", label: "^D", spoken: "Control D" },
-  { name: "ctrl-z", label: "^Z", spoken: "Control Z" },
-  { name: "ctrl-r", label: "^R", spoken: "Control R" },
-  { name: "shift-tab", label: "⇧⇥", spoken: "Shift Tab" },
-  { name: "backspace", label: "⌫", spoken: "Backspace", repeats: true },
-  { name: "pageup", label: "PgUp", spoken: "Page up", repeats: true },
-  { name: "pagedown", label: "PgDn", spoken: "Page down", repeats: true },
-  { name: "/", label: "/", spoken: "Slash" },
-  { name: "|", label: "|", spoken: "Bar" },
-  { name: "~", label: "~", spoken: "Tilde" },
-  { name: "-", label: "-", spoken: "Dash" },
+  { name: "ctrl-c", label: "^C" },
+  { name: "ctrl-d", label: "^D" },
+  { name: "ctrl-z", label: "^Z" },
+  { name: "ctrl-r", label: "^R" },
+  { name: "shift-tab", label: "⇧⇥" },
+  { name: "backspace", label: "⌫", repeats: true },
+  { name: "pageup", label: "PgUp", repeats: true },
+  { name: "pagedown", label: "PgDn", repeats: true },
+  { name: "/", label: "/" },
+  { name: "|", label: "|" },
+  { name: "~", label: "~" },
+  { name: "-", label: "-" },
 ];
 
 /** Returns the key's name with Ctrl held, or undefined for a key that has no such form. */

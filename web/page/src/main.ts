@@ -39,14 +39,17 @@ function titleOf(): string {
   return route.view === "unknown" || route.view === "process" ? text.product : text[route.view === "pair" ? "pairTitle" : route.view];
 }
 
-/** Begins the session: who we are, then the events. */
-async function begin(): Promise<void> {
+/**
+ * Begins the session: who we are, then the events. `answered` is the login's answer: a paired browser that opens a link stays
+ * what it is, and the link only says where to go.
+ */
+async function begin(answered?: Me): Promise<void> {
   const early = Promise.all([get<ProcessView[]>("processes"), get<InboxItem[]>("inbox")]).catch(() => undefined);
   const me = await get<Me>("me");
   update({ login: undefined, model: { ...state.model, me } });
   if (state.route.view === "pair") go(paths.deck, true);
   beginEvents();
-  openTarget(me);
+  openTarget(answered ?? me);
   // The first drawing does not wait for the socket.
   void early.then((found) => {
     if (found && !state.model.isLoaded) update({ model: { ...withProcesses(state.model, found[0]), inbox: found[1] } });

@@ -14,7 +14,8 @@ import type { InboxItem } from "./types.ts";
 const DELAY_MS = 5000;
 
 const waiting = new Map<number, ReturnType<typeof setTimeout>>();
-const shown = new Map<number, Notification>();
+/** How to take back each notification that is shown. */
+const shown = new Map<number, Promise<() => void>>();
 let known: Set<number> | undefined;
 
 /** Compares the inbox with what was announced; call it after every change. */
@@ -24,6 +25,7 @@ export function noticeInbox(inbox: readonly InboxItem[]): void {
   const isFirst = known === undefined;
   for (const item of inbox) if (!known?.has(item.item) && !isFirst) open(item);
   for (const item of known ?? []) if (!present.has(item)) withdraw(item);
+  if (isFirst) void withdrawOld(present);
   known = present;
   setBadge(present.size);
 }
@@ -45,8 +47,17 @@ function open(item: InboxItem): void {
 function withdraw(item: number): void {
   clearTimeout(waiting.get(item));
   waiting.delete(item);
-  shown.get(item)?.close();
+  void shown.get(item)?.then((close) => close());
   shown.delete(item);
+}
+
+const tagOf = (item: number): string => `qd-${item}`;
+
+/** Takes back what an earlier page has shown through the service worker and is answered now. */
+async function withdrawOld(present: ReadonlySet<number>): Promise<void> {
+  const worker = await navigator.serviceWorker?.getRegistration().catch(() => undefined);
+  const tags = new Set([...present].map(tagOf));
+  for (const old of (await worker?.getNotifications()) ?? []) if (/^qd-\d+$/.test(old.tag) && !tags.has(old.tag)) old.close();
 }
 
 /** A person looks at this page now. */
@@ -56,20 +67,25 @@ const canNotify = (): boolean => wantsNotifications() && "Notification" in windo
 
 function show(item: InboxItem): void {
   try {
-    const notification = new Notification(item.name, { body: item.title, tag: `qd-${item.item}`, icon: address("icon-192.png") });
+    const notification = new Notification(item.name, { body: item.title, tag: tagOf(item.item), icon: address("icon-192.png") });
     notification.onclick = () => {
       window.focus();
       go(paths.item(item.item));
       notification.close();
     };
-    shown.set(item.item, notification);
-    setLastNotified(Date.now());
+    shown.set(item.item, Promise.resolve(() => notification.close()));
   } catch {
     // Some phones allow notifications only from a service worker.
-    void navigator.serviceWorker?.ready.then((worker) =>
-      worker.showNotification(item.name, { body: item.title, tag: `qd-${item.item}`, data: { item: item.item } }));
-    setLastNotified(Date.now());
+    if (navigator.serviceWorker) shown.set(item.item, showByWorker(item));
   }
+  setLastNotified(Date.now());
+}
+
+async function showByWorker(item: InboxItem): Promise<() => void> {
+  const worker = await navigator.serviceWorker.ready;
+  const tag = tagOf(item.item);
+  await worker.showNotification(item.name, { body: item.title, tag, icon: address("icon-192.png"), data: { item: item.item } });
+  return () => void worker.getNotifications({ tag }).then((all) => all.forEach((one) => one.close()));
 }
 
 /** Asks the browser for permission; returns whether it was given. */

@@ -2,6 +2,7 @@
 
 import { cubeColor } from "./palette16.ts";
 import { safeTarget } from "./markdown.ts";
+import { askFirst } from "./parts/link.ts";
 import type { CellColor, StyledRow, StyledRun } from "./types.ts";
 
 /** Returns the text of a row. */
@@ -33,6 +34,8 @@ function runNode(run: StyledRun): Node {
     element.rel = "noopener noreferrer";
     element.target = "_blank";
     element.title = target;
+    element.addEventListener("click", askFirst);
+    element.addEventListener("auxclick", askFirst);
   }
   element.className = classOf(run);
   paint(element, run);
@@ -81,6 +84,11 @@ export function patchRows(parent: HTMLElement, keep: StyledRow[], rows: StyledRo
   });
   while (parent.children.length > rows.length) parent.lastElementChild?.remove();
   return changed;
+}
+
+/** Returns rows whose links are plain text. */
+export function withoutLinks(rows: StyledRow[]): StyledRow[] {
+  return rows.map((row) => ({ ...row, runs: row.runs.map(({ link: _link, ...run }) => run) }));
 }
 
 /** Rows below the last one with content are only blank space on a phone. */

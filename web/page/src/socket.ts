@@ -50,11 +50,6 @@ export class Socket {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Bytes that the browser has not sent yet. */
-  get unsent(): number {
-    return this.socket?.bufferedAmount ?? 0;
-  }
-
   /** Sends if the connection is open; nothing is kept for later. */
   send(data: string | Uint8Array<ArrayBuffer>): boolean {
     if (!this.isOpen) return false;

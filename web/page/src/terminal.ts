@@ -9,17 +9,19 @@ import { isPageKey } from "./keys.ts";
 import { DARK, LIGHT, type ScreenTheme } from "./palette16.ts";
 import type { Size, StyledRow, StyledRun } from "./types.ts";
 import type { Emulator } from "./viewer.ts";
+import { wheelInput } from "./wheel.ts";
 
 stampStyles();
 
 export const FONT = '"Quarterdeck Mono", ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 /** A child may offer at most this much for the clipboard. */
 const CLIPBOARD_LIMIT = 64 * 1024;
+/** The mode in which reports of the mouse are numbers in text. */
+const SGR_MOUSE = 1006;
 
 export interface ScreenEvents {
   input: (bytes: Uint8Array) => void;
-  /** The child offers text for the clipboard; a person decides. */
-  clipboard: (text: string) => void;
+  clipboard: Offer;
   openLink: (target: string) => void;
   /** The reader scrolls up on the main screen. */
   history: () => void;
@@ -40,10 +42,13 @@ function themeOf(theme: ScreenTheme): ITheme {
   return all;
 }
 
+/** The child offers text for the clipboard; a person decides. */
+export type Offer = (text: string) => void;
+
 abstract class Screen implements Emulator {
   protected readonly terminal: Terminal;
 
-  constructor(size: Size, isDark: boolean, fontSize: number) {
+  constructor(size: Size, isDark: boolean, fontSize: number, private readonly offer: Offer) {
     this.terminal = new Terminal({
       cols: size.cols,
       rows: size.rows,
@@ -59,6 +64,7 @@ abstract class Screen implements Emulator {
     });
     this.terminal.loadAddon(new UnicodeGraphemesAddon());
     this.terminal.unicode.activeVersion = "15-graphemes";
+    this.terminal.parser.registerOscHandler(52, (data) => this.offerClipboard(data));
   }
 
   get size(): Size {
@@ -81,19 +87,31 @@ abstract class Screen implements Emulator {
   close(): void {
     this.terminal.dispose();
   }
+
+  /** OSC 52: a read gets no reply; a write waits for a tap. */
+  private offerClipboard(data: string): boolean {
+    const encoded = data.slice(data.indexOf(";") + 1);
+    if (encoded === "?" || encoded.length > CLIPBOARD_LIMIT * 1.4) return true;
+    try {
+      const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+      if (bytes.length > 0 && bytes.length <= CLIPBOARD_LIMIT) this.offer(new TextDecoder().decode(bytes));
+    } catch {
+      // Not base64: nothing is offered.
+    }
+    return true;
+  }
 }
 
 /** A terminal with a keyboard and a mouse. */
 export class LiveScreen extends Screen {
   constructor(private readonly parent: HTMLElement, size: Size, isDark: boolean, fontSize: number, label: string, private readonly events: ScreenEvents) {
-    super(size, isDark, fontSize);
+    super(size, isDark, fontSize, events.clipboard);
     const { terminal } = this;
     terminal.options.linkHandler = { activate: (_event, target) => events.openLink(target), allowNonHttpProtocols: false };
     terminal.open(parent);
     terminal.textarea?.setAttribute("aria-label", label);
     terminal.onData((data) => events.input(new TextEncoder().encode(data)));
     terminal.onBinary((data) => events.input(Uint8Array.from(data, (character) => character.charCodeAt(0))));
-    terminal.parser.registerOscHandler(52, (data) => this.offerClipboard(data));
     terminal.attachCustomKeyEventHandler((event) => this.filterKey(event));
     parent.addEventListener("wheel", this.wheel, { passive: true, capture: true });
   }
@@ -170,27 +188,40 @@ export class LiveScreen extends Screen {
     const isPaste = event.key.toLowerCase() === "v" && ((event.ctrlKey && event.shiftKey) || event.metaKey);
     return !isPaste && !isPageKey(event);
   }
-
-  /** OSC 52: a read gets no reply; a write waits for a tap. */
-  private offerClipboard(data: string): boolean {
-    const encoded = data.slice(data.indexOf(";") + 1);
-    if (encoded === "?" || encoded.length > CLIPBOARD_LIMIT * 1.4) return true;
-    try {
-      const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
-      if (bytes.length <= CLIPBOARD_LIMIT) this.events.clipboard(new TextDecoder().decode(bytes));
-    } catch {
-      // Not base64: nothing is offered.
-    }
-    return true;
-  }
 }
 
 /** A terminal that is never shown: it parses, and the text view draws its rows. */
 export class ParsedScreen extends Screen {
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** The program wants reports of the mouse in the form of mode 1006; xterm.js does not say. */
+  private isSgr = false;
 
-  constructor(size: Size, private readonly changed: (rows: StyledRow[], cursor: { row: number; col: number }) => void) {
-    super(size, true, 13);
+  constructor(size: Size, private readonly changed: (rows: StyledRow[], cursor: { row: number; col: number }) => void, offer: Offer) {
+    super(size, true, 13, offer);
+    const watch = (isOn: boolean) => (modes: (number | number[])[]): boolean => {
+      if (modes.includes(SGR_MOUSE)) this.isSgr = isOn;
+      return false;
+    };
+    this.terminal.parser.registerCsiHandler({ prefix: "?", final: "h" }, watch(true));
+    this.terminal.parser.registerCsiHandler({ prefix: "?", final: "l" }, watch(false));
+    this.terminal.parser.registerEscHandler({ final: "c" }, () => watch(false)([SGR_MOUSE]));
+  }
+
+  /** The program scrolls by itself. */
+  get takesWheel(): boolean {
+    return this.wheel(1) !== "";
+  }
+
+  /** Returns what the wheel types when it is turned by rows, upwards if negative, in the middle of the screen. */
+  wheel(rows: number): string {
+    const { terminal } = this;
+    const modes = {
+      isTracking: !["none", "x10"].includes(terminal.modes.mouseTrackingMode),
+      isSgr: this.isSgr,
+      isAlternate: terminal.buffer.active.type === "alternate",
+      isApplicationCursor: terminal.modes.applicationCursorKeysMode,
+    };
+    return wheelInput(rows, modes, { col: Math.ceil(terminal.cols / 2), row: Math.ceil(terminal.rows / 2) });
   }
 
   override write(bytes: Uint8Array, parsed: () => void): void {

@@ -322,4 +322,6 @@ export type ViewMessage =
   | { type: "exit"; exit: Exit; offset: number }
   | { type: "end"; reason: string }
   | { type: "lease"; held: boolean }
+  /** So many bytes of input are written since the view attached. */
+  | { type: "typed"; bytes: number }
   | { type: "error"; error: Failure };

@@ -21,14 +21,17 @@ export interface ViewerEvents {
   /** The process has this viewer's size, or no longer. */
   lease?: (isHeld: boolean) => void;
   error?: (failure: Failure) => void;
-  /** How much of the input that was given to `type` is written. */
+  /** How much is written of the input that was given to `type` since everything was written last. */
   progress?: (written: number, all: number) => void;
+  /** So much of the input was not written when the connection or the process ended. */
+  dropped?: (bytes: number) => void;
   roundTrip?: (milliseconds: number) => void;
 }
 
-/** So much input may wait in the browser before the next frame is cut. */
-const UNSENT_LIMIT = 128 * 1024;
-const UNSENT_PAUSE_MS = 20;
+/** So much input may be on its way; the rest waits here, where it can still be taken back. */
+const INPUT_WINDOW = 128 * 1024;
+/** What ends a paste for a program that asked for marked pastes. */
+const PASTE_END = new TextEncoder().encode("\x1b[201~");
 
 export class Viewer {
   private readonly socket: Socket;
@@ -37,11 +40,15 @@ export class Viewer {
   private hasContent = false;
   private isAttached = false;
   private isEnded = false;
-  private isFlushing = false;
+  private mayType = false;
+  /** Input that is not sent yet. */
   private queue: Uint8Array<ArrayBuffer>[] = [];
-  /** Bytes of input that were given, and that have left the browser, since the queue was last empty. */
+  /** Bytes of input since this view attached: given to `type`, sent, and written by the server's word. */
   private given = 0;
-  private left = 0;
+  private sent = 0;
+  private written = 0;
+  /** Where the input that is under way began. */
+  private begun = 0;
 
   constructor(process: string, mode: "type" | "view", private readonly emulator: Emulator, private readonly events: ViewerEvents) {
     this.socket = new Socket(() => this.path(process), { for: "view", process, mode }, {
@@ -59,10 +66,21 @@ export class Viewer {
   /** Sends bytes as input; returns false when the connection is away: nothing is kept for later. */
   type(bytes: Uint8Array): boolean {
     if (!this.isLive) return false;
-    this.queue.push(...inputFrames(bytes, 0, 0));
+    if (!this.mayType) return true;
+    if (this.written >= this.given) this.begun = this.given;
     this.given += bytes.length;
-    void this.flush();
+    this.queue.push(...inputFrames(bytes, 0, 0));
+    this.pump();
     return true;
+  }
+
+  /** Takes back the input that is not sent yet; a marked paste still ends. */
+  cancelInput(): void {
+    const isMarked = PASTE_END.every((byte, index) => this.queue.at(-1)?.at(index - PASTE_END.length) === byte);
+    this.given = this.sent;
+    this.queue = [];
+    if (isMarked) this.type(PASTE_END);
+    this.events.progress?.(this.written - this.begun, this.given - this.begun);
   }
 
   /** Gives the process the size of this viewer, or with no size gives the old one back. */
@@ -86,23 +104,31 @@ export class Viewer {
 
   private lose(isFinal: boolean): void {
     this.isAttached = false;
-    this.queue = [];
-    this.given = this.left = 0;
+    this.dropInput();
     if (!this.isEnded) this.events.lost?.(isFinal);
   }
 
-  /** Sends frames as fast as the network takes them, so that a large paste shows how far it is. */
-  private async flush(): Promise<void> {
-    if (this.isFlushing) return;
-    this.isFlushing = true;
-    for (let frame = this.queue.shift(); frame; frame = this.queue.shift()) {
-      while (this.socket.unsent > UNSENT_LIMIT) await new Promise((resolve) => setTimeout(resolve, UNSENT_PAUSE_MS));
-      if (!this.socket.send(frame)) break;
-      this.left += frame.length - HEADER_BYTES;
-      if (this.given > UNSENT_LIMIT) this.events.progress?.(this.left, this.given);
+  /** Forgets what was not written: keys that come late might answer another question. */
+  private dropInput(): void {
+    const bytes = this.given - this.written;
+    this.queue = [];
+    this.given = this.sent = this.written = this.begun = 0;
+    if (bytes > 0) this.events.dropped?.(bytes);
+  }
+
+  /** Sends input while the server keeps up with it. */
+  private pump(): void {
+    while (this.sent - this.written < INPUT_WINDOW) {
+      const frame = this.queue.shift();
+      if (!frame || !this.socket.send(frame)) return;
+      this.sent += frame.length - HEADER_BYTES;
     }
-    this.isFlushing = false;
-    this.given = this.left = 0;
+  }
+
+  private confirm(bytes: number): void {
+    this.written = Math.max(this.written, bytes);
+    this.pump();
+    this.events.progress?.(this.written - this.begun, this.given - this.begun);
   }
 
   private control(data: string): void {
@@ -123,8 +149,10 @@ export class Viewer {
       case "exit": return this.events.exit?.(message.exit);
       case "end":
         this.isEnded = true;
+        this.dropInput();
         this.socket.close();
         return this.events.end?.(message.reason);
+      case "typed": return this.confirm(message.bytes);
       case "lease": return this.events.lease?.(message.held);
       case "error": return this.events.error?.(message.error);
     }
@@ -135,6 +163,7 @@ export class Viewer {
     this.run = message.run;
     this.isAttached = true;
     this.isEnded = false;
+    this.mayType = message.types;
     this.emulator.resize(message);
     this.events.attached?.({ cols: message.cols, rows: message.rows }, { type: message.types, lease: message.lease === true });
   }

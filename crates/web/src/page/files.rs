@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-Cwn9p4HH.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Cwn9p4HH.js.br")),
+        path: "assets/index-DqzrxU-j.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.br")),
     },
     PageFile {
-        path: "assets/index-Dr2ONy17.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Dr2ONy17.css.br")),
+        path: "assets/index-X7ofIvFI.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js.br")),
     },
     PageFile {
-        path: "assets/lazy-9Ums5iEA.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-9Ums5iEA.js.br")),
+        path: "assets/lazy-BllK6DbX.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-K31Mkf28.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-K31Mkf28.js.br")),
+        path: "assets/terminal-CW1SjHOh.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { errorText, post, processPath } from "../api.ts";
 import { type BarKey, FIRST_ROW, inputOf, pressBarKey, SECOND_ROW } from "../keys.ts";
 import { invalidate, note, state } from "../store.ts";
-import { text } from "../strings.ts";
+import { SPOKEN_KEYS, text } from "../strings.ts";
 import type { ProcessView } from "../types.ts";
 
 const REPEAT_AFTER_MS = 400;
@@ -45,7 +45,7 @@ function button(process: string, key: BarKey, isOff: boolean): TemplateResult {
       if (!hasRepeated) void press(process, key.name);
       hasRepeated = false;
     }}
-    @mousedown=${(event: MouseEvent) => event.preventDefault()}><span aria-hidden="true">${key.label}</span><span class="hidden">${key.spoken}</span></button>`;
+    @mousedown=${(event: MouseEvent) => event.preventDefault()}><span aria-hidden="true">${key.label}</span><span class="hidden">${SPOKEN_KEYS[key.name] ?? key.label}</span></button>`;
 }
 
 /** A key that repeated while it was held is not sent once more when the finger leaves it. */

@@ -1,8 +1,10 @@
 // A picture of a screen that is renewed while it is visible: for tiles and for the rows under "Now".
 
 import { get, processPath } from "../api.ts";
-import { patchRows, withoutEmptyEnd } from "../rows.ts";
+import { patchRows, withoutEmptyEnd, withoutLinks } from "../rows.ts";
+import { isNarrow } from "../preferences.ts";
 import type { ScreenText, StyledRow } from "../types.ts";
+import { CHARACTER_WIDTH } from "./textscreen.ts";
 
 /** Enough for every screen with all its colours. */
 export const SCREEN_BYTES = 1_048_576;
@@ -10,8 +12,8 @@ export const SCREEN_BYTES = 1_048_576;
 export interface LiveOptions {
   /** Show at most this many last rows. */
   rows?: number;
-  /** Choose the size of the text so that all columns fit. */
-  isFitted?: boolean;
+  /** A small picture: its text is as large as the place allows, and its links are plain text. */
+  isPicture?: boolean;
   every: number;
 }
 
@@ -33,8 +35,9 @@ export function liveRows(element: HTMLElement, process: string, options: LiveOpt
       if (screen && screen.version !== version) {
         version = screen.version;
         const used = withoutEmptyEnd(screen.rows ?? []);
-        const next = options.rows ? used.slice(-options.rows) : used;
-        if (options.isFitted) fit(element, screen.size.cols);
+        const shownRows = options.isPicture ? withoutLinks(used) : used;
+        const next = options.rows ? shownRows.slice(-options.rows) : shownRows;
+        if (options.isPicture) fit(element, Math.max(...used.map(columns)));
         patchRows(element, shown, next);
         shown = next;
         element.classList.add("filled");
@@ -57,12 +60,18 @@ export function liveRows(element: HTMLElement, process: string, options: LiveOpt
   };
 }
 
-const SMALLEST_PX = 4;
-const LARGEST_PX = 11;
+/** Smaller text cannot be read; what does not fit then is cut off at the right, where lines end. */
+const SMALLEST_PX = 8;
+const SMALLEST_NARROW_PX = 9;
+const LARGEST_PX = 13;
 
-/** A character of the screen's font is 0.6 of its size wide. */
-export function fit(element: HTMLElement, cols: number): void {
+/** Chooses the size of the text so that the used columns fill the element's parent. */
+function fit(element: HTMLElement, cols: number): void {
   const width = (element.parentElement?.clientWidth ?? 0) - 16;
-  const size = Math.max(SMALLEST_PX, Math.min(LARGEST_PX, width / cols / 0.6));
+  const smallest = isNarrow() ? SMALLEST_NARROW_PX : SMALLEST_PX;
+  const size = Math.max(smallest, Math.min(LARGEST_PX, width / Math.max(1, cols) / CHARACTER_WIDTH));
   element.style.fontSize = `${Math.floor(size * 10) / 10}px`;
 }
+
+/** How many columns a row uses. */
+const columns = (row: StyledRow): number => row.runs.reduce((sum, run) => sum + [...run.text].length * (run.width ?? 1), 0);

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { type Block, type Inline, parseMarkdown, safeTarget } from "../markdown.ts";
+import { askFirst } from "./link.ts";
 
 /** Markdown as nodes; raw HTML in it is shown as it is written. */
 export function prose(source: string): TemplateResult {
@@ -39,7 +40,10 @@ function inline(value: Inline): unknown {
     case "emphasis": return html`<em>${value.parts.map(inline)}</em>`;
     case "link": {
       const target = safeTarget(value.target);
-      return target ? html`<a href=${target} title=${target} target="_blank" rel="noopener noreferrer">${value.text}</a>` : value.text;
+      if (!target) return value.text;
+      // A link whose text is its own address has shown it already.
+      const ask = value.text === value.target ? nothing : askFirst;
+      return html`<a href=${target} title=${target} target="_blank" rel="noopener noreferrer" @click=${ask} @auxclick=${ask}>${value.text}</a>`;
     }
   }
 }

@@ -1,26 +1,24 @@
 // The live screen of a process: a terminal for mouse and keyboard, or text for touch and screen readers.
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { announce } from "../announce.ts";
 import { errorText } from "../api.ts";
 import { bytesText } from "../format.ts";
 import { canType } from "../model.ts";
 import { mount } from "../mount.ts";
 import { go } from "../navigate.ts";
-import { fontSize, isDark, isTouch, onAppearance, prefersText, setFontSize, setPrefersText } from "../preferences.ts";
-import { patchRows, rowText, withoutEmptyEnd } from "../rows.ts";
+import { fontSize, isDark, isNarrow, isTouch, onAppearance, prefersText, setFontSize, setPrefersText } from "../preferences.ts";
 import { paths } from "../router.ts";
 import { invalidate, note, state, update } from "../store.ts";
 import { text } from "../strings.ts";
 import type { LiveScreen, ParsedScreen } from "../terminal.ts";
-import type { ProcessView, Size, StyledRow } from "../types.ts";
+import type { ProcessView, Size } from "../types.ts";
 import { pastedFile, upload } from "../upload.ts";
 import { Viewer, type ViewerEvents } from "../viewer.ts";
-import { watchPinch } from "../touch.ts";
-import { openDialog } from "./dialog.ts";
+import { watchPinch, watchWheel } from "../touch.ts";
 import { copy } from "./glyph.ts";
+import { askLink } from "./link.ts";
 import { liveRows } from "./live.ts";
-import { safeTarget } from "../markdown.ts";
+import { TextScreen } from "./textscreen.ts";
 
 interface View {
   status: "loading" | "live" | "lost" | "ended";
@@ -32,8 +30,11 @@ interface View {
   /** This view has given the process its size. */
   hasLease: boolean;
   /** Text that the child offers for the clipboard. */
-  offer?: string;
-  paste?: string;
+  offer?: string | undefined;
+  /** How far a large paste is. */
+  paste?: string | undefined;
+  /** Bytes of output that this view did not show. */
+  skipped?: number;
   viewer?: Viewer;
   live?: LiveScreen;
   refit?: () => void;
@@ -77,7 +78,8 @@ function lastScreen(process: ProcessView): TemplateResult {
 
 function statusLine(): TemplateResult | typeof nothing {
   if (!view || view.status === "live") {
-    return view?.paste ? html`<p class="stage-status" role="status">${view.paste}</p>` : nothing;
+    if (!view?.paste) return nothing;
+    return html`<p class="stage-status" role="status">${view.paste} <button class="quiet" @click=${() => view?.viewer?.cancelInput()}>${text.pasteStop}</button></p>`;
   }
   const again = html`<button class="quiet" @click=${attachAgain}>${text.attachAgain}</button>`;
   const message = { loading: text.attaching, lost: text.reattaching, ended: text.screenEnded(view.reason ?? "") }[view.status];
@@ -103,17 +105,23 @@ function footer(process: ProcessView, isText: boolean): TemplateResult {
   const size = view?.size ?? process.size;
   const mayType = canType(state.model) && !view?.isReadOnly;
   return html`<footer class="stage-foot">
-    <span>${text.size(size.cols, size.rows)}</span>
-    <span class="wide">${text.owner(process.owner)}</span>
+    <span class="size">${text.size(size.cols, size.rows)}</span>
+    <span class="wide" title=${text.ownerHint(process.owner)}>${text.owner(process.owner)}</span>
+    ${view?.skipped ? html`<span class="wide">${text.skipped(bytesText(view.skipped))}</span>` : nothing}
     ${mayType ? nothing : html`<span>${text.readOnly}</span>`}
     <span class="space"></span>
     ${isText ? html`<button class="quiet" aria-pressed=${String(isFitted)} @click=${toggleFit}>${text.fitWidth}</button>` : nothing}
     <button class="quiet square" @click=${() => setFontSize(fontSize() - 1)}><span aria-hidden="true">A−</span><span class="hidden">${text.textSmaller}</span></button>
     <button class="quiet square" @click=${() => setFontSize(fontSize() + 1)}><span aria-hidden="true">A+</span><span class="hidden">${text.textLarger}</span></button>
-    ${mayType && view?.mayLease ? html`<button class="quiet" title=${text.fitHint} aria-pressed=${String(view?.hasLease ?? false)} @click=${toggleLease}>${view?.hasLease ? text.fitEnd : text.fitHere}</button>` : nothing}
+    ${mayType && view?.mayLease ? leaseButton(view.hasLease) : nothing}
     <a class="button quiet wide" href=${paths.process(process.id, "log")}>${text.history}</a>
     <button class="quiet" @click=${() => setPrefersText(!isText)}>${isText ? text.asTerminal : text.asText}</button>
   </footer>`;
+}
+
+function leaseButton(isHeld: boolean): TemplateResult {
+  const label = isHeld ? text.fitEnd : text.fitHere;
+  return html`<button class="quiet" title=${text.fitHint} aria-label=${label} aria-pressed=${String(isHeld)} @click=${toggleLease}>${isHeld && isNarrow() ? text.fitEndShort : label}</button>`;
 }
 
 function toggleFit(): void {
@@ -162,12 +170,16 @@ function viewerEvents(mine: View): ViewerEvents {
     },
     // The server ends a lease with the connection.
     lost: (isFinal) => set(isFinal ? { status: "ended", reason: "", hasLease: false } : { status: "lost", hasLease: false }),
-    gap: (bytes) => bytes > 0 && isTouch() && note(text.skipped(bytesText(bytes))),
+    gap: (bytes) => set({ skipped: (mine.skipped ?? 0) + bytes }),
     lease: (isHeld) => set({ hasLease: isHeld }),
     end: (reason) => (reason === "restarted" ? attachAgain() : set({ status: "ended", reason })),
     error: (failure) => note(failure.message, true),
     progress: (written, all) => {
-      if (all > LARGE_PASTE) set({ paste: written < all ? text.pasteProgress(bytesText(written), bytesText(all)) : undefined });
+      if (mine.paste || all > LARGE_PASTE) set({ paste: written < all ? text.pasteProgress(bytesText(written), bytesText(all)) : undefined });
+    },
+    dropped: (bytes) => {
+      set({ paste: undefined });
+      note(text.notWritten(bytesText(bytes)), true);
     },
     roundTrip: (milliseconds) => update({ roundTrip: milliseconds }),
   };
@@ -269,78 +281,42 @@ function watch(stage: HTMLElement, live: LiveScreen, viewer: Viewer): () => void
 
 function showText(element: HTMLElement, process: ProcessView): () => void {
   const mine = begin();
-  const rows = document.createElement("div");
-  rows.className = "rows";
-  rows.tabIndex = 0;
-  rows.setAttribute("role", "region");
-  rows.setAttribute("aria-label", text.textLabel(process.name));
-  element.append(rows);
-  const applyFont = (): void => {
-    const cols = mine.size?.cols ?? process.size.cols;
-    const size = isFitted ? Math.max(3, Math.floor(((element.clientWidth - 24) / cols / 0.6) * 10) / 10) : fontSize();
-    rows.style.setProperty("--rows-size", `${size}px`);
-  };
+  const stage = new TextScreen(element, text.textLabel(process.name));
+  const applyFont = (): void => stage.setFont(isFitted ? stage.fontFor((mine.size ?? process.size).cols) : fontSize());
   applyFont();
   mine.refit = applyFont;
-  mine.fitting = () => textSize(element);
-  const stopHidden = watchHidden();
-  const stopPinch = watchPinch(element);
-  const stopAppearance = onAppearance(() => {
-    isFitted = false;
-    applyFont();
-  });
+  mine.fitting = () => stage.fitting();
   let parsed: ParsedScreen | undefined;
-  let viewer: Viewer | undefined;
+  const stops = [
+    watchHidden(),
+    watchPinch(element),
+    watchWheel(element, {
+      isWanted: () => parsed?.takesWheel === true && !mine.isReadOnly,
+      rowHeight: () => stage.rowHeight,
+      turn: (rows) => mine.viewer?.type(new TextEncoder().encode(parsed?.wheel(rows) ?? "")),
+    }),
+    onAppearance(() => {
+      isFitted = false;
+      applyFont();
+    }),
+  ];
   let isGone = false;
-  let shown: StyledRow[] = [];
   void import("../terminal.ts").then(({ ParsedScreen: Parsed }) => {
     if (isGone) return;
-    parsed = new Parsed(process.size, (next) => {
-      const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
-      const used = withoutEmptyEnd(next);
-      const changed = patchRows(rows, shown, used);
-      shown = used;
-      if (isAtEnd) element.scrollTop = element.scrollHeight;
-      announceRows(used, changed);
-    });
-    viewer = new Viewer(process.id, mode(), parsed, viewerEvents(mine));
-    mine.viewer = viewer;
+    parsed = new Parsed(process.size, (rows) => stage.show(rows), (value) => change({ offer: value }));
+    mine.viewer = new Viewer(process.id, mode(), parsed, { ...viewerEvents(mine), gap: (bytes) => stage.skip(bytes) });
   });
   return () => {
     isGone = true;
-    stopHidden();
-    stopPinch();
-    stopAppearance();
-    viewer?.close();
+    for (const stop of stops) stop();
+    mine.viewer?.close();
     parsed?.close();
-    rows.remove();
+    stage.close();
     if (view === mine) view = undefined;
   };
-}
-
-/** The size at which text of the present size fills an element: a character is 0.6 wide and 1.3 high. */
-function textSize(element: HTMLElement): Size {
-  const cols = Math.floor((element.clientWidth - 24) / (fontSize() * 0.6));
-  const rows = Math.floor((element.clientHeight - 16) / (fontSize() * 1.3));
-  return { cols: Math.max(20, cols), rows: Math.max(5, rows) };
-}
-
-/** Reads the last changed rows; a screen that is drawn whole is not read whole. */
-function announceRows(rows: StyledRow[], changed: number[]): void {
-  const words = changed.slice(-3).map((index) => rowText(rows[index]!).trim()).filter((line) => /[\p{L}\p{N}]/u.test(line));
-  if (words.length > 0) announce(words.join("\n"));
 }
 
 /** The terminal measures its cells once, so the font must be there before. */
 async function loadFont(): Promise<void> {
   await Promise.race([document.fonts.load(`${fontSize()}px "Quarterdeck Mono"`), new Promise((resolve) => setTimeout(resolve, 1500))]);
-}
-
-function askLink(target: string): void {
-  const href = safeTarget(target);
-  if (!href) return;
-  const dialog = openDialog("ask");
-  dialog.draw(html`<h2>${text.openLink}</h2><p>${text.openLinkText}</p><pre class="body">${href}</pre>
-    <div class="buttons"><button @click=${dialog.close}>${text.cancel}</button>
-    <a class="button primary" href=${href} target="_blank" rel="noopener noreferrer" @click=${dialog.close}>${text.open}</a></div>`);
 }

@@ -35,16 +35,21 @@ export function newButton(): TemplateResult | typeof nothing {
   return canType(state.model) ? html`<button class="primary" @click=${() => openNew()}>${text.newProcess}</button>` : nothing;
 }
 
-function deckRow({ process, item, depth }: Row): TemplateResult {
+export function deckRow({ process, item, depth }: Row): TemplateResult {
   return html`<li class="depth-${Math.min(depth, 4)}"><a class="line" href=${paths.process(process.id)}>
     ${glyph(process)}
     <span class="name">${process.name}</span>
     <span class="kind">${process.agent?.manifest ?? process.argv[0]?.split("/").at(-1) ?? process.kind}</span>
     <span class="what">${whatOf(process, item)}</span>
-    ${process.task ? html`<span class="task">${process.task}</span>` : html`<span class="task dim">${shortPath(process.cwd, 24)}</span>`}
+    <span class="task">${placeOf(process)}</span>
     <span class="percent">${context(process)}</span>
     ${age(sinceOf(process, item))}
   </a></li>`;
+}
+
+/** Where a process works: its task, unless it is called like that, or its directory. */
+function placeOf({ task, name, cwd }: ProcessView): string {
+  return task ? (task === name ? "" : task) : shortPath(cwd, 24);
 }
 
 /** The question in one line, with the beginning of what it is about: a title may be no more than a tool's name. */

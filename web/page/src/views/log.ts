@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { errorText, get, processPath } from "../api.ts";
 import { mount } from "../mount.ts";
-import { fontSize, onAppearance } from "../preferences.ts";
+import { fontSize, isNarrow, onAppearance } from "../preferences.ts";
 import { SCREEN_BYTES } from "../parts/live.ts";
 import { rowElement, withoutEmptyEnd } from "../rows.ts";
 import { invalidate } from "../store.ts";
@@ -27,7 +27,7 @@ export function log(process: ProcessView): TemplateResult {
     <form class="log-search" role="search" @submit=${(event: SubmitEvent) => find(event, process)}>
       <input type="search" name="pattern" placeholder=${text.searchLog} aria-label=${text.searchLog} autocomplete="off" spellcheck="false" autocapitalize="off">
       <button>${text.search}</button>
-      <button type="button" class="quiet" @click=${() => current?.toEnd()}>${text.toEnd}</button>
+      <button type="button" class="quiet" aria-label=${text.toEnd} title=${text.toEnd} @click=${() => current?.toEnd()}>${isNarrow() ? "↓" : text.toEnd}</button>
     </form>
     ${search ? results(search) : nothing}
     <div class="log-scroll" tabindex="0" role="region" aria-label=${text.textLabel(process.name)} ${mount(`log ${process.id} ${process.run}`, (element) => {

@@ -10,9 +10,9 @@ import type { Me } from "../types.ts";
 let error = "";
 let isBusy = false;
 /** Begins the session after a login. */
-let begin: () => Promise<void> = () => Promise.resolve();
+let begin: (answered: Me) => Promise<void> = () => Promise.resolve();
 
-export function setBegin(next: () => Promise<void>): void {
+export function setBegin(next: typeof begin): void {
   begin = next;
 }
 
@@ -33,7 +33,7 @@ export async function logIn(body: { code?: string; link?: string; name?: string 
     const me = await post<Me>("login", body.code ? { ...body, name: body.name || deviceLabel(navigator.userAgent) } : body);
     error = "";
     update({ login: undefined, model: { ...state.model, me } });
-    await begin();
+    await begin(me);
     return true;
   } catch (failure) {
     error = body.link ? text.linkExpired : errorText(failure);
@@ -48,7 +48,7 @@ export function deviceLabel(agent: string): string {
   const system = [["iPhone", "iPhone"], ["iPad", "iPad"], ["Android", "Android"], ["Mac OS", "Mac"], ["Windows", "Windows"], ["Linux", "Linux"]]
     .find(([sign]) => agent.includes(sign!))?.[1] ?? "";
   const browser = [["Edg/", "Edge"], ["Firefox/", "Firefox"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]].find(([sign]) => agent.includes(sign!))?.[1] ?? "";
-  return [browser, system].filter(Boolean).join(" on ") || "Browser";
+  return text.browserOn(browser, system);
 }
 
 export function pair(): TemplateResult {
@@ -63,7 +63,7 @@ export function pair(): TemplateResult {
     <h1>${text.pairTitle}</h1>
     ${state.login ? html`<p class="note">${state.login}</p>` : nothing}
     <p>${text.pairText}</p>${commandLine(text.pairCommand)}
-    <label>${text.code}<input name="code" class="pair-code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" inputmode="text" placeholder="K7QM-2XPD" maxlength="12"></label>
+    <label>${text.code}<input name="code" class="pair-code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" inputmode="text" placeholder=${text.codeExample} maxlength="12"></label>
     <label>${text.deviceName}<input name="name" required maxlength="60" autocomplete="off" .defaultValue=${deviceLabel(navigator.userAgent)}></label>
     ${error ? html`<p class="error" role="alert">${error}</p>` : nothing}
     <button class="primary" ?disabled=${isBusy}>${isBusy ? text.pairing : text.pair}</button>

@@ -44,7 +44,7 @@ function appearance(): TemplateResult {
       ${themes.map((name) => html`<option value=${name} ?selected=${themeChoice() === name}>${text.themes[name]}</option>`)}</select></div>
     <div class="setting"><span>${text.textSize}</span><span class="stepper"><button aria-label=${text.textSmaller} ?disabled=${fontSize() <= FONT_SMALLEST} @click=${() => setFontSize(fontSize() - 1)}>−</button>
       <output>${text.pixels(fontSize())}</output><button aria-label=${text.textLarger} ?disabled=${fontSize() >= FONT_LARGEST} @click=${() => setFontSize(fontSize() + 1)}>+</button></span></div>
-    <div class="setting"><span>${text.keyboard}</span><button @click=${openHelp}>${text.helpTitle}</button></div>
+    <div class="setting"><span>${text.keyboard}</span><button @click=${openHelp}>${text.showKeys}</button></div>
     ${installer ? html`<div class="setting"><span>${text.install}</span><button @click=${() => installer?.prompt()}>${text.install}</button></div>` : nothing}
   </section>`;
 }

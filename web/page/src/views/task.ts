@@ -7,16 +7,17 @@ import { clockTime, exitText, shortPath } from "../format.ts";
 import { canType, isAdmin } from "../model.ts";
 import { go } from "../navigate.ts";
 import { ask, explain } from "../parts/dialog.ts";
-import { age, empty, glyph } from "../parts/glyph.ts";
+import { age, empty } from "../parts/glyph.ts";
 import { menu } from "../parts/menu.ts";
 import { openNew, openNewTask } from "../parts/new.ts";
 import { shareLink } from "../parts/share.ts";
 import { Resource } from "../resource.ts";
 import { paths, type TaskTab } from "../router.ts";
 import { note, state } from "../store.ts";
-import { TASK_GLYPHS, text } from "../strings.ts";
+import { LOOK_WORDS, TASK_GLYPHS, text } from "../strings.ts";
 import type { TaskLanded, TaskStatus, TaskView } from "../types.ts";
 import { changes, forgetChanges, sendReview } from "./changes.ts";
+import { deckRow } from "./deck.ts";
 
 const all = new Resource<TaskView[]>(() => get<TaskView[]>("tasks"));
 const one = new Resource<TaskView>((key) => get<TaskView>(taskPath(key)));
@@ -28,7 +29,7 @@ export function refreshTasks(): void {
 }
 
 const taskLook = (status: TaskStatus): string =>
-  ({ blocked: "blocked", waiting: "blocked", done: "done", conflict: "error", gone: "error", orphan: "error", working: "working", idle: "idle", merged: "exited", stale: "exited" })[status];
+  ({ blocked: "blocked", waiting: "waiting", done: "done", conflict: "error", gone: "error", orphan: "error", working: "working", idle: "idle", merged: "exited", stale: "exited" })[status];
 
 const taskGlyph = (status: TaskStatus, hasWord = false): TemplateResult =>
   html`<span class="glyph ${taskLook(status)}" aria-hidden="true">${TASK_GLYPHS[status]}</span><span class=${hasWord ? `word ${taskLook(status)}` : "hidden"}>${status}</span>`;
@@ -48,7 +49,7 @@ export function tasks(): TemplateResult {
     ${all.error ? html`<p class="error" role="alert">${all.error}</p>` : nothing}
     ${list === undefined && !all.error ? html`<p class="note">${text.loading}</p>` : nothing}
     ${list?.length === 0 ? empty(text.noTasks, text.noTasksNext, text.noTasksCommand) : nothing}
-    <ul class="list" data-list>${repeat(list ?? [], (task) => task.name, (task) => html`<li><a class="line task-line" href=${paths.task(task.name)}>
+    <ul class="list ${hasOneProject(list) ? "one-project" : ""}" data-list>${repeat(list ?? [], (task) => task.name, (task) => html`<li><a class="line task-line" href=${paths.task(task.name)}>
       ${taskGlyph(task.status)}<span class="name">${task.name}</span>
       <span class="kind">${task.status}</span>
       <span class="what">${task.prompt ?? task.worktree?.branch ?? ""}</span>
@@ -57,6 +58,8 @@ export function tasks(): TemplateResult {
       ${counts(task.git)}${age(task.active_at)}</a></li>`)}</ul>
   </div>`;
 }
+
+const hasOneProject = (list: TaskView[] | undefined): boolean => new Set(list?.map((task) => task.project.path)).size <= 1;
 
 export function task(name: string, tab: TaskTab): TemplateResult {
   const found = one.use(name);
@@ -136,10 +139,7 @@ function overview(found: TaskView): TemplateResult {
     <section class="block"><header class="block-head"><h2>${text.processes}</h2>
       ${canType(state.model) ? html`<button @click=${() => openNew(found.name)}>${text.newProcess}</button>` : nothing}</header>
       ${found.processes.length === 0 ? empty(text.noTaskProcesses, text.noTaskProcessesNext, text.runCommand(found.name)) : nothing}
-      <ul class="list" data-list>${found.processes.map((entry) => {
-      const process = state.model.processes.get(entry.id);
-      return html`<li><a class="line" href=${paths.process(entry.id)}>${process ? glyph(process) : nothing}<span class="name">${entry.name}</span><span class="kind">${process?.agent?.manifest ?? entry.kind}</span><span class="what">${entry.state ?? entry.status}</span>${entry.context === undefined ? nothing : html`<span class="context">${text.contextShort(entry.context)}</span>`}</a></li>`;
-    })}</ul></section>
+      <ul class="list" data-list>${found.processes.map(processRow)}</ul></section>
     <dl class="block facts-list">
       <dt>${text.directory}</dt><dd><code>${found.directory}</code></dd>
       ${found.worktree ? html`<dt>${text.branch}</dt><dd><code>${found.worktree.branch}</code>${git ? html` · ${text.aheadBehind(git.ahead, git.behind)}` : nothing}</dd>` : nothing}
@@ -147,10 +147,18 @@ function overview(found: TaskView): TemplateResult {
     </dl></div>`;
 }
 
+/** A process of the task, as the deck shows it if the page knows it. */
+function processRow(entry: TaskView["processes"][number]): TemplateResult {
+  const process = state.model.processes.get(entry.id);
+  const item = state.model.inbox.find((other) => other.id === entry.id);
+  if (process) return deckRow(item ? { process, item, depth: 0 } : { process, depth: 0 });
+  return html`<li><a class="line" href=${paths.process(entry.id)}><span class="glyph"></span><span class="name">${entry.name}</span><span class="kind">${entry.kind}</span><span class="what">${entry.state ?? entry.status}</span></a></li>`;
+}
+
 function runs(found: TaskView): TemplateResult {
   if (found.runs.length === 0) return empty(text.noRuns, "");
   return html`<ul class="list runs" data-list>${[...found.runs].reverse().map((run) => html`<li><a class="line" href=${paths.process(run.process)}>
     <span class="name">${run.name}</span><span class="kind">${text.runNumber(run.run)}</span>
     <span class="what">${clockTime(run.started_at, state.now)}${run.ended_at ? ` – ${clockTime(run.ended_at, state.now)}` : ""}</span>
-    <span>${run.kind === "agent" ? text.turns(run.turns) : nothing}</span><span class="dim">${run.exit ? exitText(run.exit) : ""}</span></a></li>`)}</ul>`;
+    <span>${run.kind === "agent" ? text.turns(run.turns) : nothing}</span><span class="dim">${run.exit ? exitText(run.exit) : run.ended_at ? nothing : LOOK_WORDS.server}</span></a></li>`)}</ul>`;
 }

@@ -31,6 +31,6 @@ function tile({ process, item }: Row): TemplateResult {
     <span class="tile-head">${glyph(process)}<span class="name">${process.name}</span><span class="kind">${process.agent?.manifest ?? nothing}</span>
       ${context(process)}${age(sinceOf(process, item))}</span>
     ${item ? html`<span class="tile-item">${item.title}</span>` : nothing}
-    <span class="tile-screen" aria-hidden="true"><span class="rows tiny" ${mount(`tile ${process.id} ${process.run}`, (element) => liveRows(element, process.id, { every: TILE_EVERY_MS, isFitted: true }).stop)}></span></span>
+    <span class="tile-screen" aria-hidden="true"><span class="rows tiny" ${mount(`tile ${process.id} ${process.run}`, (element) => liveRows(element, process.id, { every: TILE_EVERY_MS, isPicture: true }).stop)}></span></span>
   </a></li>`;
 }

@@ -1,39 +1,11 @@
-// The page in headless Chromium against a server with fixed data.
+// The page in headless Chromium against a server with fixed data: its views, by touch, by keyboard and by screen reader.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { EVIL, evilWorld } from "../fixtures/evil.mjs";
 import { KEYBOARDS, replay } from "../fixtures/keyboards.mjs";
-import { frame, makeWorld } from "../fixtures/world.mjs";
-import { launch, openPage } from "./chromium.mjs";
-import { serve } from "./server.mjs";
-
-const VIEWS = ["", "wall", "inbox", "inbox?item=41", "p/p_a1fixlogn?tab=now", "p/p_a1fixlogn?tab=screen", "p/p_a1fixlogn?tab=log", "tasks", "t/fix-login", "t/fix-login?tab=changes", "t/fix-login?tab=runs", "pads", "pads?name=plan", "settings"];
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-let browser;
-before(async () => {
-  browser = await launch();
-});
-after(() => browser.close());
-
-/** Runs a test with a server and a page, and demands that nothing went wrong on it. */
-async function withPage(options, run) {
-  const world = options.world ?? makeWorld();
-  const server = await serve(world, options);
-  const page = await openPage(browser, options);
-  try {
-    await run({ page, server, world, go: (path) => page.goto(server.url + path) });
-    assert.deepEqual(page.problems.filter((problem) => !options.expects?.test(problem)), []);
-  } finally {
-    await page.context().close();
-    await server.stop();
-  }
-}
-
-const settled = (page) => page.waitForFunction(() => document.querySelector("#main .line, #main .card, #main .setting, #main .row, #main .xterm-rows, #main .prose, #main .facts-list, #main .diff"));
+import { makeWorld } from "../fixtures/world.mjs";
+import { axe, settled, VIEWS, withPage } from "./harness.mjs";
 
 test("w12 no text from outside becomes markup or script, in any view", async () => {
   await withPage({ world: evilWorld() }, async ({ page, go }) => {
@@ -49,158 +21,6 @@ test("w12 no text from outside becomes markup or script, in any view", async () 
     await go("inbox");
     await page.waitForSelector(".card h2");
     assert.ok((await page.locator("#main").innerText()).includes(EVIL[0]), "the text is shown as it is");
-  });
-});
-
-test("w12 a terminal has its colours although the policy allows no style attributes", async () => {
-  await withPage({ theme: "dark" }, async ({ page, go }) => {
-    await go("p/p_a1fixlogn?tab=screen");
-    await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("41 +"));
-    const colors = await page.evaluate(() => [...document.querySelectorAll(".xterm-rows span")].map((span) => [span.textContent.trim(), getComputedStyle(span).color]));
-    const of = (text) => colors.find(([content]) => content.startsWith(text))?.[1];
-    assert.equal(of("●"), "rgb(215, 119, 87)");
-    assert.equal(of("41 -"), "rgb(240, 113, 111)");
-    assert.equal(of("41 +"), "rgb(127, 206, 127)");
-  });
-});
-
-test("w13 a child's text reaches the clipboard only when a person taps", async () => {
-  const world = makeWorld();
-  world.screens.p_f6shellll = `\x1b]52;c;${Buffer.from("from the child").toString("base64")}\x07\x1b]52;c;?\x07`;
-  await withPage({ world }, async ({ page, go }) => {
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await go("p/p_f6shellll?tab=screen");
-    const chip = page.locator(".chip button").first();
-    await chip.waitFor();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "");
-    assert.equal(world.typed, "", "a question about the clipboard gets no answer");
-    await chip.click();
-    await page.waitForFunction(async () => (await navigator.clipboard.readText()) === "from the child");
-  });
-});
-
-test("w16 w18 a cut connection comes back by itself, at the offset that was parsed, without a reload", async () => {
-  const world = makeWorld();
-  const starts = [];
-  const attach = world.attach;
-  world.attach = (id, connection, query) => {
-    starts.push(query.toString());
-    if (!query.has("from")) return attach(id, connection);
-    connection.json({ type: "attached", id, name: "x", run: 1, cols: 100, rows: 30, types: true });
-    connection.send(frame(1, 9000, 9005, "AGAIN"));
-  };
-  await withPage({ world, expects: /ERR_|WebSocket|Failed to load/ }, async ({ page, server, go }) => {
-    await go("p/p_f6shellll?tab=screen");
-    await page.waitForSelector(".xterm-rows span");
-    await page.evaluate(() => {
-      window.stays = true;
-    });
-    server.cut();
-    await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("AGAIN"));
-    assert.equal(await page.evaluate(() => window.stays), true);
-    assert.deepEqual(starts.slice(0, 2), ["", "run=1&from=9000"]);
-    assert.ok((await page.locator(".xterm-rows").innerText()).includes("git status"), "what was there stays");
-    await page.waitForSelector(".connection.open");
-  });
-});
-
-/** What a page may go through while nobody looks at it; each leaves dead connections behind. */
-const ABSENCES = {
-  "slept, and its connections are dead": async ({ page, server }) => {
-    const debug = await page.context().newCDPSession(page);
-    await debug.send("Page.setWebLifecycleState", { state: "frozen" });
-    server.cut();
-    await debug.send("Page.setWebLifecycleState", { state: "active" });
-  },
-  "was without a network": async ({ page, server }) => {
-    await page.context().setOffline(true);
-    server.cut();
-    await page.waitForSelector(".connection.lost", { state: "attached" });
-    await page.context().setOffline(false);
-  },
-  "was left and is back from the browser's memory": async ({ page }) => {
-    await page.goto("about:blank");
-    await page.goBack({ waitUntil: "commit" });
-  },
-};
-
-for (const [what, happens] of Object.entries(ABSENCES)) {
-  test(`w18 a page that ${what}, is live again without a reload, where its reader was`, async () => {
-    const world = makeWorld();
-    await withPage({ world, expects: /ERR_|WebSocket|Failed to load/ }, async ({ page, server, go }) => {
-      await go("p/p_f6shellll?tab=log");
-      await page.waitForFunction(() => document.querySelectorAll(".log-scroll .row").length > 60);
-      await page.waitForSelector(".connection.open", { state: "attached" });
-      const scrolled = await page.evaluate(() => {
-        window.stays = true;
-        const log = document.querySelector(".log-scroll");
-        log.scrollTop = Math.round(log.scrollHeight / 2);
-        return log.scrollTop;
-      });
-      await happens({ page, server });
-      world.processes[0] = { ...world.processes[0], name: "renamed-meanwhile" };
-      server.event({ changed: world.processes[0] });
-      await page.waitForFunction(() => document.querySelector(".connection.open") && document.body.textContent.includes("renamed-meanwhile"));
-      assert.deepEqual(await page.evaluate(() => [window.stays, document.querySelector(".log-scroll").scrollTop]), [true, scrolled]);
-    });
-  });
-}
-
-test("w20 a paste of one megabyte arrives byte for byte, and the page says how far it is", async () => {
-  const world = makeWorld();
-  await withPage({ world }, async ({ page, go }) => {
-    await go("p/p_f6shellll?tab=screen");
-    await page.waitForSelector(".xterm-rows span");
-    const paste = Array.from({ length: 16_384 }, (_unused, index) => `line ${String(index).padStart(6, "0")} ${"x".repeat(48)} é`).join("\n");
-    await page.evaluate((text) => {
-      new MutationObserver(() => {
-        window.progress ??= document.querySelector("#main").textContent.match(/Wrote \S+ \S+ of \S+ \S+/)?.[0];
-      }).observe(document.querySelector("#main"), { subtree: true, childList: true, characterData: true });
-      const data = new DataTransfer();
-      data.setData("text/plain", text);
-      document.querySelector(".xterm-helper-textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-    }, paste);
-    const all = Buffer.from(paste.replaceAll("\n", "\r"));
-    assert.ok(all.length > 1_000_000);
-    const typed = () => Buffer.concat(world.frames);
-    for (let wait = 0; wait < 600 && typed().length < all.length; wait++) await page.waitForTimeout(50);
-    assert.ok(typed().equals(all));
-    assert.match(await page.evaluate(() => window.progress), /^Wrote .* of 1/);
-  });
-});
-
-test("w21 a leased size goes back when the page was hidden for 30 seconds, and not before", async () => {
-  const world = makeWorld();
-  const asked = [];
-  const attach = world.attach;
-  world.attach = (id, connection) => {
-    const json = connection.json;
-    attach(id, { ...connection, json: (message) => json(message.type === "attached" ? { ...message, lease: true } : message) });
-  };
-  world.received = (_path, data, connection) => {
-    const message = typeof data === "string" ? JSON.parse(data) : {};
-    if (message.type !== "own_size") return;
-    asked.push(message.size !== undefined);
-    connection.json({ type: "lease", held: message.size !== undefined });
-  };
-  await withPage({ world, width: 390 }, async ({ page, go }) => {
-    await go("p/p_f6shellll?tab=screen");
-    await page.getByRole("button", { name: "Fit here" }).tap();
-    await page.getByRole("button", { name: "Give the size back" }).waitFor();
-    await page.clock.install();
-    const hide = (isHidden) => page.evaluate((value) => {
-      Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, isHidden);
-    await hide(true);
-    await page.clock.fastForward(29_000);
-    await hide(false);
-    await hide(true);
-    await page.clock.fastForward(29_000);
-    assert.deepEqual(asked, [true]);
-    await page.clock.fastForward(1500);
-    for (let wait = 0; wait < 500 && asked.length < 2; wait++) await new Promise((resolve) => setTimeout(resolve, 20));
-    assert.deepEqual(asked, [true, false]);
   });
 });
 
@@ -323,6 +143,52 @@ test("w27 comments are written by touch, survive a reload and go as one message"
   });
 });
 
+test("w27 a draft is edited, a comment covers several lines, and files say how many they have", async () => {
+  const world = makeWorld();
+  world.comments = [];
+  await withPage({ world }, async ({ page, server, go }) => {
+    await go("t/fix-login?tab=changes");
+    const line = (number) => page.getByRole("button", { name: `Comment on line ${number}`, exact: true }).first();
+    const write = async (words, button) => {
+      await page.locator(".comment.editor textarea").fill(words);
+      await page.getByRole("button", { name: button, exact: true }).click();
+      await page.locator(".comment.draft", { hasText: words }).waitFor();
+    };
+    await line(39).click();
+    await line(40).click({ modifiers: ["Shift"] });
+    await page.locator(".comment.editor", { hasText: "Lines 39–40" }).waitFor();
+    await write("one thing", "Add comment");
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    assert.equal(await page.locator(".comment.editor textarea").inputValue(), "one thing");
+    await write("another thing", "Save");
+    assert.deepEqual(world.comments.map(({ first, last, text }) => [first, last, text]), [[39, 40, "another thing"]]);
+    assert.match(await page.locator(".comment.draft .meta").innerText(), /Lines 39–40/);
+    await line(42).click();
+    await page.getByRole("button", { name: "From one line above" }).click();
+    await write("and this", "Add comment");
+    assert.deepEqual(server.calls.findLast((call) => call.body?.add).body.add, { file: "src/auth.rs", side: "new", first: 41, last: 42, text: "and this" });
+    assert.deepEqual(await page.locator(".files a").evaluateAll((all) => all.map((entry) => entry.textContent.replace(/\s+/g, " ").trim())), ["M src/auth.rs 2 comments +2 −1", "A src/ticket.rs +8 −0", "? notes.md +2 −0"]);
+    assert.match(await page.locator(".file h3").first().innerText(), /2 drafts/);
+  });
+});
+
+test("w27 changes are compared with another base, and the page says what no commit has", async () => {
+  await withPage({}, async ({ page, server, go }) => {
+    await go("t/fix-login?tab=changes");
+    const shown = () => page.locator(".file h3").allInnerTexts();
+    await page.locator(".file").nth(2).waitFor();
+    await page.getByLabel("Compared with").selectOption("the last commit");
+    await page.locator(".file").nth(1).waitFor({ state: "detached" });
+    assert.match((await shown()).join(), /^notes.md/);
+    await page.getByLabel("Compared with").selectOption("something else…");
+    await page.locator("dialog input[name=base]").fill("v1.2");
+    await page.locator("dialog button.primary").click();
+    await page.locator(".file").nth(2).waitFor();
+    assert.deepEqual(server.calls.findLast((call) => call.path.endsWith("/diff") && !call.query.stat).query, { base: "v1.2" });
+    assert.equal(await page.getByLabel("Compared with").inputValue(), "v1.2");
+  });
+});
+
 for (const theme of ["light", "dark"]) {
   test(`w28 axe has no serious finding in any view, ${theme}`, async () => {
     for (const width of [1280, 390]) {
@@ -373,33 +239,55 @@ test("w28 everything is reached by the keyboard alone", async () => {
   });
 });
 
-test("w28 keys typed into a terminal reach the child and not the page", async () => {
-  const world = makeWorld();
-  await withPage({ world }, async ({ page, go }) => {
-    await go("p/p_f6shellll?tab=screen");
-    await page.waitForSelector(".xterm-rows span");
-    await page.keyboard.type("gi?1j");
-    await page.keyboard.press("Control+c");
-    await page.keyboard.press("ArrowUp");
-    await page.keyboard.press("Escape");
-    for (let wait = 0; wait < 100 && world.typed.length < 10; wait++) await page.waitForTimeout(20);
-    assert.equal(world.typed, "gi?1j\x03\x1b[A\x1b");
-    assert.match(page.url(), /p_f6shellll/);
-  });
-});
+/** What is pressed, and how high it is where it is less than a finger needs. */
+const smallTargets = (page) => page.evaluate(() => [...document.querySelectorAll("button, .line, .tabs a, .switch a, .files a, .back, .attach, summary, select, [role=option], input:not([type=checkbox], [type=file]), label:has(> input[type=checkbox])")]
+  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
+  .map((element) => `${element.tagName} ${element.className} ${element.textContent.trim().slice(0, 20)} ${element.getBoundingClientRect().height}`));
 
-test("w28 targets on a phone are at least 44 pixels high", async () => {
+test("w28 targets on a phone are at least 44 pixels high in every view", async () => {
   await withPage({ width: 390 }, async ({ page, go }) => {
-    for (const path of ["", "inbox", "p/p_a1fixlogn?tab=now", "p/p_a1fixlogn?tab=screen", "settings", "pads"]) {
+    for (const path of VIEWS) {
       await go(path);
       await settled(page);
-      const small = await page.evaluate(() => [...document.querySelectorAll("button, .line, .tabs a, .switch a, summary, select")]
-        .filter((element) => element.offsetParent !== null && element.getBoundingClientRect().height < 43.5)
-        .map((element) => `${element.className} ${element.textContent.trim().slice(0, 20)} ${element.getBoundingClientRect().height}`));
-      assert.deepEqual(small, [], path);
+      assert.deepEqual(await smallTargets(page), [], path);
     }
   });
 });
+
+/** The dialogs, menus and forms that a tap opens: where, and how. */
+const OPENED = {
+  palette: ["", (page) => page.locator(".find").tap(), "dialog [role=option]"],
+  "new process": ["", (page) => page.getByRole("button", { name: "New…" }).first().tap(), "dialog select"],
+  "new task": ["tasks", (page) => page.getByRole("button", { name: "New task" }).tap(), "dialog select"],
+  menu: ["p/p_a1fixlogn?tab=now", (page) => page.locator(".menu summary").tap(), ".menu-list button"],
+  why: ["p/p_a1fixlogn?tab=now", async (page) => {
+    await page.locator(".menu summary").tap();
+    await page.getByRole("button", { name: "Why?" }).last().tap();
+  }, "dialog .evidence"],
+  drop: ["t/docs", async (page) => {
+    await page.locator(".menu summary").tap();
+    await page.getByRole("button", { name: "Drop…" }).tap();
+  }, "dialog .check"],
+  token: ["settings", (page) => page.getByRole("button", { name: "New token" }).tap(), "dialog select"],
+  keys: ["settings", (page) => page.getByRole("button", { name: "Show", exact: true }).tap(), "dialog .keys"],
+  comment: ["t/fix-login?tab=changes", (page) => page.getByRole("button", { name: "Comment on line 4", exact: true }).first().tap(), ".comment.editor"],
+  "edited pad": ["pads?name=plan", (page) => page.getByRole("button", { name: "Edit" }).tap(), ".pad textarea"],
+};
+
+for (const [name, [path, open, sign]] of Object.entries(OPENED)) {
+  test(`w28 targets on a phone are at least 44 pixels high: ${name}`, async () => {
+    await withPage({ width: 390 }, async ({ page, go }) => {
+      await go(path);
+      await settled(page);
+      await open(page);
+      await page.locator(sign).first().waitFor();
+      assert.deepEqual(await smallTargets(page), []);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run({ exclude: [".rows", ".xterm"] }));
+      assert.deepEqual(violations.filter((one) => ["serious", "critical"].includes(one.impact)).map((one) => [one.id, one.nodes[0].target]), []);
+    });
+  });
+}
 
 test("no view is wider than a phone of 360 pixels", async () => {
   await withPage({ width: 360 }, async ({ page, go }) => {
@@ -465,6 +353,30 @@ test("a browser that is not paired pairs with a code, and the code leaves the ad
     await page.locator("input[name=code]").fill("k7qm-2xpd");
     await page.locator("button.primary").click();
     await page.waitForSelector(".card");
+  });
+});
+
+test("a link leads a paired browser to its target and does not sign it out", async () => {
+  const world = makeWorld();
+  await withPage({ world }, async ({ page, server, go }) => {
+    await go(`#l=${"5e".repeat(32)}`);
+    await page.waitForURL(/p\/p_a1fixlogn$/);
+    await page.locator(".menu summary").waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "");
+    await page.goto(server.url);
+    await page.locator(".line", { hasText: "vite" }).waitFor();
+  });
+});
+
+test("w6 a link shows its process alone to a browser that is not paired", async () => {
+  const world = makeWorld();
+  world.loggedIn = false;
+  await withPage({ world }, async ({ page, go }) => {
+    await go(`#l=${"5e".repeat(32)}`);
+    await page.waitForURL(/p\/p_a1fixlogn$/);
+    await page.waitForSelector(".xterm-rows span");
+    assert.equal(await page.locator(".composer, .menu, .answers").count(), 0);
+    assert.equal(await page.locator(".rail .line").count(), 1);
   });
 });
 

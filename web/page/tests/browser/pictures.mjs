@@ -4,6 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { AGENT } from "../fixtures/agent.mjs";
 import { makeWorld } from "../fixtures/world.mjs";
 import { launch, openPage } from "./chromium.mjs";
 import { serve } from "./server.mjs";
@@ -15,10 +16,17 @@ const VIEWS = [
   ["card", "inbox?item=41"],
   ["now", "p/p_a1fixlogn?tab=now", (page) => page.waitForSelector(".rows.live .row")],
   ["screen", "p/p_a1fixlogn?tab=screen", (page) => page.waitForSelector(".xterm-rows span, .screen.text .row")],
+  ["fitted", "p/p_c3docsdoc?tab=screen", async (page) => {
+    await page.getByRole("button", { name: "Fit here" }).click();
+    await page.getByRole("button", { name: "Give the size back" }).waitFor();
+    await page.waitForSelector(".xterm-rows span, .screen.text .row");
+  }],
+  ["link", `#l=${"5e".repeat(32)}`, (page) => page.waitForSelector(".xterm-rows span, .rows .row"), { loggedIn: false }],
   ["log", "p/p_f6shellll?tab=log", (page) => page.waitForSelector(".log-scroll .row")],
   ["tasks", "tasks", (page) => page.waitForSelector(".task-line")],
   ["task", "t/fix-login", (page) => page.waitForSelector(".facts-list")],
   ["changes", "t/fix-login?tab=changes", (page) => page.waitForSelector(".comment")],
+  ["runs", "t/fix-login?tab=runs", (page) => page.waitForSelector(".runs .line")],
   ["pads", "pads", (page) => page.waitForSelector(".pad-list .line")],
   ["pad", "pads?name=plan", (page) => page.waitForSelector(".prose")],
   ["settings", "settings", (page) => page.waitForSelector(".settings .setting")],
@@ -32,6 +40,17 @@ const VIEWS = [
     await page.locator("dialog button.primary").click();
     await page.waitForSelector("dialog .command");
   }, { confirmed: true }],
+  ["new", "", async (page) => {
+    await page.getByRole("button", { name: "New…" }).first().click();
+    await page.locator("dialog option", { hasText: AGENT }).waitFor({ state: "attached" });
+    await page.locator("dialog select").selectOption(`agent ${AGENT}`);
+    await page.locator("dialog textarea").fill("Make every comparison of tokens constant-time.");
+  }],
+  ["step-up", "settings", async (page) => {
+    await page.getByRole("button", { name: "New link" }).click();
+    await page.locator("dialog button.primary").click();
+    await page.waitForSelector("dialog input[name=code]");
+  }],
   ["palette", "", async (page) => {
     await page.waitForSelector(".list .line");
     await page.keyboard.press("Control+k");

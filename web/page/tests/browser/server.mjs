@@ -49,8 +49,9 @@ export async function serve(world, { base = "/" } = {}) {
   async function api(request, response, path, query) {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString();
-    const body = text === "" ? undefined : JSON.parse(text);
+    const bytes = Buffer.concat(chunks);
+    const isFile = request.headers["content-type"] === "application/octet-stream";
+    const body = isFile ? bytes : bytes.length === 0 ? undefined : JSON.parse(bytes.toString());
     const call = { method: request.method, path: decodeURIComponent(path), query: Object.fromEntries(query), body };
     calls.push(call);
     const reply = world.answer(call);

@@ -30,6 +30,12 @@ test("w27 a diff has files with numbered lines on both sides", () => {
   assert.deepEqual([removed?.change, removed?.path, removed?.removed, removed?.lines.at(-1)?.kind], ["removed", "ü.txt", 1, "note"]);
 });
 
+test("a diff says how many unchanged lines it leaves out before each hunk", () => {
+  const [file] = parseDiff(["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,1 +1,2 @@", " one", "+two", "@@ -9,1 +10,1 @@", "-ten", "+TEN", ""].join("\n"));
+  assert.deepEqual(file?.lines.filter((line) => line.kind === "hunk").map((line) => line.unchanged), [0, 7]);
+  assert.deepEqual(parseDiff("diff --git a/y b/y\n@@ -38,1 +39,1 @@ fn x\n-a\n+b")[0]?.lines[0], { kind: "hunk", unchanged: 38, text: "fn x" });
+});
+
 test("a diff that is cut or no diff at all ends without an error", () => {
   assert.deepEqual(parseDiff("hello\nworld"), []);
   assert.equal(parseDiff(DIFF.slice(0, 120))[0]?.path, "src/a.rs");
