@@ -75,6 +75,19 @@ pub fn check_settings(text: &str, directory: &Path) -> Result<(), String> {
     Config::parse(text, directory).map(drop)
 }
 
+/// Returns what a person should know about the text of a `tui.toml` that is in order: keys that no program gets any more although
+/// programs use them.
+#[must_use]
+pub fn settings_warnings(text: &str, directory: &Path) -> Vec<String> {
+    let Ok(config) = Config::parse(text, directory) else { return Vec::new() };
+    let direct = config.keymap.bindings.iter().filter(|binding| binding.context == keymap::Context::Direct);
+    let warning = |binding: &keymap::Binding| {
+        let why = model::settings::loss_of(&binding.key)?;
+        Some(format!("keys.direct: no program gets {} any more: {why}", binding.key))
+    };
+    direct.filter_map(warning).collect()
+}
+
 /// Returns what is wrong with the text of a theme with this name.
 ///
 /// # Errors

@@ -88,6 +88,8 @@ pub(crate) enum CallFor {
     /// A task was created or brought back; its agent is started.
     TaskMade {
         runs: bool,
+        /// The person stays where they are.
+        stays: bool,
     },
     /// Something was done to a task.
     TaskDone,

@@ -38,7 +38,7 @@ pub(crate) mod tasks;
 
 use std::collections::BTreeMap;
 
-use proto::{ProcessId, ProcessView, Size};
+use proto::{Kind, ProcessId, ProcessView, Size};
 
 use crate::Adoption;
 use crate::frame::Rect;
@@ -344,6 +344,7 @@ impl Model {
         match (since, ports) {
             (Some(since), _) => format!("{} {since}", mark.word()),
             (None, Some(port)) => format!(":{port}"),
+            (None, None) if process.kind == Kind::Terminal && process.pid.is_some() => "shell".to_owned(),
             (None, None) if process.agent.is_none() && process.pid.is_some() => "runs".to_owned(),
             (None, None) => mark.word().to_owned(),
         }

@@ -256,7 +256,7 @@ fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
         KeyCode::Character('c') => actions::act(model, crate::keymap::Action::New),
         KeyCode::Character('2') => palette::start_shell(model, crate::model::palette::Placement::Tab),
         KeyCode::Character('3') => palette::ask_command(model, crate::model::palette::Placement::Tab),
-        KeyCode::Character('4') => actions::act(model, crate::keymap::Action::Processes),
+        KeyCode::Character('4') if !model.crew.processes.is_empty() => actions::act(model, Action::Processes),
         KeyCode::Character('5') if model.adoptable().is_some() => palette::ask_adoption(model),
         KeyCode::Character('k') => {
             model.overlays.push(Overlay::Recorder(crate::model::settings::Recorder::default()));
@@ -265,7 +265,7 @@ fn welcome_key(model: &mut Model, key: Key) -> Vec<Command> {
         KeyCode::Character('?') => actions::act(model, Action::Help),
         _ => {
             let prefix = model.looks.keymap.prefix_text();
-            model.toast(format!("nothing is open; press 1, 2, 3 or 4, or {prefix} Space"));
+            model.toast(format!("nothing is open; press a number of the list, or {prefix} Space"));
             Vec::new()
         }
     }

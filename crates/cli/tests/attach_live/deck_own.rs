@@ -8,8 +8,8 @@ use super::window::Window;
 
 /// The colour of the rail's first heading.
 fn heading(screen: &Screen) -> Option<Color> {
-    let row = screen.text(Wraps::Keep).lines().position(|line| line.starts_with("COMMANDS"))?;
-    Some(screen.row_cells(u16::try_from(row).ok()?)[0].style.fg)
+    let row = screen.text(Wraps::Keep).lines().position(|line| line.starts_with(" COMMANDS"))?;
+    Some(screen.row_cells(u16::try_from(row).ok()?)[1].style.fg)
 }
 
 #[test]
@@ -31,6 +31,15 @@ fn u24_a_theme_of_ones_own_and_its_change_are_taken_over_at_once() {
     let told = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(
         !checked.status.success() && told.contains("themes/sea.toml: heading: pink is no colour"),
+        "{told}"
+    );
+    // What is in order and takes a key from programs is warned about, and is no fault.
+    std::fs::remove_file(config.join("themes/sea.toml")).unwrap();
+    std::fs::write(config.join("tui.toml"), "[keys.direct]\nzoom = 'ctrl-k'\n").unwrap();
+    let checked = stage.qd(&["config", "check"]);
+    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(
+        checked.status.success() && told.contains("warning: keys.direct: no program gets Ctrl-K"),
         "{told}"
     );
     window.type_keys("\u{1c}d");

@@ -39,7 +39,7 @@ fn repository(crew: &FakeAgents) -> PathBuf {
 
 /// Begins the task `fix-the-greeting` by the form, without its agent; returns its directory.
 fn begin(crew: &FakeAgents, window: &mut Window) -> PathBuf {
-    window.until_shows("4  Go to a process");
+    window.until_shows("3  Run a command");
     window.type_keys("\u{1c}C");
     window.until_shows("What should be done?");
     window.type_keys("Fix the greeting");

@@ -107,6 +107,8 @@ impl Crew {
             (_, Some(AgentState::Waiting)) => Mark::Waiting,
             (_, Some(AgentState::Idle)) => Mark::Idle,
             (_, Some(AgentState::Blocked)) => Mark::Blocked,
+            // What a shell runs is its own affair: only what is started as work counts as work.
+            (Status::Running, None) if process.kind == Kind::Terminal => Mark::Idle,
             (Status::Running | Status::Stopping, Some(AgentState::Working) | None) => Mark::Working,
         }
     }

@@ -42,12 +42,12 @@ impl Setting {
         }
     }
 
-    /// Its value now, as the file writes it.
+    /// Its value now, in a word for a person.
     pub(crate) fn value(self, model: &Model) -> String {
         match self {
             Self::Theme => model.looks.theme.word().to_owned(),
             Self::Glyphs => if model.looks.is_ascii { "ascii" } else { "unicode" }.to_owned(),
-            Self::Mouse => model.looks.has_mouse.to_string(),
+            Self::Mouse => if model.looks.has_mouse { "on" } else { "off" }.to_owned(),
             Self::RailWidth => model.rail.width.to_string(),
             Self::Prefix => model.looks.keymap.prefix_text(),
         }
@@ -114,6 +114,11 @@ fn refusal(key: &KeyName) -> Option<String> {
         "Ctrl-'" | "Alt-'" => Some(format!("{text} cannot be written to the settings")),
         _ => None,
     }
+}
+
+/// What is lost when a key acts without the prefix; none where no program that is known misses it.
+pub(crate) fn loss_of(key: &KeyName) -> Option<String> {
+    refusal(key).or(use_of(key).map(str::to_owned))
 }
 
 /// What programs do with a key, where many do something.

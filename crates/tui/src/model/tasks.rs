@@ -142,12 +142,13 @@ pub(crate) enum Field {
     Agent,
     Worktree,
     Start,
+    Stay,
     Run,
 }
 
 impl Field {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Prompt, Self::Name, Self::Agent, Self::Worktree, Self::Start, Self::Run];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Prompt, Self::Name, Self::Agent, Self::Worktree, Self::Start, Self::Stay, Self::Run];
 
     pub(crate) fn label(self) -> &'static str {
         match self {
@@ -156,6 +157,7 @@ impl Field {
             Self::Agent => "Agent",
             Self::Worktree => "Where",
             Self::Start => "Base",
+            Self::Stay => "Show",
             Self::Run => "Run",
         }
     }
@@ -174,6 +176,8 @@ pub(crate) struct TaskForm {
     /// What its branch begins from; empty: the repository's default branch.
     pub(crate) start: Line,
     pub(crate) runs: bool,
+    /// The person stays where the form was opened; the rail shows the agent.
+    pub(crate) stays: bool,
     /// The daemon is making it.
     pub(crate) is_sent: bool,
     /// Why it could not be made.
@@ -190,6 +194,7 @@ impl Default for TaskForm {
             has_worktree: true,
             start: Line::default(),
             runs: true,
+            stays: false,
             is_sent: false,
             fault: None,
         }
@@ -220,7 +225,7 @@ impl TaskForm {
             Field::Prompt => Some(&mut self.prompt),
             Field::Name => Some(&mut self.name),
             Field::Start => Some(&mut self.start),
-            Field::Agent | Field::Worktree | Field::Run => None,
+            Field::Agent | Field::Worktree | Field::Stay | Field::Run => None,
         }
     }
 }

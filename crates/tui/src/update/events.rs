@@ -1,6 +1,6 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
-use proto::agent::{Delivery, Explanation, InboxItem};
+use proto::agent::{Composer, Delivery, Explanation, InboxItem};
 use proto::crew::{PadOutcome, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
@@ -348,18 +348,22 @@ pub(super) fn configured(model: &mut Model, config: Config, fault: Option<String
     Vec::new()
 }
 
+/// What an agent is, and for how long.
+fn state_sentence(explanation: &Explanation, now: u64) -> String {
+    let (name, state) = (&explanation.name, explanation.agent.state);
+    match age(now.saturating_sub(explanation.agent.since)).as_str() {
+        "now" => format!("{name} is {state}, since a moment ago."),
+        age => format!("{name} has been {state} for {age}."),
+    }
+}
+
 fn explanation_page(model: &Model, explanation: &Explanation) -> Page {
     let now = model.now.epoch_ms;
     let mut lines = vec![
-        format!(
-            "{} is {}, since {}.",
-            explanation.name,
-            explanation.agent.state,
-            ago(now, explanation.agent.since)
-        ),
+        state_sentence(explanation, now),
         Printable(&explanation.why).to_string(),
         String::new(),
-        "SOURCE       SAYS       AGE   RULE".to_owned(),
+        "# Source     says       since rule".to_owned(),
     ];
     for opinion in &explanation.opinions {
         let state = opinion.evidence.state.map_or("unknown", proto::AgentState::word);
@@ -375,7 +379,18 @@ fn explanation_page(model: &Model, explanation: &Explanation) -> Page {
         }
     }
     lines.push(String::new());
-    lines.push(format!("composer {}, {} messages wait", explanation.composer.word(), explanation.agent.mail));
+    let waiting = match explanation.agent.mail {
+        0 => "No message waits for it.".to_owned(),
+        1 => "One message waits for it.".to_owned(),
+        count => format!("{count} messages wait for it."),
+    };
+    let composer = match explanation.composer {
+        Composer::Unknown => "What its composer holds is unknown.",
+        Composer::Empty => "Its composer is empty.",
+        Composer::Draft => "Its composer holds a draft.",
+        Composer::Shell => "Its composer takes a shell command.",
+    };
+    lines.push(format!("{composer} {waiting}"));
     Page {
         title: format!("Why {} is {}", explanation.name, explanation.agent.state),
         lines,

@@ -73,6 +73,7 @@ fn change(form: &mut TaskForm, key: Key, agents: usize) {
     match form.field {
         Field::Agent => form.agent = (form.agent + by) % agents.max(1),
         Field::Worktree => form.has_worktree = !form.has_worktree,
+        Field::Stay => form.stays = !form.stays,
         Field::Run => form.runs = !form.runs,
         Field::Prompt | Field::Name | Field::Start => {}
     }
@@ -124,5 +125,5 @@ fn create(model: &mut Model) -> Vec<Command> {
     if let Some(Overlay::Form(form)) = model.overlays.last_mut() {
         (form.is_sent, form.fault) = (true, None);
     }
-    vec![ask(CallFor::TaskMade { runs: form.runs }, TaskAct::Create(Box::new(create)))]
+    vec![ask(CallFor::TaskMade { runs: form.runs, stays: form.stays }, TaskAct::Create(Box::new(create)))]
 }

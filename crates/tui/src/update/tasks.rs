@@ -123,13 +123,12 @@ fn ask_drop(task: &TaskView) -> Confirm {
         let unlanded = git.ahead > 0 && !git.merged;
         lines.extend(unlanded.then(|| format!("Commits that are not in {}: {}.", base_of(task), git.ahead)));
     }
-    lines.push("y drops it only if no work would be lost; f drops it all the same.".to_owned());
-    let mut answers = vec![answer('y', "drop", false, false)];
+    let mut answers = vec![answer('y', "drop it unless work would be lost", false, false)];
     if let Some(tree) = &task.worktree {
-        lines.push(format!("b removes its branch {} too.", Printable(&tree.branch)));
-        answers.push(answer('b', "with its branch", true, false));
+        lines.push(format!("Its branch is {}.", Printable(&tree.branch)));
+        answers.push(answer('b', "the same, and its branch", true, false));
     }
-    answers.push(answer('f', "all the same", false, true));
+    answers.push(answer('f', "drop it all the same", false, true));
     Confirm { title: format!("Drop {}?", Printable(&task.name)), lines, answers }
 }
 
@@ -148,7 +147,7 @@ fn run(model: &mut Model, task: &TaskView) -> Vec<Command> {
     palette::refresh(model)
 }
 
-/// Starts an agent in a task, in an earlier session or in a new one.
+/// Starts an agent in a task, in an earlier session or in a new one, and shows it.
 pub(super) fn start(
     model: &Model,
     name: &str,
@@ -156,6 +155,18 @@ pub(super) fn start(
     session: Option<String>,
     message: Option<String>,
 ) -> Vec<Command> {
+    start_at(model, name, AgentStart { agent, session, message }, Placement::Tab)
+}
+
+/// Which agent is started in a task, and how.
+struct AgentStart<'a> {
+    agent: &'a str,
+    session: Option<String>,
+    message: Option<String>,
+}
+
+fn start_at(model: &Model, name: &str, how: AgentStart<'_>, placement: Placement) -> Vec<Command> {
+    let AgentStart { agent, session, message } = how;
     let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
     let is_free = |own: &Name| model.crew.processes.iter().all(|process| process.name != *own);
     let spawn = Spawn {
@@ -168,7 +179,7 @@ pub(super) fn start(
         agent: AgentRequest { session, prompt: message, ..AgentRequest::default() },
         ..Spawn::default()
     };
-    vec![call(CallFor::Start(Placement::Tab), Request::Spawn(Box::new(spawn)))]
+    vec![call(CallFor::Start(placement), Request::Spawn(Box::new(spawn)))]
 }
 
 /// Opens a shell where a task's work is.
@@ -285,7 +296,7 @@ fn offer_restorable(model: &mut Model, tasks: Vec<TaskRestorable>) {
 /// Brings a dropped task back.
 pub(super) fn restore(model: &mut Model, name: &str) -> Vec<Command> {
     let mut commands = open(model);
-    commands.push(ask(CallFor::TaskMade { runs: false }, TaskAct::Restore(named(name))));
+    commands.push(ask(CallFor::TaskMade { runs: false, stays: true }, TaskAct::Restore(named(name))));
     commands
 }
 
@@ -346,12 +357,14 @@ fn created_task(model: &mut Model, what: &CallFor, created: TaskCreated) -> Vec<
         model.alert(text, None);
         return vec![ask_list()];
     }
-    if let (CallFor::TaskMade { runs: true }, Some(agent)) = (what, agent) {
-        let mut commands = start(model, &name, &agent, None, prompt);
+    if let (CallFor::TaskMade { runs: true, stays }, Some(agent)) = (what, agent) {
+        let placement = if *stays { Placement::Background } else { Placement::Tab };
+        let mut commands =
+            start_at(model, &name, AgentStart { agent: &agent, session: None, message: prompt }, placement);
         commands.push(ask_list());
         return commands;
     }
-    let is_alone = *what == CallFor::TaskMade { runs: true };
+    let is_alone = matches!(what, CallFor::TaskMade { runs: true, .. });
     let rest = if is_alone { ", but no agent was found to run; qd agents says why" } else { "" };
     model.toast(format!("{} is there{rest}", Printable(&name)));
     vec![ask_list()]

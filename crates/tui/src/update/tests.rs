@@ -3,6 +3,7 @@
 mod golden;
 mod hostile;
 mod later;
+mod looks;
 mod mouse;
 mod own_commands;
 mod parity;

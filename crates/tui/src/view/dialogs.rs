@@ -1,5 +1,7 @@
 //! Pages to read, questions with one line, and questions with yes or no.
 
+use std::ops::Range;
+
 use super::{framed, text, wrap};
 use crate::frame::{Grid, Point, Rect, ShownCursor, width};
 use crate::model::Model;
@@ -17,7 +19,7 @@ pub(crate) fn page(model: &Model, page: &Page, grid: &mut Grid) {
     let top = page.top.min(lines.len().saturating_sub(usize::from(inside.rows)));
     for (row, line) in (inside.row..inside.bottom()).zip(lines.iter().skip(top)) {
         let role = if line.starts_with('#') { Role::Heading } else { Role::Text };
-        grid.text(Point { col: inside.col + 1, row }, line, text(model, role), inside.cols.saturating_sub(2));
+        grid.text(Point { col: inside.col + 2, row }, line, text(model, role), inside.cols.saturating_sub(3));
     }
 }
 
@@ -28,7 +30,7 @@ pub(crate) fn last_top(model: &Model, page: &Page) -> usize {
 }
 
 fn page_lines(model: &Model, page: &Page) -> Vec<String> {
-    let columns = COLUMNS.min(model.areas().body.cols).saturating_sub(4);
+    let columns = COLUMNS.min(model.areas().body.cols).saturating_sub(6);
     page.lines.iter().flat_map(|line| wrap_keeping(line, columns)).collect()
 }
 
@@ -88,6 +90,44 @@ pub(crate) fn line(model: &Model, grid: &mut Grid, line: &Line, area: Rect) {
     grid.text(Point { col: area.col, row: area.row }, &shown, text(model, Role::Text), area.cols);
     let col = area.col + u16::try_from(before - hidden).unwrap_or(0);
     grid.cursor = Some(ShownCursor { at: Point { col, row: area.row }, form: None });
+}
+
+/// A text of several rows that is edited: the row of the cursor is in sight.
+pub(crate) fn text_area(model: &Model, grid: &mut Grid, line: &Line, area: Rect) {
+    let characters: Vec<char> = line.text().chars().collect();
+    let rows = text_rows(&characters, area.cols);
+    let cursor = line.before().chars().count();
+    let row = rows.iter().rposition(|row| row.start <= cursor).unwrap_or(0);
+    let first = (row + 1).saturating_sub(usize::from(area.rows));
+    for (at, row) in (area.row..area.bottom()).zip(rows.iter().skip(first)) {
+        let words: String = characters[row.clone()].iter().collect();
+        grid.text(Point { col: area.col, row: at }, &words, text(model, Role::Text), area.cols);
+    }
+    let before: String = characters[rows[row].start..cursor].iter().collect();
+    let col = width::columns(&before).min(area.cols.saturating_sub(1));
+    let at = Point { col: area.col + col, row: area.row + u16::try_from(row - first).unwrap_or(0) };
+    grid.cursor = Some(ShownCursor { at, form: None });
+}
+
+/// Where the rows of a text begin and end, broken between words where that is possible. There is always one.
+fn text_rows(characters: &[char], cols: u16) -> Vec<Range<usize>> {
+    let columns = |part: &[char]| width::columns(&part.iter().collect::<String>());
+    let (mut rows, mut start, mut blank) = (Vec::new(), 0, None);
+    for (at, character) in characters.iter().enumerate() {
+        if *character == '\n' {
+            rows.push(start..at);
+            (start, blank) = (at + 1, None);
+            continue;
+        }
+        if columns(&characters[start..=at]) > cols && at > start {
+            let end = blank.map_or(at, |blank: usize| blank + 1);
+            rows.push(start..end);
+            (start, blank) = (end, None);
+        }
+        blank = if *character == ' ' { Some(at) } else { blank };
+    }
+    rows.push(start..characters.len());
+    rows
 }
 
 pub(crate) fn confirm(model: &Model, confirm: &Confirm, grid: &mut Grid) {

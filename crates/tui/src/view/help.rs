@@ -9,8 +9,14 @@ use crate::theme::Role;
 /// Every key of every context.
 pub(crate) fn draw(model: &Model, top: usize, grid: &mut Grid) {
     let rows = rows(model);
-    let inside = framed(model, grid, place(model, rows.len()), "Keys", "j k scroll  Esc back");
-    let top = top.min(rows.len().saturating_sub(usize::from(inside.rows)));
+    let area = place(model, rows.len());
+    let room = usize::from(area.inside().rows);
+    let top = top.min(rows.len().saturating_sub(room));
+    let title = match rows.len() > room {
+        true => format!("Keys, rows {} to {} of {}", top + 1, top + room, rows.len()),
+        false => "Keys".to_owned(),
+    };
+    let inside = framed(model, grid, area, &title, "j k scroll  Esc back");
     for (row, (keys, words, role)) in (inside.row..inside.bottom()).zip(rows.iter().skip(top)) {
         grid.text(Point { col: inside.col + 1, row }, keys, text(model, *role), 20);
         let room = inside.cols.saturating_sub(23);

@@ -8,8 +8,9 @@ use crate::theme::Role;
 
 /// Columns of an entry where there is room.
 const WIDE: u16 = 26;
-/// Columns of the key.
-const KEY: u16 = 6;
+/// Columns of the keys, and where entries are narrow.
+const KEY: u16 = 7;
+const KEY_NARROW: u16 = 4;
 
 /// The groups of the menu. An action that the person has given no key is left out.
 const GROUPS: &[(&str, &[(Action, &str)])] = &[
@@ -23,7 +24,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
             (Action::Processes, "a process"),
             (Action::FocusLeft, "focus a pane"),
             (Action::Rail, "rail"),
-            (Action::Tab(1), "tab 1 to 9"),
+            (Action::Tab(1), "tab"),
             (Action::LastTab, "tab before"),
         ],
     ),
@@ -116,8 +117,10 @@ fn draw_row(model: &Model, grid: &mut Grid, area: Rect, row: &Row) {
             grid.text(point(area.col + 1), word, text(model, Role::Heading), area.cols);
         }
         Row::Entry(keys, words) => {
-            let end = grid.text(point(area.col + 1), keys, text(model, Role::Active), area.cols);
-            let start = end.max(area.col + KEY.min(area.cols / 3)) + 1;
+            let is_narrow = area.cols < WIDE;
+            let keys = if is_narrow { keys.replace(' ', "").replace("Space", "Spc") } else { keys.clone() };
+            let end = grid.text(point(area.col + 1), &keys, text(model, Role::Active), area.cols);
+            let start = end.max(area.col + 1 + if is_narrow { KEY_NARROW } else { KEY }) + 1;
             let room = area.right().saturating_sub(start + 1);
             grid.text(point(start), &cut(words, room, model.looks.is_ascii), text(model, Role::Text), room);
         }
@@ -133,6 +136,8 @@ fn groups(model: &Model) -> Vec<Vec<Row>> {
             let all: Vec<String> = all.into_iter().filter_map(key).collect();
             Some(all.join(" ")).filter(|all| !all.is_empty())
         }
+        // The nine tabs are one row.
+        Action::Tab(_) => key(action).map(|first| format!("{first}-9")),
         action => key(action),
     };
     let group = |(heading, actions): &(&'static str, &'static [(Action, &'static str)])| {

@@ -19,6 +19,9 @@ pub(crate) enum Hit {
 enum Row {
     Section(&'static str),
     Entry(usize),
+    Blank,
+    /// So many entries do not fit.
+    More(usize),
 }
 
 pub(crate) fn draw(model: &Model, palette: &Palette, grid: &mut Grid) {
@@ -32,6 +35,11 @@ pub(crate) fn draw(model: &Model, palette: &Palette, grid: &mut Grid) {
         match content {
             Row::Section(word) => {
                 grid.text(Point { col: inside.col + 1, row }, word, text(model, Role::Heading), inside.cols);
+            }
+            Row::Blank => {}
+            Row::More(count) => {
+                let words = format!("{count} more below");
+                grid.text(Point { col: inside.col + 3, row }, &words, text(model, Role::Dim), inside.cols);
             }
             Row::Entry(at) => {
                 draw_entry(model, grid, Rect { row, rows: 1, ..list }, &entries[at], at == selected)
@@ -80,6 +88,7 @@ fn shown(entries: &[Entry], selected: usize, height: u16) -> Vec<Row> {
     let mut place = 0;
     for (at, entry) in entries.iter().enumerate() {
         if at == 0 || entries[at - 1].section != entry.section {
+            rows.extend((at > 0).then_some(Row::Blank));
             rows.push(Row::Section(entry.section.word()));
         }
         if at == selected {
@@ -88,8 +97,17 @@ fn shown(entries: &[Entry], selected: usize, height: u16) -> Vec<Row> {
         rows.push(Row::Entry(at));
     }
     let height = usize::from(height);
-    let first = (place + 1).saturating_sub(height);
-    rows.into_iter().skip(first).take(height).collect()
+    let is_long = rows.len() > height && place + 1 < rows.len();
+    let room = if is_long { height.saturating_sub(1) } else { height };
+    let first = (place + 1).saturating_sub(room);
+    let hidden = rows.iter().skip(first + room).filter(|row| matches!(row, Row::Entry(_))).count();
+    let mut shown: Vec<Row> = rows.into_iter().skip(first).take(room).collect();
+    // A heading without an entry below it says nothing.
+    while shown.last().is_some_and(|row| matches!(row, Row::Section(_) | Row::Blank)) {
+        shown.pop();
+    }
+    shown.extend((hidden > 0 && height > 1).then_some(Row::More(hidden)));
+    shown
 }
 
 /// What a place of the open palette belongs to.

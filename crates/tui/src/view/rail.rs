@@ -19,17 +19,20 @@ pub(crate) fn draw(model: &Model, grid: &mut Grid) {
         empty(model, grid, area);
     }
     let first = first_row(model, area);
+    // Words stand one column away from the edge and from the line; the strip has no room for that.
+    let inner =
+        if area.cols <= STRIP_MAX { area } else { Rect { col: area.col + 1, cols: area.cols - 2, ..area } };
     let rows = rows(model);
     let hidden = rows.len().saturating_sub(first + usize::from(area.rows));
     for (row, content) in (area.row..area.bottom()).zip(rows.iter().skip(first)) {
-        draw_row(model, grid, Rect { row, rows: 1, ..area }, content);
+        draw_row(model, grid, Rect { row, rows: 1, ..inner }, content);
     }
     if hidden > 0 && area.rows > 0 {
         // The last row says that there are more.
         let last = Rect { row: area.bottom() - 1, rows: 1, ..area };
         grid.fill(last, text(model, Role::Text));
         let words = if area.cols <= STRIP_MAX { "+".to_owned() } else { format!("{} more", hidden + 1) };
-        grid.text(Point { col: last.col, row: last.row }, &words, text(model, Role::Dim), last.cols);
+        grid.text(Point { col: inner.col, row: last.row }, &words, text(model, Role::Dim), last.cols);
     }
 }
 
@@ -88,16 +91,17 @@ fn draw_row(model: &Model, grid: &mut Grid, area: Rect, content: &RailRow) {
                 area.right().saturating_sub(col),
             );
             if !is_strip {
-                let role =
-                    mark.map_or(
-                        Role::Dim,
-                        |mark| if mark.role() == Role::Alert { Role::Alert } else { Role::Dim },
-                    );
+                // How much a task has changed is no alarm.
+                let is_alarm =
+                    !matches!(item, RailItem::Task(_)) && mark.is_some_and(|mark| mark.role() == Role::Alert);
+                let role = if is_alarm { Role::Alert } else { Role::Dim };
                 text_to(grid, area.right(), area.row, note, text(model, role));
             }
             if model.rail.has_keys && model.rail.selected.as_ref() == Some(item) {
                 let select = text(model, Role::Select);
-                grid.restyle(area, |style| *style = select);
+                let pad = u16::from(!is_strip);
+                let whole = Rect { col: area.col - pad, cols: area.cols + 2 * pad, ..area };
+                grid.restyle(whole, |style| *style = select);
                 grid.cursor = Some(crate::frame::ShownCursor { at: point(area.col), form: None });
             }
         }

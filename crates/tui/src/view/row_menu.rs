@@ -24,7 +24,9 @@ fn place(model: &Model, menu: &RowMenu) -> Rect {
 pub(crate) fn draw(model: &Model, menu: &RowMenu, grid: &mut Grid) {
     let title = menu.item.name(model);
     let inside = framed(model, grid, place(model, menu), &title, "Enter do  Esc back");
-    for (row, (at, act)) in (inside.row..inside.bottom()).zip(menu.acts(model).iter().enumerate()) {
+    let first = first_act(menu, inside);
+    for (row, (at, act)) in (inside.row..inside.bottom()).zip(menu.acts(model).iter().enumerate().skip(first))
+    {
         let key = act.key.as_deref().unwrap_or_default();
         grid.text(Point { col: inside.col + 1, row }, key, text(model, Role::Active), KEY);
         let words = Point { col: inside.col + 1 + KEY, row };
@@ -34,6 +36,11 @@ pub(crate) fn draw(model: &Model, menu: &RowMenu, grid: &mut Grid) {
             grid.restyle(Rect { row, rows: 1, ..inside }, |style| *style = select);
         }
     }
+}
+
+/// The first act in sight: the selected one always is.
+fn first_act(menu: &RowMenu, inside: Rect) -> usize {
+    (menu.selected + 1).saturating_sub(usize::from(inside.rows).max(1))
 }
 
 /// What a click hits.
@@ -49,7 +56,7 @@ pub(crate) fn hit(model: &Model, at: Point) -> Hit {
     let place = place(model, menu);
     let inside = place.inside();
     match () {
-        () if inside.contains(at) => Hit::Act(usize::from(at.row - inside.row)),
+        () if inside.contains(at) => Hit::Act(first_act(menu, inside) + usize::from(at.row - inside.row)),
         () if place.contains(at) => Hit::Frame,
         () => Hit::Outside,
     }

@@ -6,6 +6,10 @@ use crate::model::Model;
 use crate::model::tasks::{Field, LandField, LandForm, TaskForm};
 use crate::theme::Role;
 
+/// Rows of the form of a new task without those of the prompt, and most of those.
+const FORM_ROWS: u16 = 12;
+const PROMPT_ROWS: u16 = 4;
+
 /// The form of a task that lands.
 pub(crate) fn land(model: &Model, form: &LandForm, grid: &mut Grid) {
     let area = model.areas().body.middle(72, 10);
@@ -20,13 +24,14 @@ pub(crate) fn land(model: &Model, form: &LandForm, grid: &mut Grid) {
         let (line, words) = match field {
             LandField::Gate => (Some(&form.gate), "none; a command that must succeed first"),
             LandField::Into => (Some(&form.into), "its base"),
-            LandField::Merge if form.is_merge => (None, "[x] a merge commit instead of a rebase"),
-            LandField::Merge => (None, "[ ] a merge commit instead of a rebase"),
+            LandField::Merge if form.is_merge => (None, "< merge >   rebase"),
+            LandField::Merge => (None, "< rebase >   merge"),
         };
-        match line.filter(|line| is_here || !line.text().is_empty()) {
+        match line.filter(|line| !line.text().is_empty()) {
             Some(line) => dialogs::line(model, grid, line, place),
             None => {
-                let role = if is_here { Role::Active } else { Role::Dim };
+                // The placeholder of an empty field stays until something is typed over it.
+                let role = if is_here && line.is_none() { Role::Active } else { Role::Dim };
                 grid.text(Point { col: place.col, row }, words, text(model, role), place.cols);
                 grid.cursor = Some(ShownCursor { at: Point { col: place.col, row }, form: None });
             }
@@ -44,77 +49,94 @@ pub(crate) fn land(model: &Model, form: &LandForm, grid: &mut Grid) {
 /// The form of a new task.
 pub(crate) fn new_task(model: &Model, form: &TaskForm, grid: &mut Grid) {
     let more = u16::try_from(preparation(model, form).len()).unwrap_or_default();
-    let area = model.areas().body.middle(72, 15 + more);
-    let inside = framed(
-        model,
-        grid,
-        area,
-        "New task",
-        "Ctrl-S create  Tab next  Space change  Ctrl-X editor  Esc back",
-    );
-    let agents = &model.crew.agents;
-    let agent =
-        agents.get(form.agent).map_or_else(|| "none found".to_owned(), |agent| format!("< {agent} >"));
-    let name = form.chosen_name();
-    let check = |is_on: bool| if is_on { "[x]" } else { "[ ]" };
-    let made = if form.name.text().is_empty() { "  (from the text)" } else { "" };
-    let base = if form.start.text().is_empty() { "the default branch" } else { "" };
-    let rows: [(Field, String); 5] = [
-        (Field::Name, format!("{name}{made}")),
-        (Field::Agent, agent),
-        (Field::Worktree, format!("{} a worktree and a branch of its own", check(form.has_worktree))),
-        (Field::Start, base.to_owned()),
-        (Field::Run, format!("{} start the agent now", check(form.runs))),
-    ];
+    let body = model.areas().body;
+    let prompt_rows = body.rows.saturating_sub(FORM_ROWS + more).clamp(1, PROMPT_ROWS);
+    let area = body.middle(72, FORM_ROWS + more + prompt_rows);
+    let hints = "Ctrl-S create  Tab next  Space change  Ctrl-X editor  Esc back";
+    let hints = if area.cols < 70 { "Ctrl-S create  Tab next  Ctrl-X editor  Esc back" } else { hints };
+    let inside = framed(model, grid, area, "New task", hints);
     let label = |grid: &mut Grid, row: u16, field: Field| {
         let role = if field == form.field { Role::Focus } else { Role::Text };
         grid.text(Point { col: inside.col + 1, row }, field.label(), text(model, role), inside.cols);
     };
-    let mut row = inside.row + 1;
-    label(grid, row, Field::Prompt);
-    let line = |row| Rect { col: inside.col + 3, row, cols: inside.cols.saturating_sub(5), rows: 1 };
-    let prompt_row = row + 1;
-    let mut cursor = None;
-    dialogs::line(model, grid, &form.prompt, line(prompt_row));
-    if form.field == Field::Prompt {
-        cursor = grid.cursor;
-    }
-    row += 3;
-    for (field, value) in rows {
+    label(grid, inside.row, Field::Prompt);
+    let prompt = Rect {
+        col: inside.col + 3,
+        row: inside.row + 1,
+        cols: inside.cols.saturating_sub(5),
+        rows: prompt_rows,
+    };
+    dialogs::text_area(model, grid, &form.prompt, prompt);
+    let mut cursor = grid.cursor.filter(|_| form.field == Field::Prompt);
+    let mut row = prompt.bottom() + 1;
+    for (field, value) in form_rows(model, form) {
         label(grid, row, field);
         let place = Rect { col: inside.col + 12, row, cols: inside.cols.saturating_sub(14), rows: 1 };
-        let edited = match field {
-            Field::Name if form.field == field || !form.name.text().is_empty() => Some(&form.name),
-            Field::Start if form.field == field || !form.start.text().is_empty() => Some(&form.start),
-            _ => None,
-        };
-        match edited {
-            Some(line) => {
-                dialogs::line(model, grid, line, place);
-                cursor = if form.field == field { grid.cursor } else { cursor };
-            }
-            None => {
-                let role = if field == form.field { Role::Active } else { Role::Dim };
-                grid.text(Point { col: place.col, row }, &value, text(model, role), place.cols);
-                if form.field == field {
-                    cursor = Some(ShownCursor { at: Point { col: place.col, row }, form: None });
-                }
-            }
-        }
+        field_value(model, form, grid, place, (field, &value));
+        cursor = if form.field == field { grid.cursor } else { cursor };
         row += 1;
     }
     grid.cursor = cursor;
     row = prepares(model, form, grid, Rect { row, ..inside });
-    let below = Rect { row: row + 1, rows: inside.bottom().saturating_sub(row + 1), ..inside };
+    let below = Rect { row, rows: inside.bottom().saturating_sub(row), ..inside };
     if let Some((words, role)) = form_note(model, form) {
         note(model, grid, below, &words, role);
+    }
+}
+
+/// What the fields below the prompt hold, in words.
+fn form_rows(model: &Model, form: &TaskForm) -> [(Field, String); 6] {
+    let agents = &model.crew.agents;
+    let others =
+        agents.iter().enumerate().filter(|(at, _)| *at != form.agent).map(|(_, agent)| agent.as_str());
+    let others: Vec<&str> = others.collect();
+    let agent = agents
+        .get(form.agent)
+        .map_or_else(|| "none found".to_owned(), |agent| format!("< {agent} >   {}", others.join(" ")));
+    let check = |is_on: bool| if is_on { "[x]" } else { "[ ]" };
+    let name = form.chosen_name();
+    let made = if form.name.text().is_empty() { "  (from the text)" } else { "" };
+    let stay = "stay here; the rail shows it";
+    [
+        (Field::Name, format!("{name}{made}")),
+        (Field::Agent, agent),
+        (Field::Worktree, format!("{} a new worktree and branch", check(form.has_worktree))),
+        (Field::Start, "the default branch; or a branch, tag or commit".to_owned()),
+        (Field::Stay, format!("{} {stay}", check(form.stays))),
+        (Field::Run, format!("{} start the agent now", check(form.runs))),
+    ]
+}
+
+/// Draws what a field holds, or its placeholder, and puts the cursor there.
+fn field_value(model: &Model, form: &TaskForm, grid: &mut Grid, place: Rect, (field, value): (Field, &str)) {
+    let edited = match field {
+        Field::Name if !form.name.text().is_empty() => Some(&form.name),
+        Field::Start if !form.start.text().is_empty() => Some(&form.start),
+        _ => None,
+    };
+    match edited {
+        Some(line) => dialogs::line(model, grid, line, place),
+        None => {
+            let is_line = matches!(field, Field::Name | Field::Start);
+            let role = if field == form.field && !is_line { Role::Active } else { Role::Dim };
+            let words = cut(value, place.cols, model.looks.is_ascii);
+            grid.text(Point { col: place.col, row: place.row }, &words, text(model, role), place.cols);
+            let at = Point { col: place.col, row: place.row };
+            grid.cursor = Some(ShownCursor { at, form: None });
+        }
     }
 }
 
 /// What the repository does in the new worktree, each with its label.
 fn preparation(model: &Model, form: &TaskForm) -> Vec<(&'static str, String)> {
     let preparation = &model.place.preparation;
-    let rows = [("Copies", preparation.copies.join(" ")), ("Then", preparation.commands.join("; "))];
+    // What a person starts needs nobody's approval; what a process starts, even by a deck, does.
+    let trust = if model.place.own.is_none() { "trusted, because you start it" } else { "needs approval" };
+    let mut commands = preparation.commands.join("; ");
+    if !commands.is_empty() {
+        commands = format!("{commands}   ({trust})");
+    }
+    let rows = [("Copies", preparation.copies.join(" ")), ("Then", commands)];
     rows.into_iter().filter(|(_, words)| form.has_worktree && !words.is_empty()).collect()
 }
 
@@ -135,12 +157,22 @@ fn prepares(model: &Model, form: &TaskForm, grid: &mut Grid, area: Rect) -> u16 
 fn form_note(model: &Model, form: &TaskForm) -> Option<(String, Role)> {
     let name = form.chosen_name();
     let name = proto::Printable(&name);
-    let place = model.place.short(&model.place.project);
     match &form.fault {
         Some(fault) => Some((fault.clone(), Role::Alert)),
         None if form.is_sent => Some((format!("{name} is being made"), Role::Active)),
         None if form.chosen_name().is_empty() => None,
-        None => Some((format!("will be made: {name} in {}", proto::Printable(&place)), Role::Dim)),
+        None => Some((format!("will be made: {name} {}", work_place(model, form)), Role::Dim)),
+    }
+}
+
+/// Where the work of a new task goes.
+fn work_place(model: &Model, form: &TaskForm) -> String {
+    let project =
+        std::path::Path::new(&model.place.project).file_name().unwrap_or_default().to_string_lossy();
+    match form.has_worktree {
+        true if project.is_empty() => "in a new worktree".to_owned(),
+        true => format!("in a new worktree of {}", proto::Printable(&project)),
+        false => format!("in {}", proto::Printable(&model.place.short(&model.place.directory))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::dialogs::wrap_keeping;
 use super::text;
-use crate::frame::{Grid, Point};
+use crate::frame::{ColorDepth, Grid, Point};
 use crate::keymap::{Action, Context};
 use crate::model::{Away, Model};
 use crate::theme::Role;
@@ -54,8 +54,10 @@ fn lines(model: &Model) -> Vec<(String, Role)> {
         row("1", "Start an agent on a task", &agents),
         row("2", "Open a shell", &model.place.short(&model.place.directory)),
         row("3", "Run a command", &presets.join(" ")),
-        row("4", "Go to a process", if count == 0 { "" } else { "also in the rail" }),
     ];
+    if count > 0 {
+        lines.push(row("4", "Go to a process", "also in the rail"));
+    }
     if let Some((count, adoption)) = model.adoptable() {
         let what = format!("Adopt tasks from {}", adoption.from);
         lines.push(row("5", &what, &format!("{count} found")));
@@ -65,9 +67,21 @@ fn lines(model: &Model) -> Vec<(String, Role)> {
     lines.push((String::new(), Role::Text));
     lines.push((format!("Leave with {prefix} {leave}: everything goes on running."), Role::Dim));
     if model.host.is_known {
-        lines.push((model.host.words(), Role::Dim));
+        lines.extend(host_words(model).map(|words| (words, Role::Dim)));
     }
     lines
+}
+
+/// What the person's terminal can do. What it cannot is in the settings: here it would only worry a newcomer.
+fn host_words(model: &Model) -> Option<String> {
+    let host = &model.host;
+    let all = [
+        host.has_keys.then_some("all keys"),
+        host.has_sync.then_some("pictures without flicker"),
+        (host.colors == ColorDepth::True).then_some("24-bit colours"),
+    ];
+    let can: Vec<&str> = all.into_iter().flatten().collect();
+    (!can.is_empty()).then(|| format!("Your terminal has {}.", can.join(", ")))
 }
 
 /// The one key to know, to be tried at once.

@@ -97,6 +97,14 @@ impl SettingsFile {
         }
     }
 
+    /// What is in order and may surprise all the same.
+    fn warnings(self, text: &str, path: &Path) -> Vec<String> {
+        match self {
+            Self::Tui => tui::settings_warnings(text, path.parent().unwrap_or(path)),
+            Self::Config | Self::Theme | Self::WorktreeInit => Vec::new(),
+        }
+    }
+
     /// Every fault of a file's text.
     fn faults(self, text: &str, path: &Path) -> Vec<Fault> {
         let found = check::check(self.schema(), text);
@@ -121,6 +129,9 @@ pub(super) struct Fault {
 struct Checked {
     path: String,
     faults: Vec<Fault>,
+    /// What is in order and may surprise all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// A file and where it is.
@@ -159,6 +170,7 @@ fn check_files(context: &mut Context, file: Option<PathBuf>) -> Result<ExitCode,
     context.print(&checked, |checked, out| {
         checked.iter().try_for_each(|file| {
             let path = Printable(&file.path).to_string();
+            file.warnings.iter().try_for_each(|words| out.line(&format!("{path}: warning: {words}")))?;
             if file.faults.is_empty() {
                 return out.line(&format!("{path}: in order"));
             }
@@ -186,19 +198,19 @@ fn check_file(path: &Path) -> Result<Checked, CliError> {
     if path.file_name().is_some_and(|name| name == PROJECT_FILE) {
         let faults = daemon::check_presets(path).into_iter();
         let faults = faults.map(|(line, message)| Fault { line, message }).collect();
-        return Ok(Checked { path: shown, faults });
+        return Ok(Checked { path: shown, faults, warnings: Vec::new() });
     }
     let Some(kind) = SettingsFile::of(path) else {
         let names = SettingsFile::NAMED.map(SettingsFile::name).join(", ");
         let words = format!("{} is none of {names}, {THEMES}/NAME.toml, {PROJECT_FILE}", Printable(&shown));
         return Err(CliError::usage(words));
     };
-    let faults = match client::read_plain_file(path) {
-        Ok(text) => kind.faults(&text, path),
+    let (faults, warnings) = match client::read_plain_file(path) {
+        Ok(text) => (kind.faults(&text, path), kind.warnings(&text, path)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(CliError::io(shown)(error)),
-        Err(error) => vec![Fault { line: None, message: error.to_string() }],
+        Err(error) => (vec![Fault { line: None, message: error.to_string() }], Vec::new()),
     };
-    Ok(Checked { path: shown, faults })
+    Ok(Checked { path: shown, faults, warnings })
 }
 
 /// Returns what is wrong with the deck's settings in this directory; nothing when there are none.

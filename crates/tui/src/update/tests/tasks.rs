@@ -139,7 +139,8 @@ fn a_new_task_gets_its_name_from_the_text_and_runs_its_agent_once_it_is_made() {
         failure: None,
     };
     let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
-    let commands = update(&mut model, Message::Answered(CallFor::TaskMade { runs: true }, Ok(reply)));
+    let commands =
+        update(&mut model, Message::Answered(CallFor::TaskMade { runs: true, stays: false }, Ok(reply)));
     let spawns = commands.iter().any(|command| {
         matches!(command, Command::Call(CallFor::Start(_), request)
             if matches!(&**request, Request::Spawn(spawn) if spawn.task.as_deref() == Some("add-rate-limiting")))
@@ -240,7 +241,7 @@ fn a_task_whose_agent_was_not_found_says_so() {
     let made = TaskView { agent: None, ..task("new", "idle", &[]) };
     let created = TaskCreated { task: made, copied: Vec::new(), skipped: Vec::new(), failure: None };
     let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
-    update(&mut model, Message::Answered(CallFor::TaskMade { runs: true }, Ok(reply)));
+    update(&mut model, Message::Answered(CallFor::TaskMade { runs: true, stays: false }, Ok(reply)));
     assert!(model.toasts[0].text.contains("no agent was found"), "{:?}", model.toasts);
 }
 
