@@ -7,7 +7,7 @@ use proto::crew::{GrantView, Right};
 use proto::reply::ViewerView;
 use proto::request::{
     CancelMessage, Close, Detach, Empty, Grant, Interrupt, Kill, Read, ReadMode, Revoke, RunChoice, SetTimer,
-    Spawn, Target, TimerWhen,
+    Spawn, Target, TimerWatch, TimerWhen,
 };
 use proto::stop::signal_name;
 use proto::{Kind, Printable, ProcessId, ProcessView, Request, Status, Stop};
@@ -32,6 +32,8 @@ const SIGNALS: [(char, Signal, &str); 8] = [
     ('1', Signal::USR1, "USR1"),
     ('2', Signal::USR2, "USR2"),
 ];
+/// How long a timer waits for others to become idle.
+const IDLE_WAIT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Most earlier runs that are offered.
 const RUNS_MAX: u32 = 20;
 /// Bytes of an earlier run that are shown: the newest.
@@ -90,26 +92,39 @@ fn ask_signal(model: &mut Model, process: ProcessId) -> Vec<Command> {
     Vec::new()
 }
 
-/// Sets a timer from a line such as `10m look at the tests`. A line that says no time is asked for again.
+/// Sets a timer from a line such as `10m look at the tests` or `idle:web,api go on`. A line that says no time is asked for
+/// again.
 pub(super) fn set_timer(model: &mut Model, process: ProcessId, text: &str) -> Vec<Command> {
     let (when, body) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-    let (Some(delay_ms), body) = (duration_ms(when), body.trim()) else {
-        model.toast("first when: 90s, 10m, 2h or 1d; then what it is told");
+    let (Some(moment), body) = (timer_when(when), body.trim()) else {
+        model.toast("first when: 90s, 10m, 2h, or idle:NAME,NAME; then what it is told");
         return prompt(model, format!("Wake {}", model.name(process)), text, Purpose::Timer(process));
     };
     if body.is_empty() {
         model.toast("write what it is told behind the time");
         return prompt(model, format!("Wake {}", model.name(process)), text, Purpose::Timer(process));
     }
-    let said = format!("{} is woken in {when}", model.name(process));
+    let said = match moment {
+        TimerWhen::After(_) => format!("{} is woken in {when}", model.name(process)),
+        _ => format!("{} is woken when one of them is idle", model.name(process)),
+    };
     let timer = SetTimer {
         owner: Some(target(process)),
-        when: TimerWhen::After(delay_ms),
+        when: moment,
         body: body.to_owned(),
         label: None,
         key: None,
     };
     vec![call(CallFor::Confirmed(said), Request::SetTimer(timer))]
+}
+
+/// When a timer fires: after a time, or when one of some processes becomes idle.
+fn timer_when(words: &str) -> Option<TimerWhen> {
+    let Some(names) = words.strip_prefix("idle:") else { return duration_ms(words).map(TimerWhen::After) };
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let processes: Vec<Target> = names.map(|name| Target(name.to_owned())).collect();
+    let is_some = !processes.is_empty();
+    is_some.then_some(TimerWhen::IdleAny(TimerWatch { processes, max_wait_ms: IDLE_WAIT_MS }))
 }
 
 /// A number and a unit, in milliseconds.

@@ -68,6 +68,13 @@ fn a_timer_is_set_with_a_time_and_a_text_and_asked_for_again_without_them() {
     let all = requests(&commands);
     let [Request::SetTimer(timer)] = all.as_slice() else { panic!("{commands:?}") };
     assert_eq!((&timer.when, timer.body.as_str()), (&TimerWhen::After(600_000), "look at it"));
+    let commands = typed(&mut model, b"\x1cTidle:web,old go on\r");
+    let all = requests(&commands);
+    assert!(
+        matches!(all.as_slice(), [Request::SetTimer(timer)]
+            if matches!(&timer.when, TimerWhen::IdleAny(watch) if watch.processes.len() == 2)),
+        "{commands:?}"
+    );
 }
 
 #[test]
