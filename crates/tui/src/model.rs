@@ -167,6 +167,14 @@ pub(crate) struct DaemonState {
     pub(crate) unsent_kib: usize,
 }
 
+/// The size of a terminal that is another viewer's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherSize {
+    pub(crate) size: Size,
+    /// Whose it is, as far as the daemon has said it.
+    pub(crate) owner: Option<String>,
+}
+
 /// The time: milliseconds of a clock that never goes back, and since the epoch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Now {
@@ -194,9 +202,7 @@ pub(crate) struct Model {
     /// What was copied here last.
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
-    pub(crate) other_sizes: BTreeMap<PaneId, Size>,
-    /// Whose those sizes are, as far as the daemon has said it.
-    pub(crate) size_owners: BTreeMap<PaneId, String>,
+    pub(crate) other_sizes: BTreeMap<PaneId, OtherSize>,
     /// The person's terminal has the focus.
     pub(crate) has_focus: bool,
     /// What is looked at, since when; the flag says that it was marked as seen.
@@ -205,8 +211,6 @@ pub(crate) struct Model {
     pub(crate) pointer: Pointer,
     /// Hints for new situations; none where nobody counts them.
     pub(crate) hints: Option<hints::Hints>,
-    /// The files of reviews that the person has seen, by task and path, each with the fingerprint of its changes.
-    pub(crate) seen_files: BTreeMap<(String, String), u64>,
 }
 
 /// Where the parts of the screen are.
@@ -238,13 +242,11 @@ impl Model {
             prefix_tried: false,
             register: String::new(),
             other_sizes: BTreeMap::new(),
-            size_owners: BTreeMap::new(),
             has_focus: true,
             looking: None,
             port_questions: PortQuestions::default(),
             pointer: Pointer::default(),
             hints: None,
-            seen_files: BTreeMap::new(),
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Crew {
     pub(crate) inbox: Vec<InboxItem>,
     /// Items of the inbox that the person wants to see later, each with the moment (on the deck's clock).
     pub(crate) snoozed: BTreeMap<u64, u64>,
+    /// The files of reviews that the person has seen, by task and path, each with the fingerprint of its changes.
+    pub(crate) seen_files: BTreeMap<(String, String), u64>,
     pub(crate) timers: Vec<TimerView>,
     pub(crate) pads: Vec<PadEntry>,
     pub(crate) ports: BTreeMap<ProcessId, Vec<u16>>,

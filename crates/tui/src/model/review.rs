@@ -196,7 +196,7 @@ impl Model {
     /// The person has marked this file as seen, and it has not changed since.
     pub(crate) fn is_seen_file(&self, review: &Review, file: &ChangedFile) -> bool {
         let key = (review.task.clone(), file.path.clone());
-        self.seen_files.get(&key) == Some(&file.fingerprint)
+        self.crew.seen_files.get(&key) == Some(&file.fingerprint)
     }
 }
 

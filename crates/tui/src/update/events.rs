@@ -15,7 +15,7 @@ use crate::message::{CallFor, Command};
 use crate::model::crew::was_ended;
 use crate::model::overlay::{OpenPad, Overlay, Page};
 use crate::model::splits::PaneId;
-use crate::model::{Away, Model, SEEN_MS, StartView, age};
+use crate::model::{Away, Model, OtherSize, SEEN_MS, StartView, age};
 
 pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<Command> {
     if model.daemon.away.take().is_some() {
@@ -66,10 +66,9 @@ pub(super) fn untyped(model: &mut Model, pane: PaneId) -> Vec<Command> {
 
 /// The terminal behind a pane has another viewer's size, or the pane's own again.
 pub(super) fn other_size(model: &mut Model, pane: PaneId, size: Option<Size>) -> Vec<Command> {
-    model.size_owners.remove(&pane);
     match size {
         Some(size) => {
-            model.other_sizes.insert(pane, size);
+            model.other_sizes.insert(pane, OtherSize { size, owner: None });
             vec![call(CallFor::SizeOwner(pane), Request::Viewers(proto::request::Empty {}))]
         }
         None => {
@@ -253,7 +252,9 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
         (CallFor::SizeOwner(pane), Reply::Viewers(viewers)) => {
             let process = model.process_of(pane);
             let owner = viewers.into_iter().find(|viewer| viewer.owns_size && Some(viewer.id) == process);
-            model.size_owners.extend(owner.map(|owner| (pane, format!("{} (v{})", owner.by, owner.viewer))));
+            if let (Some(owner), Some(other)) = (owner, model.other_sizes.get_mut(&pane)) {
+                other.owner = Some(format!("{} (v{})", owner.by, owner.viewer));
+            }
         }
         (CallFor::Viewers(process), Reply::Viewers(viewers)) => {
             process_acts::offer_viewers(model, process, viewers);

@@ -77,10 +77,10 @@ fn mark_seen(model: &mut Model) {
     let Some(file) = review.file_here().and_then(|at| review.files.get(at)) else { return };
     let key = (review.task.clone(), file.path.clone());
     if model.is_seen_file(review, file) {
-        model.seen_files.remove(&key);
+        model.crew.seen_files.remove(&key);
         return;
     }
-    model.seen_files.insert(key, file.fingerprint);
+    model.crew.seen_files.insert(key, file.fingerprint);
     if let Some(Overlay::Review(review)) = model.overlays.last_mut() {
         review.jump(&[LineKind::File], false);
     }

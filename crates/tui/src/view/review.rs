@@ -43,7 +43,7 @@ pub(crate) fn draw(model: &Model, review: &Review, grid: &mut Grid) {
             break;
         }
         let place = Rect { row, rows, ..body.changes };
-        draw_row(model, review, grid, place, (at, content));
+        draw_row(model, review, grid, place, &ShownRow { at, content });
         row += rows;
     }
     receiver(model, review, grid, area);
@@ -173,10 +173,16 @@ fn seen_mark(model: &Model, review: &Review, file: &ChangedFile) -> &'static str
     if model.is_seen_file(review, file) { "[x] " } else { "" }
 }
 
-fn draw_row(model: &Model, review: &Review, grid: &mut Grid, area: Rect, (at, row): (usize, &ReviewRow)) {
+/// A row of the review, with its number.
+struct ShownRow<'r> {
+    at: usize,
+    content: &'r ReviewRow,
+}
+
+fn draw_row(model: &Model, review: &Review, grid: &mut Grid, area: Rect, row: &ShownRow<'_>) {
     let select = text(model, Role::Select);
-    let is_selected = review.is_selected(at);
-    match row {
+    let is_selected = review.is_selected(row.at);
+    match row.content {
         ReviewRow::Line(number) => {
             let line = &review.lines[*number];
             match (line.kind, review.files.get(line.file)) {
@@ -192,7 +198,7 @@ fn draw_row(model: &Model, review: &Review, grid: &mut Grid, area: Rect, (at, ro
         }
         ReviewRow::Comment(number) => comment(model, grid, area, &review.comments[*number], is_selected),
     }
-    if at == review.row {
+    if row.at == review.row {
         grid.cursor = Some(ShownCursor { at: Point { col: area.col, row: area.row }, form: None });
     }
 }

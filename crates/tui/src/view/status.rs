@@ -21,6 +21,34 @@ pub(crate) enum StatusClick {
     Press(KeyName),
 }
 
+/// The hints of the views, beside help and the way back.
+const WALL: &[(Action, &str)] = &[
+    (Action::TypeHere, "type"),
+    (Action::Zoom, "zoom"),
+    (Action::Inbox, "answer"),
+    (Action::More, "more tiles"),
+    (Action::Fewer, "fewer"),
+];
+const INBOX: &[(Action, &str)] = &[
+    (Action::Answer, "in words"),
+    (Action::Accept, "its screen"),
+    (Action::Snooze, "snooze 10m"),
+    (Action::Explain, "explain"),
+    (Action::Down, "next item"),
+];
+const TASKS: &[(Action, &str)] = &[
+    (Action::Accept, "open"),
+    (Action::Inbox, "answer"),
+    (Action::Review, "review"),
+    (Action::Land, "land"),
+    (Action::NewTask, "new"),
+    (Action::RunTask, "run"),
+    (Action::StopTask, "stop"),
+    (Action::DropTask, "drop"),
+    (Action::Forecast, "conflicts"),
+    (Action::Sort, "sort"),
+];
+
 /// A piece of the line.
 struct Piece {
     col: u16,
@@ -225,14 +253,14 @@ fn size_words(model: &Model) -> Option<String> {
     if model.popup().is_some() {
         return None;
     }
-    let Some(size) = model.other_sizes.get(&pane) else {
+    let Some(other) = model.other_sizes.get(&pane) else {
         let is_running = model.crew.get(process).is_some_and(|view| view.pid.is_some());
         let (_, place) = model.places().into_iter().find(|(id, _)| *id == pane)?;
         let screen = crate::model::deck::Deck::screen_of(place);
         return is_running.then(|| format!("{}x{} yours", screen.cols, screen.rows));
     };
-    let owner = model.size_owners.get(&pane).map_or("another viewer", String::as_str);
-    Some(format!("{size} of {}, type to fit", proto::Printable(owner)))
+    let owner = other.owner.as_deref().unwrap_or("another viewer");
+    Some(format!("{} of {}, type to fit", other.size, proto::Printable(owner)))
 }
 
 /// Hints of a context, by the keys that its actions have.
@@ -321,45 +349,15 @@ fn overlay_hints(model: &Model, overlay: &Overlay) -> Vec<Hint> {
             vec![Hint { words: format!("every key goes to the tile; {prefix} goes back"), click }]
         }
         Overlay::Wall(_) => {
-            let mut hints = plain_hints(&["1-9 choose"]);
-            let rest = [
-                (Action::TypeHere, "type"),
-                (Action::Zoom, "zoom"),
-                (Action::Inbox, "answer"),
-                (Action::More, "more tiles"),
-                (Action::Fewer, "fewer"),
-            ];
-            hints.extend(of(Context::Wall, &rest));
-            hints
+            let chosen = plain_hints(&["1-9 choose"]).into_iter();
+            chosen.chain(of(Context::Wall, WALL)).collect()
         }
         Overlay::Inbox(_) => {
-            let mut hints = plain_hints(&["1-9 answer"]);
-            let rest = [
-                (Action::Answer, "in words"),
-                (Action::Accept, "its screen"),
-                (Action::Snooze, "snooze 10m"),
-                (Action::Explain, "explain"),
-                (Action::Down, "next item"),
-            ];
-            hints.extend(of(Context::Inbox, &rest));
-            hints
+            let answered = plain_hints(&["1-9 answer"]).into_iter();
+            answered.chain(of(Context::Inbox, INBOX)).collect()
         }
         Overlay::Tasks(view) if view.is_filtering => plain_hints(&["Enter done", "Esc back"]),
-        Overlay::Tasks(_) => of(
-            Context::Tasks,
-            &[
-                (Action::Accept, "open"),
-                (Action::Inbox, "answer"),
-                (Action::Review, "review"),
-                (Action::Land, "land"),
-                (Action::NewTask, "new"),
-                (Action::RunTask, "run"),
-                (Action::StopTask, "stop"),
-                (Action::DropTask, "drop"),
-                (Action::Forecast, "conflicts"),
-                (Action::Sort, "sort"),
-            ],
-        ),
+        Overlay::Tasks(_) => of(Context::Tasks, TASKS),
         Overlay::Review(review) => {
             let send = format!("send {}", review.drafts());
             of(

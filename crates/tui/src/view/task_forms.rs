@@ -72,7 +72,7 @@ pub(crate) fn new_task(model: &Model, form: &TaskForm, grid: &mut Grid) {
     for (field, value) in form_rows(model, form) {
         label(grid, row, field);
         let place = Rect { col: inside.col + 12, row, cols: inside.cols.saturating_sub(14), rows: 1 };
-        field_value(model, form, grid, place, (field, &value));
+        field_value(model, form, grid, place, &FieldText { field, value });
         cursor = if form.field == field { grid.cursor } else { cursor };
         row += 1;
     }
@@ -107,8 +107,15 @@ fn form_rows(model: &Model, form: &TaskForm) -> [(Field, String); 6] {
     ]
 }
 
+/// A field and what it holds, in words.
+struct FieldText {
+    field: Field,
+    value: String,
+}
+
 /// Draws what a field holds, or its placeholder, and puts the cursor there.
-fn field_value(model: &Model, form: &TaskForm, grid: &mut Grid, place: Rect, (field, value): (Field, &str)) {
+fn field_value(model: &Model, form: &TaskForm, grid: &mut Grid, place: Rect, shown: &FieldText) {
+    let FieldText { field, value } = shown;
     let edited = match field {
         Field::Name if !form.name.text().is_empty() => Some(&form.name),
         Field::Start if !form.start.text().is_empty() => Some(&form.start),
@@ -118,7 +125,7 @@ fn field_value(model: &Model, form: &TaskForm, grid: &mut Grid, place: Rect, (fi
         Some(line) => dialogs::line(model, grid, line, place),
         None => {
             let is_line = matches!(field, Field::Name | Field::Start);
-            let role = if field == form.field && !is_line { Role::Active } else { Role::Dim };
+            let role = if *field == form.field && !is_line { Role::Active } else { Role::Dim };
             let words = cut(value, place.cols, model.looks.is_ascii);
             grid.text(Point { col: place.col, row: place.row }, &words, text(model, role), place.cols);
             let at = Point { col: place.col, row: place.row };
