@@ -29,7 +29,7 @@ usage: cargo xtask <command>
   vendors [--vendor NAME [--version X.Y.Z]] [--bless]
                                 try older and the newest versions of the vendors' programs and print what works;
                                 --bless writes it into docs/agents.md
-  bench [--quick] [--json] [--only ROW] [--contenders A,B] [--report-only]
+  bench [--quick] [--long] [--json] [--only ROW] [--contenders A,B] [--report-only]
                                 compare qd with a bare PTY and its peers, count instructions, then judge
                                 each goal; a goal that is not reached is a failure unless --report-only
   bench --bless                 renew the committed instruction counts";

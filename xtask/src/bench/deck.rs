@@ -1,5 +1,6 @@
 //! The deck: from its start to the first picture with fifty processes, its effort beside a hundred idle ones, and key
-//! echo in it while another pane, shown or hidden, prints ten megabytes a second, and a key that is held over a slow link.
+//! echo in it while another pane, shown or hidden, prints ten megabytes a second, a key that is held over a slow link, and how
+//! long a picture takes to compose.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use super::contender::Contender;
 use super::pty::{Client, Size, pass};
 use super::report::{Report, Unit, percentile};
 use super::subprocess::Subprocess;
-use super::{Lab, echo, process_scan, stream};
+use super::{Lab, echo, instructions, process_scan, stream};
+use crate::step;
 
 const READY: Duration = Duration::from_secs(20);
 /// Start-up work is over after this.
@@ -21,6 +23,10 @@ const HEADING: &[u8] = b"COMMANDS";
 const LINK: usize = 50_000;
 /// The pause of a key that is held.
 const HELD_PAUSE: Duration = Duration::from_millis(33);
+
+/// What no terminal shows from outside, and the case of the example that measures it.
+const COMPOSING: [(&str, &str); 2] =
+    [("deck, whole picture composed, 200x50", "whole"), ("deck, one row composed, 200x50", "row")];
 
 /// The load beside the measured process.
 const LOAD: Load = Load { number: 1, rate: 10_000_000, patience: READY };
@@ -50,6 +56,9 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
         contender.renew()?;
         let late = slow_link(lab, contender);
         report.record("deck, key held at 50 KB/s: last change", contender.name(), Unit::Time, late);
+        for (row, case) in COMPOSING {
+            report.record(row, contender.name(), Unit::Time, composing(case));
+        }
         contender.stop();
     }
     Ok(())
@@ -82,7 +91,8 @@ fn start(lab: &Lab, contender: &Contender) -> Result<f64, String> {
 
 /// Effort and output of a deck beside processes that do nothing.
 fn rest(lab: &Lab, report: &mut Report, contender: &Contender) -> Result<(), String> {
-    let window = lab.sized(Duration::from_secs(60), Duration::from_secs(5));
+    let seconds = if lab.is_long { 600 } else { lab.sized(60, 5) };
+    let window = Duration::from_secs(seconds);
     let client = open(contender)?;
     client.read_all_of(&[HEADING], READY)?;
     pass(echo::ASKED);
@@ -105,7 +115,7 @@ fn slow_link(lab: &Lab, contender: &Contender) -> Result<f64, String> {
     let subprocess = Subprocess::scrolls(&lab.directory, &name)?;
     contender.create(&name, Size::LARGE, &subprocess.argv())?;
     subprocess.done.wait(READY)?;
-    let client = open(contender)?;
+    let client = open(contender)?.answering();
     client.read_all_of(&[HEADING], READY)?;
     for typed in ["4", &format!("{name}\r")] {
         client.settle(Duration::from_millis(500))?;
@@ -121,6 +131,15 @@ fn slow_link(lab: &Lab, contender: &Contender) -> Result<f64, String> {
     client.write(b"z")?;
     client.read_slowly_until(b"ZZZZZZZZ", released + READY, LINK)?;
     Ok(released.elapsed().as_secs_f64())
+}
+
+/// Median time of composing and encoding, in the deck's own crate.
+fn composing(case: &str) -> Result<f64, String> {
+    let program = instructions::build("tui", "deck_times")?;
+    let printed = step::output(step::command(program).arg(case))?;
+    let nanoseconds: f64 =
+        printed.trim().parse().map_err(|_| format!("`{case}` named no time: {printed}"))?;
+    Ok(nanoseconds / 1e9)
 }
 
 /// Key echo by plain attaching beside a flood, in the deck with the flood hidden, and in the deck with it in sight.

@@ -143,7 +143,7 @@ fn count_all() -> Result<Vec<(String, f64)>, String> {
 }
 
 /// Builds it as the product is.
-fn build(package: &str, example: &str) -> Result<PathBuf, String> {
+pub(super) fn build(package: &str, example: &str) -> Result<PathBuf, String> {
     let mut command =
         step::cargo(&["build", "--release", "--quiet", "--package", package, "--example", example]);
     step::run(&mut command)?;

@@ -4,6 +4,7 @@
 //! user would.
 
 mod adopt;
+mod answers;
 mod bombs;
 mod bulk;
 mod busy;
@@ -79,6 +80,8 @@ const INSTRUCTIONS: &str = "instructions";
 pub(crate) struct Lab {
     /// Smaller sizes and fewer rounds; the ratios get noisy.
     is_quick: bool,
+    /// Windows as long as the facts say, not as long as a person waits.
+    is_long: bool,
     /// Scripts, pipes and streams.
     directory: PathBuf,
     /// The terminal without a multiplexer.
@@ -190,7 +193,8 @@ impl Lab {
             let place = Place::new(root.join(dialect.name()), &program)?;
             contenders.push(Contender { dialect, place });
         }
-        Ok(Self { is_quick: options.is_quick, directory, bare, contenders, counter: Cell::new(0) })
+        let (is_quick, is_long) = (options.is_quick, options.is_long);
+        Ok(Self { is_quick, is_long, directory, bare, contenders, counter: Cell::new(0) })
     }
 
     /// Peers that were asked for and are not installed.

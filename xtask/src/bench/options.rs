@@ -5,6 +5,8 @@
 pub(crate) struct Options {
     /// Smaller sizes and fewer rounds.
     pub(crate) is_quick: bool,
+    /// Ten minutes of rest instead of one.
+    pub(crate) is_long: bool,
     pub(crate) as_json: bool,
     /// A missed goal is printed and is no failure.
     pub(crate) is_report_only: bool,
@@ -33,6 +35,7 @@ pub(crate) fn parse(arguments: &[String], families: &[&str]) -> Result<Options, 
         let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
         match argument.as_str() {
             "--quick" => options.is_quick = true,
+            "--long" => options.is_long = true,
             "--json" => options.as_json = true,
             "--report-only" => options.is_report_only = true,
             "--bless" => options.is_bless = true,
@@ -64,6 +67,7 @@ mod tests {
         let options = parsed("--only echo --contenders qd,tmux --quick").unwrap();
         assert!(options.measures("echo") && !options.measures("paint"));
         assert!(options.wants("tmux") && !options.wants("screen") && options.is_quick);
+        assert!(!options.is_long && parsed("--long").is_ok_and(|options| options.is_long));
         assert!(parsed("--only").is_err() && parsed("--fast").is_err());
     }
 }

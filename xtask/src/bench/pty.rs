@@ -1,10 +1,10 @@
 //! A terminal of our own with a program in it, like a person's terminal emulator: the master side and waits
-//! on it. It does not interpret what it reads.
+//! on it. It does not interpret what it reads, but for the questions that `answers` knows.
 
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +12,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use super::answers::Answers;
 
 /// A slow link brings its bytes so often.
 const SLICE: Duration = Duration::from_millis(10);
@@ -29,6 +31,8 @@ impl Size {
 pub(crate) struct Client {
     child: Child,
     master: OwnedFd,
+    /// None where nobody answers.
+    answers: Option<Mutex<Answers>>,
 }
 
 impl Client {
@@ -49,7 +53,19 @@ impl Client {
             || slave.try_clone().map(Stdio::from).map_err(|error| format!("cannot copy the slave: {error}"));
         wrapped.stdin(copy()?).stdout(copy()?).stderr(copy()?);
         let child = wrapped.spawn().map_err(|error| format!("cannot start setsid: {error}"))?;
-        Ok(Self { child, master })
+        Ok(Self { child, master, answers: None })
+    }
+
+    /// Answers when it is asked, as a person's terminal does, as soon as the question was read.
+    pub(crate) fn answering(mut self) -> Self {
+        self.answers = Some(Mutex::default());
+        self
+    }
+
+    fn answer(&self, piece: &[u8]) -> Result<(), String> {
+        let Some(answers) = &self.answers else { return Ok(()) };
+        let answers = answers.lock().unwrap_or_else(PoisonError::into_inner).to(piece);
+        if answers.is_empty() { Ok(()) } else { self.write(&answers) }
     }
 
     /// Reads with plain blocking reads until `marker` has come. The marker's first byte must be rare in the
@@ -172,6 +188,7 @@ impl Client {
             if count == 0 {
                 return Err(format!("the client ended; it said {:?}", printable(into)));
             }
+            self.answer(&buffer[..count])?;
             into.extend_from_slice(&buffer[..count]);
         }
         pass(next.saturating_duration_since(Instant::now()));
@@ -200,6 +217,7 @@ impl Client {
         let mut buffer = [0; 16 * 1024];
         match rustix::io::read(&self.master, &mut buffer) {
             Ok(count) if count > 0 => {
+                self.answer(&buffer[..count])?;
                 into.extend_from_slice(&buffer[..count]);
                 Ok(true)
             }
