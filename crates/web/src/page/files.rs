@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
+        path: "assets/index-D8FBXuuC.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js.br")),
+    },
+    PageFile {
         path: "assets/index-DqzrxU-j.css",
         bytes: include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css"),
         gzip: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.gz")),
         brotli: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.br")),
     },
     PageFile {
-        path: "assets/index-X7ofIvFI.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-X7ofIvFI.js.br")),
-    },
-    PageFile {
-        path: "assets/lazy-BllK6DbX.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BllK6DbX.js.br")),
+        path: "assets/lazy-Bhj942kv.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-CW1SjHOh.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-CW1SjHOh.js.br")),
+        path: "assets/terminal-xuh2G3QN.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -18,12 +18,11 @@ interface Parsed {
   files: (DiffFile & { isUntracked: boolean })[];
 }
 
-/** Keys are a task's name and, after a blank, what it is compared with. */
 const diffs = new Resource<Parsed>(async (key) => {
-  const [name = "", base = ""] = key.split(" ");
+  const base = bases.get(key);
   const [diff, since] = await Promise.all([
-    get<TaskDiff>(taskPath(name, "diff"), base ? { base } : undefined),
-    get<TaskDiff>(taskPath(name, "diff"), { base: LAST_COMMIT, stat: true }).catch(() => undefined),
+    get<TaskDiff>(taskPath(key, "diff"), { base }),
+    get<TaskDiff>(taskPath(key, "diff"), { base: LAST_COMMIT, stat: true }).catch(() => undefined),
   ]);
   const files = parseDiff(diff.text ?? "");
   return { diff, files: files.map((file) => ({ ...file, isUntracked: isUntracked(file, since) })) };
@@ -84,7 +83,8 @@ async function act(task: TaskView, body: object): Promise<boolean> {
 export function changes(task: TaskView): TemplateResult {
   const base = bases.get(task.name) ?? "";
   const { git } = task;
-  const parsed = diffs.use(`${task.name} ${base}`.trim(), `${git?.commit} ${git?.added} ${git?.removed} ${git?.untracked}`);
+  // While another comparison is on its way, the one before it is shown.
+  const parsed = diffs.use(task.name, `${base} ${git?.commit} ${git?.added} ${git?.removed} ${git?.untracked}`);
   const comments = reviews.use(task.name)?.comments ?? [];
   if (diffs.error) return html`${basePicker(task)}<p class="error" role="alert">${diffs.error}</p>`;
   if (!parsed) return html`<p class="note">${text.loading}</p>`;

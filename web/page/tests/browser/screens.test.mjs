@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { confirm, frame, makeWorld } from "../fixtures/world.mjs";
+import { ABSENCES, pasteText, stroke } from "./gestures.mjs";
 import { until, withPage } from "./harness.mjs";
 
 test("w12 a terminal has its colours although the policy allows no style attributes", async () => {
@@ -61,26 +62,6 @@ test("w16 w18 a cut connection comes back by itself, at the offset that was pars
   });
 });
 
-/** What a page may go through while nobody looks at it; each leaves dead connections behind. */
-const ABSENCES = {
-  "slept, and its connections are dead": async ({ page, server }) => {
-    const debug = await page.context().newCDPSession(page);
-    await debug.send("Page.setWebLifecycleState", { state: "frozen" });
-    server.cut();
-    await debug.send("Page.setWebLifecycleState", { state: "active" });
-  },
-  "was without a network": async ({ page, server }) => {
-    await page.context().setOffline(true);
-    server.cut();
-    await page.waitForSelector(".connection.lost", { state: "attached" });
-    await page.context().setOffline(false);
-  },
-  "was left and is back from the browser's memory": async ({ page }) => {
-    await page.goto("about:blank");
-    await page.goBack({ waitUntil: "commit" });
-  },
-};
-
 for (const [what, happens] of Object.entries(ABSENCES)) {
   test(`w18 a page that ${what}, is live again without a reload, where its reader was`, async () => {
     const world = makeWorld();
@@ -123,12 +104,6 @@ test("w20 a paste of one megabyte arrives byte for byte, and the page says how f
     await page.locator(".stage-status").waitFor({ state: "detached" });
   });
 });
-
-const pasteText = (page, text) => page.evaluate((words) => {
-  const data = new DataTransfer();
-  data.setData("text/plain", words);
-  document.querySelector(".xterm-helper-textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-}, text);
 
 test("w20 a paste that the program does not read waits in the page, counts what is written, and can be left out", async () => {
   const world = makeWorld();
@@ -294,21 +269,6 @@ test("what was skipped is a line above the rows of the text view", async () => {
     assert.deepEqual(await page.evaluate(() => [...document.querySelector(".stage").children].map((child) => [child.className, child.textContent.trim()])), [["gap", "64 KiB of output skipped; the log has it"], ["rows", "after the gap"]]);
   });
 });
-
-/** Moves one finger over an element, by steps in pixels. */
-async function stroke(page, selector, steps) {
-  const { x, y, width, height } = await page.locator(selector).boundingBox();
-  const debug = await page.context().newCDPSession(page);
-  let place = { x: x + width / 2, y: y + height / 2 };
-  await debug.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [place] });
-  for (const step of steps) {
-    place = { ...place, y: place.y + step };
-    await debug.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [place] });
-  }
-  // A finger that rests before it leaves gives the wheel no momentum.
-  await page.waitForTimeout(150);
-  await debug.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-}
 
 for (const [what, modes, expected] of [
   ["arrows to a program that has the whole screen", "\x1b[?1049h", /^(\x1b\[A){2,}$/],
