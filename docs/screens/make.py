@@ -114,7 +114,7 @@ SECOND = (
 
 class Stage:
     def __init__(self, qd, root):
-        self.qd, self.root = qd, root
+        self.qd, self.root, self.size = qd, root, (COLS, ROWS)
         self.project = os.path.join(root, "home", "ana", "acme")
         # The person's home, so that paths are short and the same everywhere.
         home = os.path.dirname(self.project)
@@ -171,11 +171,16 @@ class Stage:
             self.tmux("send-keys", "-t", "s", key)
             time.sleep(0.4)
 
+    def resize(self, cols, rows):
+        self.size = cols, rows
+        self.tmux("resize-window", "-t", "s", "-x", str(cols), "-y", str(rows))
+        time.sleep(1)
+
     def save(self, name):
         time.sleep(0.6)
         with open(os.path.join(HERE, f"{name}.txt"), "w", encoding="utf-8") as file:
             file.write(self.tmux("capture-pane", "-p", "-t", "s"))
-        draw(self.tmux("capture-pane", "-N", "-e", "-p", "-t", "s"), os.path.join(HERE, f"{name}.png"))
+        draw(self.tmux("capture-pane", "-N", "-e", "-p", "-t", "s"), os.path.join(HERE, f"{name}.png"), *self.size)
 
 
 # Which sides of its cell a line glyph reaches: left, right, up, down.
@@ -198,12 +203,12 @@ def line_glyph(canvas, place, glyph, color):
     return True
 
 
-def draw(captured, path):
+def draw(captured, path, cols, rows):
     fonts = glob("/usr/share/fonts/**/DejaVuSansMono.ttf", recursive=True)
     font = ImageFont.truetype(fonts[0], 14)
-    image = Image.new("RGB", (COLS * CELL[0], ROWS * CELL[1]), GROUND)
+    image = Image.new("RGB", (cols * CELL[0], rows * CELL[1]), GROUND)
     canvas, pen = ImageDraw.Draw(image), Pen()
-    for row, line in enumerate(captured.split("\n")[:ROWS]):
+    for row, line in enumerate(captured.split("\n")[:rows]):
         col = 0
         for piece in re.finditer(r"\x1b\[([0-9;:]*)m|\x1b\][^\x1b]*\x1b\\|(.)", line):
             if piece.group(1) is not None:
@@ -220,7 +225,8 @@ def draw(captured, path):
                     if pen.bold:
                         canvas.text((place[0] + 1, place[1]), piece.group(2), fill=fg, font=font)
                 col += 1
-    image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    # A palette of few colours would turn the green of one word into grey.
+    image.save(path, optimize=True)
 
 
 PRESETS = """[preset.dev]
@@ -258,6 +264,7 @@ def people(stage):
     stage.verb("spawn", "--name", "web", "--", "python3", "-u", "-m", "http.server", "5173")
     stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'starting worker 3'; echo 'panic: no DATABASE_URL'; exit 1")
     stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
+    stage.verb("timers", "set", "--for", "docs", "--label", "ci-check", "--after", "240", "Look at the build.")
     stage.verb("pads", "write", "plan", "# Plan\n\n- limit logins\n- routes of version 2\n- the guide\n")
 
 
@@ -292,7 +299,35 @@ def play(stage):
     stage.save("history")
     stage.keys("q", "C-\\", "Tab")
     stage.save("rail")
-    stage.keys("Escape", "C-\\", "d")
+    # Below the pad is the timer, above it are the tasks, the shell and the commands.
+    stage.keys("j", "Enter")
+    stage.save("timer")
+    stage.keys("Escape", "C-\\", "Tab", *["k"] * 9, ".")
+    stage.save("row-menu")
+    stage.keys("Escape", "Escape")
+    others(stage)
+    stage.keys("C-\\", "d")
+
+
+def others(stage):
+    """What is asked in passing, and the deck in small terminals."""
+    stage.keys("C-\\", "v")
+    stage.save("split")
+    stage.keys("Escape", "C-\\", "g", "docs", "Enter", "C-\\", "m", "Add a chapter about limits.")
+    stage.save("message")
+    stage.keys("Escape", "C-\\", ",", "j", "j", "j", "j", "Enter", "C-b")
+    stage.save("recorder")
+    stage.keys("Escape", "Escape", "C-\\", "t", "j", "j", "r")
+    stage.save("sessions")
+    stage.keys("Escape", "Escape", "C-\\", "g", "web", "Enter")
+    stage.verb("tell", "api-v2", "blocked Remove the old routes.", "--timeout", "3")
+    stage.save("notice")
+    stage.keys("C-\\", ".")
+    stage.resize(60, 16)
+    stage.save("narrow")
+    stage.resize(48, 12)
+    stage.save("too-small")
+    stage.resize(COLS, ROWS)
 
 
 def main():

@@ -12,11 +12,13 @@
 //! | `history` | scrolling, searching, selecting, copying |
 //! | `mouse` | clicks, drags and the wheel |
 //! | `tasks`, `task_forms`, `review` | keys in the list of tasks, in their forms, in the review |
+//! | `explain` | pages that say why |
 //! | `settings` | changing settings, recording the menu key |
 //! | `events`, `ports` | what the daemon says, and when commands are asked for their ports |
 
 mod actions;
 mod events;
+mod explain;
 mod history;
 mod mouse;
 mod overlays;

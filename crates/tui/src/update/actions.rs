@@ -123,7 +123,7 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
             vec![call(CallFor::Explain, Request::Explain(Explain { target }))]
         }
         Action::Explain => {
-            let page = super::events::plain_explanation(model, process);
+            let page = super::explain::process_page(model, process);
             push(model, Overlay::Page(page))
         }
         Action::Tell if model.crew.get(process).is_some_and(|view| view.agent.is_none()) => {

@@ -1,21 +1,21 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
-use proto::agent::{Composer, Delivery, Explanation, InboxItem};
-use proto::crew::{PadOutcome, TimerView};
+use proto::agent::{Delivery, InboxItem};
+use proto::crew::PadOutcome;
 use proto::event::Event;
 use proto::process::UnseenEnd;
 use proto::request::{See, Target};
 use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
-use super::actions::{self, call, push, show};
-use super::{history, own_commands, pads, palette, ports, process_acts, task_forms, tasks};
+use super::actions::{self, call, show};
+use super::{explain, history, own_commands, pads, palette, ports, process_acts, task_forms, tasks};
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::crew::was_ended;
-use crate::model::overlay::{OpenPad, Overlay, Page};
+use crate::model::overlay::{OpenPad, Overlay};
 use crate::model::splits::PaneId;
-use crate::model::{Away, Model, OtherSize, SEEN_MS, StartView, age};
+use crate::model::{Away, Model, OtherSize, SEEN_MS, StartView};
 
 pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<Command> {
     if model.daemon.away.take().is_some() {
@@ -237,7 +237,7 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             return show(model, spawned.id, placement);
         }
         (CallFor::Explain, Reply::Explanation(explanation)) => {
-            let page = explanation_page(model, &explanation);
+            let page = explain::agent_page(model, &explanation);
             model.overlays.push(Overlay::Page(page));
         }
         (CallFor::PadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
@@ -347,87 +347,4 @@ pub(super) fn configured(model: &mut Model, config: Config, fault: Option<String
         }
     }
     Vec::new()
-}
-
-/// What an agent is, and for how long.
-fn state_sentence(explanation: &Explanation, now: u64) -> String {
-    let (name, state) = (&explanation.name, explanation.agent.state);
-    match age(now.saturating_sub(explanation.agent.since)).as_str() {
-        "now" => format!("{name} is {state}, since a moment ago."),
-        age => format!("{name} has been {state} for {age}."),
-    }
-}
-
-fn explanation_page(model: &Model, explanation: &Explanation) -> Page {
-    let now = model.now.epoch_ms;
-    let mut lines = vec![
-        state_sentence(explanation, now),
-        Printable(&explanation.why).to_string(),
-        String::new(),
-        "# Source     says       since rule".to_owned(),
-    ];
-    for opinion in &explanation.opinions {
-        let state = opinion.evidence.state.map_or("unknown", proto::AgentState::word);
-        let counts = if opinion.counts { "" } else { "  (no longer counts)" };
-        lines.push(format!(
-            "{:<12} {state:<10} {:<5} {}{counts}",
-            opinion.evidence.source.to_string(),
-            age(now.saturating_sub(opinion.at)),
-            Printable(&opinion.evidence.rule),
-        ));
-        if !opinion.evidence.message.is_empty() {
-            lines.push(format!("             {}", Printable(&opinion.evidence.message)));
-        }
-    }
-    lines.push(String::new());
-    let waiting = match explanation.agent.mail {
-        0 => "No message waits for it.".to_owned(),
-        1 => "One message waits for it.".to_owned(),
-        count => format!("{count} messages wait for it."),
-    };
-    let composer = match explanation.composer {
-        Composer::Unknown => "What its composer holds is unknown.",
-        Composer::Empty => "Its composer is empty.",
-        Composer::Draft => "Its composer holds a draft.",
-        Composer::Shell => "Its composer takes a shell command.",
-    };
-    lines.push(format!("{composer} {waiting}"));
-    Page {
-        title: format!("Why {} is {}", explanation.name, explanation.agent.state),
-        lines,
-        ..Page::default()
-    }
-}
-
-/// What is known of a process whose state nobody judges.
-pub(super) fn plain_explanation(model: &Model, process: ProcessId) -> Page {
-    let Some(view) = model.crew.get(process) else { return Page::default() };
-    let exit = view.exit.map(|exit| format!("exit    {} ({})", exit.shell_code(), exit.reason));
-    let mut lines = vec![
-        format!("runs    {}", Printable(&view.argv.join(" "))),
-        format!("in      {}", Printable(&model.place.short(&view.cwd))),
-        format!("status  {}, run {}", view.status, view.run),
-        format!("size    {}, viewers {}", view.size, view.viewers),
-        format!("started {}", ago(model.now.epoch_ms, view.started_at)),
-    ];
-    lines.extend(exit);
-    lines.extend(view.failure.as_ref().map(|failure| format!("failure {}", Printable(failure))));
-    Page { title: view.name.to_string(), lines, ..Page::default() }
-}
-
-pub(super) fn show_timer(model: &mut Model, timer: &TimerView) -> Vec<Command> {
-    let lines = vec![
-        format!("wakes   {}", timer.owner_name),
-        format!("in      {}", age(timer.remaining_ms)),
-        String::new(),
-        Printable(&timer.body).to_string(),
-    ];
-    push(model, Overlay::Page(Page { title: format!("Timer {}", timer.timer), lines, ..Page::default() }))
-}
-
-fn ago(now: u64, then: u64) -> String {
-    match age(now.saturating_sub(then)).as_str() {
-        "now" => "just now".to_owned(),
-        age => format!("{age} ago"),
-    }
 }

@@ -131,7 +131,7 @@ pub(super) fn act_on_timer(model: &mut Model, action: Action, timer: &TimerView)
         }
         Action::Restart if timer.status == TimerStatus::Paused => vec![change(TimerChange::Resume)],
         Action::Restart => vec![change(TimerChange::Pause)],
-        _ => super::events::show_timer(model, timer),
+        _ => super::explain::show_timer(model, timer),
     }
 }
 

@@ -41,7 +41,7 @@ fn open_menu(model: &mut Model) -> Vec<Command> {
     let is_it = |row: &RailRow| matches!(row, RailRow::Item { item: other, .. } if *other == item);
     let row = rail::rows(model).iter().position(is_it).unwrap_or(0);
     let row = row.saturating_sub(crate::view::rail::first_row(model, area));
-    let at = Point { col: area.right().saturating_sub(2), row: area.row + u16::try_from(row).unwrap_or(0) };
+    let at = Point { col: area.right().saturating_sub(1), row: area.row + u16::try_from(row).unwrap_or(0) };
     super::row_menu::open(model, item, at);
     Vec::new()
 }
@@ -99,7 +99,7 @@ pub(super) fn open(model: &mut Model, placement: Placement) -> Vec<Command> {
         Some(RailItem::Pad(name)) => pads::read(model, &name),
         Some(RailItem::Timer(number)) => {
             let timer = model.crew.timers.iter().find(|timer| timer.timer == number).cloned();
-            timer.map(|timer| super::events::show_timer(model, &timer)).unwrap_or_default()
+            timer.map(|timer| super::explain::show_timer(model, &timer)).unwrap_or_default()
         }
         None => Vec::new(),
     }

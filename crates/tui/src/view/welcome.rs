@@ -2,13 +2,17 @@
 
 use super::dialogs::wrap_keeping;
 use super::text;
-use crate::frame::{ColorDepth, Grid, Point};
+use crate::frame::{ColorDepth, Grid, Point, Rect};
 use crate::keymap::{Action, Context};
 use crate::model::{Away, Model};
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, grid: &mut Grid) {
-    let area = model.areas().deck.middle(66, 16);
+    let deck = model.areas().deck;
+    let area = deck.middle(66, 16);
+    // Words do not touch the line of the rail.
+    let pad = u16::from(area.col == deck.col);
+    let area = Rect { col: area.col + pad, cols: area.cols - pad, ..area };
     let style = |role| text(model, role);
     let lines = lines(model)
         .into_iter()

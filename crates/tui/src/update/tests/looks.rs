@@ -90,6 +90,23 @@ fn the_preparation_of_a_worktree_says_whether_it_needs_approval() {
 }
 
 #[test]
+fn the_state_of_an_agent_is_explained_in_sentences() {
+    let view = process(1, "lead", agent("blocked", 480_000));
+    let mut model = model(vec![view.clone()]);
+    let explanation = json!({"id": view.id.to_string(), "name": "lead", "agent": serde_json::to_value(&view.agent).unwrap(),
+        "opinions": [{"source": "screen", "rule": "ask", "state": "blocked", "at": 480_000, "counts": true}],
+        "why": "The screen shows a dialog.", "drifts": 0, "composer": "empty"});
+    let reply = Reply::Explanation(Box::new(serde_json::from_value(explanation).unwrap()));
+    update(&mut model, Message::Answered(CallFor::Explain, Ok(reply)));
+    let shown = text(&model);
+    for words in
+        ["lead has been blocked for 2m.", "Its composer is empty. No message waits for it.", "  lead has"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
 fn an_empty_field_of_the_land_form_says_what_it_takes() {
     let mut model = model(Vec::new());
     listed(&mut model, vec![task("fix", "done", &[])]);
