@@ -159,12 +159,15 @@ fn a_hint_of_the_status_line_can_be_clicked() {
     assert_eq!(focused(&model).as_deref(), Some("fix"));
 }
 
+/// Whether this is what should be open.
+type IsOpen = fn(&Overlay) -> bool;
+
 #[test]
 fn the_hints_of_every_view_can_be_clicked() {
     let mut model = two_panes();
     super::tasks::listed(&mut model, vec![super::tasks::task("fix", "idle", &[])]);
     // The words of a hint, the keys that open its view, and what is open after the click.
-    let clicks: [(&str, &[u8], fn(&Overlay) -> bool); 5] = [
+    let clicks: [(&str, &[u8], IsOpen); 5] = [
         ("n new", b"\x1ct", |overlay| matches!(overlay, Overlay::Form(_))),
         ("L land", b"\x1ct", |overlay| matches!(overlay, Overlay::Land(_))),
         ("a answer", b"\x1cw", |overlay| matches!(overlay, Overlay::Inbox(_))),

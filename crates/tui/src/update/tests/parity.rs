@@ -12,12 +12,15 @@ use crate::model::Model;
 use crate::model::overlay::Overlay;
 use crate::update::update;
 
+fn request(command: &Command) -> Option<&Request> {
+    match command {
+        Command::Call(_, request) => Some(request),
+        _ => None,
+    }
+}
+
 /// What is asked of the daemon, in order, without what the palette asks for when it opens.
 fn requests(commands: &[Command]) -> Vec<&Request> {
-    let request = |command| match command {
-        &Command::Call(_, ref request) => Some(&**request),
-        _ => None,
-    };
     let is_asked = |request: &&Request| !matches!(request, Request::Presets(_) | Request::Agents(_));
     commands.iter().filter_map(request).filter(is_asked).collect()
 }
