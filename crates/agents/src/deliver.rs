@@ -10,8 +10,9 @@ use serde_json::json;
 
 use crate::template::{Lookup, Template, Unfilled};
 
-/// With a shorter pause, an Enter joins the paste before it.
-const LEAST_SETTLE_MS: u64 = 150;
+/// How long a screen must stand still between a paste and Enter, unless a manifest says more: with a shorter pause, many
+/// programs take the Enter for a part of the paste. Every paste that Quarterdeck types waits at least this long.
+pub const LEAST_SETTLE_MS: u64 = 150;
 
 /// How we know that the program accepts prompts.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]

@@ -126,12 +126,6 @@ impl Manifest {
         self.hooks.as_ref().is_some_and(|hooks| hooks.answer.go_on.is_some())
     }
 
-    /// Returns true if its hooks can answer a permission request.
-    #[must_use]
-    pub fn answers_permissions(&self) -> bool {
-        self.hooks.as_ref().is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
-    }
-
     /// Returns true if its launch differs between versions, or a version may be too old for it.
     #[must_use]
     pub fn depends_on_version(&self) -> bool {
@@ -284,7 +278,10 @@ mod tests {
     #[test]
     fn only_vendors_whose_hooks_can_answer_say_so() {
         let catalogue = Catalogue::built_in();
-        let answers = |name: &str| catalogue.get(name).unwrap().answers_permissions();
+        let answers = |name: &str| {
+            let hooks = catalogue.get(name).unwrap().hooks.as_ref();
+            hooks.is_some_and(|hooks| hooks.answer.allow.is_some() && hooks.answer.deny.is_some())
+        };
         assert!(answers("claude") && answers("codex"));
         assert!(!answers("gemini") && !answers("opencode"));
     }

@@ -178,7 +178,7 @@ impl EffectRunner {
         let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
         let (agents, umask) = (self.agents.clone(), self.umask);
         drop(crate::threads::run(move || {
-            if let Some(fact) = launch::start(&launcher, &places, umask, (&screens, &agents), start) {
+            if let Some(fact) = launch::start(&launcher, &places, umask, &screens, &agents, start) {
                 // The receiver is gone only when the daemon is ending.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }

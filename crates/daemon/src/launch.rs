@@ -33,7 +33,8 @@ pub(crate) fn start(
     launcher: &Launcher,
     places: &Dirs,
     umask: u32,
-    (screens, agents): (&Screens, &Agents),
+    screens: &Screens,
+    agents: &Agents,
     mut start: StartRun,
 ) -> Option<RunFact> {
     failpoint::stay("unstarted");

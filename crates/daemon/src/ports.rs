@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{Input, RunFact};
 use proto::Printable;
-use proto::crew::PortView;
+use proto::ports::PortView;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 

@@ -17,7 +17,8 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use proto::crew::{PresetCommand, PresetView, Ready};
+use proto::presets::{PresetCommand, PresetView};
+use proto::process::Ready;
 use proto::stop::MAX_GRACE_MS;
 use proto::{ErrorCode, Failure, Name, Printable, Stop};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -309,7 +310,7 @@ impl PresetFile<'_> {
                 return None;
             }
         };
-        match make(name, wording, (self.origin, self.path.to_owned(), text)) {
+        match make(name, wording, self.origin, self.path.to_owned(), text) {
             Ok(preset) => Some((name.to_owned(), preset)),
             Err((field, why)) => {
                 self.fault(spans.get(field).cloned().or(at), &format!("{field}: {why}"));
@@ -337,7 +338,9 @@ fn read_table<T: for<'de> Deserialize<'de>>(table: Spanned<DeTable<'_>>) -> Resu
 fn make(
     name: &str,
     wording: PresetToml,
-    (origin, file, text): (Origin, PathBuf, Vec<u8>),
+    origin: Origin,
+    file: PathBuf,
+    text: Vec<u8>,
 ) -> Result<Preset, (&'static str, String)> {
     let name: Name = name.parse().map_err(|why: proto::name::BadName| ("name", why.to_string()))?;
     let argv = match (wording.argv, wording.shell) {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use proto::crew::Project;
+use proto::project::Project;
 use proto::{ErrorCode, Failure, Printable};
 use sha2::{Digest, Sha256};
 

@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 use engine::{AuditNote, Caller, Counters, Record, Saved};
-use proto::crew::AuditPage;
+use proto::audit::AuditPage;
 use proto::request::Audit;
-use proto::{ErrorCode, Failure, ProcessId};
+use proto::{ErrorCode, Failure, Printable, ProcessId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{AuditRow, Change, Store, StoreError};
@@ -133,8 +133,9 @@ impl Records {
     }
 }
 
-/// Returns a decision as a row of the audit log.
+/// Returns a decision as a row of the audit log, in which nothing is invisible.
 pub(crate) fn audit(note: AuditNote) -> Change {
+    let printable = |text: &str| Printable(text).to_string();
     let caller = match note.caller {
         None => "quarterdeck".to_owned(),
         Some(caller) if caller.is_person() && note.via.is_some() => {
@@ -146,11 +147,11 @@ pub(crate) fn audit(note: AuditNote) -> Change {
     };
     Change::Audit(AuditRow {
         at_ms: i64::try_from(crate::clock::now().wall_ms).unwrap_or(i64::MAX),
-        caller,
+        caller: printable(&caller),
         verb: note.verb.to_owned(),
-        target: note.target,
-        decision: note.decision,
-        detail: note.detail,
+        target: note.target.as_deref().map(printable),
+        decision: printable(&note.decision),
+        detail: printable(&note.detail),
         hash: String::new(),
     })
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{StartRun, TrustSubject};
 use proto::error::Cause;
-use proto::request::OnTimeout;
+use proto::request::PermissionDesk;
 use proto::{ErrorCode, Failure, Kind, Printable};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -24,8 +24,6 @@ use crate::policy::is_interpreter;
 use crate::presets::Preset;
 use crate::project::{self, ProjectDir, hex};
 
-/// The default search path, as the system's own search has it.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// The longest text that a person is shown.
 const MAX_SHOWN: usize = 16 * 1024;
 /// The longest manifest that is shown whole; for a longer one a person reads the named file.
@@ -50,7 +48,7 @@ pub(crate) struct LaunchSpec<'a> {
     /// It restarts when it fails.
     pub(crate) auto_restart: bool,
     /// For agents: permission requests are granted when no person answers.
-    pub(crate) grants_leave: bool,
+    pub(crate) allows_on_timeout: bool,
     /// For agents: the manifest, unless it is built in.
     pub(crate) manifest: Option<&'a ForeignManifest>,
     /// The project of the process that asks, if it is another one.
@@ -64,7 +62,7 @@ impl LaunchSpec<'_> {
         self.manifest.is_some()
             && self.argv.len() == 1
             && self.env.is_empty()
-            && !self.grants_leave
+            && !self.allows_on_timeout
             && self.from.is_none()
     }
 }
@@ -83,18 +81,9 @@ pub fn finds_program(word: &str, path: &str, cwd: &Path) -> bool {
 }
 
 impl Program {
-    /// Finds a program as the system would: an empty part of the search path is the working directory.
+    /// Finds a program as the system would.
     pub(crate) fn find(word: &str, path: Option<&str>, cwd: &Path) -> Option<Self> {
-        let is_program = |path: &PathBuf| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
-        if word.is_empty() {
-            return None;
-        }
-        let found = if word.contains('/') {
-            Some(cwd.join(word)).filter(is_program)
-        } else {
-            let mut dirs = path.unwrap_or(DEFAULT_PATH).split(':').map(|dir| cwd.join(dir).join(word));
-            dirs.find(is_program)
-        }?;
+        let found = holder::find_program(word.as_ref(), path.map(OsStr::new), cwd)?;
         let real = found.canonicalize().ok()?;
         Some(Self { found, real })
     }
@@ -209,7 +198,7 @@ pub(crate) fn changed(
         env: &env,
         preset: None,
         auto_restart: record.spec.auto_restart,
-        grants_leave: permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow),
+        allows_on_timeout: permissions.is_some_and(PermissionDesk::allows_on_timeout),
         manifest,
         from: None,
     };
@@ -268,7 +257,8 @@ fn frame(launch_spec: &LaunchSpec<'_>) -> String {
         fields.put("=", value.as_bytes());
     }
     fields.put("auto_restart", &[u8::from(launch_spec.auto_restart)]);
-    fields.put("grants_leave", &[u8::from(launch_spec.grants_leave)]);
+    // The tag is part of every digest that a person has trusted: it keeps its first name.
+    fields.put("grants_leave", &[u8::from(launch_spec.allows_on_timeout)]);
     if let Some(from) = launch_spec.from {
         fields.put("from", from.project.key.as_bytes());
     }
@@ -426,7 +416,7 @@ fn lines(launch_spec: &LaunchSpec<'_>, program: Option<&Program>) -> Vec<String>
     if launch_spec.auto_restart {
         lines.push("started again when it fails".to_owned());
     }
-    if launch_spec.grants_leave {
+    if launch_spec.allows_on_timeout {
         lines.push("its requests for permission are granted when no person answers in time".to_owned());
     }
     lines

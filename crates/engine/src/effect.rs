@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use proto::agent::MailId;
-use proto::crew::Identity;
 use proto::event::Announcement;
+use proto::rights::Identity;
 use proto::{Evidence, Failure, Name, ProcessId, Reply, RunNumber, Size};
 
 use crate::input::{Caller, HookDecision, JobId, RunKey, Ticket, ViewerId, WaitId};

@@ -3,7 +3,7 @@
 //! Inputs never carry bytes of output: a fact reports that there was some.
 
 use proto::agent::{Context, MailId, Source, TurnEnd};
-use proto::crew::Project;
+use proto::project::Project;
 use proto::request::Spawn;
 use proto::{Event, Evidence, Failure, Limit, ProcessId, RunNumber, Size};
 

@@ -39,7 +39,7 @@ pub mod tasks;
 
 use std::collections::BTreeMap;
 
-use proto::crew::Budget;
+use proto::rights::Budget;
 use proto::{Dirs, ProcessView};
 
 pub use agent::AgentRecord;
@@ -54,10 +54,11 @@ pub use input::{
     Moment, Principal, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject, TypingOutcome,
     ViewerId, WaitId,
 };
+pub use mail::delivery::LEASE_MS;
 pub use mail::{MailRecord, MailStage};
 pub use process::backoff::Backoff;
 pub use process::seen::Seen;
-pub use proto::crew::GrantRecord;
+pub use proto::rights::GrantRecord;
 pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
 pub use rights::audience::{Audience, Subscriber};
 pub use rights::{Granted, Verb};

@@ -4,7 +4,8 @@
 //! keeps every other one in memory.
 
 use proto::agent::{MailId, Turn};
-use proto::crew::{GrantRecord, TrustView};
+use proto::rights::GrantRecord;
+use proto::trust::TrustView;
 use proto::{Name, Owner, ProcessId, Size};
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +191,7 @@ mod tests {
         let rest = json!({
             "status": "stopping", "run": 3, "run_token": "mark", "has_holder": true, "pid": 12, "exit": null,
             "failure": "no", "started_at": 5, "is_ready": true, "restart_at": 11, "restore": true,
-            "seen": {"turn": 1, "run": 2}, "project": proto::crew::Project::default(), "spawned": 4,
+            "seen": {"turn": 1, "run": 2}, "project": proto::project::Project::default(), "spawned": 4,
             "acts_for_person": true, "born_ms": 8, "stop": proto::Stop::default(),
             "ending": {"reason": "closed", "then": "remove", "signal": 15, "grace_ms": 10,
                 "asked_grace_ms": null, "insist_at": 20, "keeps_background": false},

@@ -138,7 +138,7 @@ impl Holder {
             if ready.link_in || ready.link_out {
                 self.serve_link(ready.link_in);
             }
-            if ready.knock {
+            if ready.newcomer {
                 self.answer_the_door();
             }
             self.announce();

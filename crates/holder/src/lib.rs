@@ -11,14 +11,15 @@
 //! | `config` | the configuration of one run, and its encoding |
 //! | `wire`, `codec` | the frozen frames between daemon and holder; decoders that accept any input |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
-//! | `launch`, `link`, `rejoin`, `lost_holder` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
+//! | `launch`, `link`, `reconnect`, `lost_holder` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
+//! | `program` | finds a program as the system would |
 //! | `forkserver` | the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `proc_stat`, `descendants` | the kernel's side: PTY and child, signals, one process, a process tree |
 //! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
 //! | `origin` | the process at the other end of a socket, and its ancestors |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
-//! | `input`, `kill_steps`, `exit`, `listener`, `peer`, `socket_check` | one concern of the loop each |
+//! | `input`, `keyed_inputs`, `kill_steps`, `exit`, `listener`, `peer`, `socket_check` | one concern of the loop each |
 //!
 //! Invariants: forkserver and holder are single-threaded (so `fork`, `umask`, `chdir` and the parent-death
 //! signal are safe); the forkserver has nothing of any run, so its death is no loss; the holder is the only
@@ -47,8 +48,9 @@ mod keyed_inputs;
 mod kill_steps;
 mod listener;
 mod peer;
+mod program;
 mod pty;
-mod rejoin;
+mod reconnect;
 mod signals;
 mod socket_check;
 mod text_pages;
@@ -58,6 +60,7 @@ pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
 pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, listening_in, sweep_lost_run};
+pub use program::find_program;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited, trim_memory};
 pub use text_pages::give_back_text;

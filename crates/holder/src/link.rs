@@ -62,9 +62,9 @@ impl PendingHello {
     }
 
     fn over(stream: OwnedFd, socket: &Path) -> Result<PendingHello, LinkError> {
-        let knock = PendingHello::connect(stream, socket)?;
-        knock.greet(&[])?;
-        Ok(knock)
+        let pending = PendingHello::connect(stream, socket)?;
+        pending.greet(&[])?;
+        Ok(pending)
     }
 
     /// Connects without sending anything.
@@ -123,8 +123,8 @@ impl PendingHello {
 
 /// For waiting with many others, and back to read the answer.
 impl From<PendingHello> for UnixStream {
-    fn from(knock: PendingHello) -> UnixStream {
-        knock.stream.into()
+    fn from(pending: PendingHello) -> UnixStream {
+        pending.stream.into()
     }
 }
 

@@ -121,7 +121,7 @@ pub fn serve_http(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(listen)?;
     let bound = runtime.block_on(TcpListener::bind(address)).map_err(listen)?;
     let names = ServerNames::new(bound.local_addr().map_err(listen)?, origins)?;
-    let ended = runtime.block_on(serve(setup, bound, (token, names), ready)).map_err(listen);
+    let ended = runtime.block_on(serve(setup, bound, token, names, ready)).map_err(listen);
     runtime.shutdown_background();
     ended
 }
@@ -129,7 +129,8 @@ pub fn serve_http(
 async fn serve(
     setup: Setup,
     listener: TcpListener,
-    (token, names): (Token, ServerNames),
+    token: Token,
+    names: ServerNames,
     ready: impl FnOnce(SocketAddr),
 ) -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

@@ -1,7 +1,7 @@
 //! Resources: screens, logs, scratchpads, timers and the list of processes. They return what the tools read.
 
 use client::{AsyncClient, CallError, CallOptions};
-use proto::crew::{PadEntry, PadOutcome};
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct, Read, ReadMode, Target};
 use proto::{ErrorCode, Event, ProcessView, verb};
 use rmcp::ErrorData;

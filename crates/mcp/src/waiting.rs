@@ -161,10 +161,10 @@ impl Waiting {
                 }
                 Ok(Value::Object(answer))
             }
-            Then::GiveBody(base) => Ok(given(base, ("fired", "body"), text_of(&waited))),
+            Then::GiveBody(base) => Ok(given(base, "fired", "body", text_of(&waited))),
             Then::GiveAnswer { item, base, open } => {
                 open.forget(*item);
-                Ok(given(base, ("answered", "answer"), text_of(&waited)))
+                Ok(given(base, "answered", "answer", text_of(&waited)))
             }
         }
     }
@@ -221,7 +221,7 @@ fn text_of(waited: &Waited) -> &str {
 }
 
 /// Returns the result with the delivered text under its name.
-fn given(base: &Map<String, Value>, (status, name): (&str, &str), text: &str) -> Value {
+fn given(base: &Map<String, Value>, status: &str, name: &str, text: &str) -> Value {
     // The text is made printable, as all text of others, and cut to fit one result.
     let text = views::shortened(text, usize::MAX);
     let mut answer = pages::piece(base, name, &text, 0);

@@ -62,7 +62,7 @@ pub enum Event {
         item: u64,
     },
     /// A timer fired, was cancelled, paused or resumed.
-    Timer(Box<crate::crew::TimerView>),
+    Timer(Box<crate::timers::TimerView>),
     /// A scratchpad has a new revision, by any author.
     PadChanged {
         /// The key of its project.

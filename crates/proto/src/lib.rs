@@ -2,16 +2,19 @@
 //! framing of the socket. Everything here is plain data; there is no I/O, no clock and no decision.
 //!
 //! Reading order: [`id`] and [`name`] (what things are called), [`process`] (one process), [`modes`] and
-//! [`styled`] (its terminal), [`agent`] (an agent), [`context_use`] (how full its context is), [`observed`] (what its program shows), [`crew`] (timers, grants, trust, scratchpads),
-//! [`task`] (units of work), [`mod@verbs`] (every verb, declared once), [`repeat`] (which may be sent again),
-//! [`request`], [`stop`] and [`reply`] (requests and their replies), [`event`] (events), [`error`] (errors),
-//! [`frame`] (the bytes on the socket), [`terminal`] (what
-//! may reach a person's terminal and back), [`limit`] (what a connection may do
-//! at most), [`dirs`] and [`lock_table`] (where a daemon is, and who holds its locks), [`version`] (compatibility).
+//! [`styled`] (its terminal), [`ports`] (where it listens), [`agent`] (an agent), [`context_use`] (how full its
+//! context is), [`observed`] (what its program shows), [`timers`], [`pads`] (scratchpads), [`rights`] (the
+//! caller, grants, budgets), [`trust`] and [`presets`] (what agents may start), [`project`] and [`workspace`]
+//! (where work belongs), [`audit`] (the audit log), [`task`] (units of work), [`mod@verbs`] (every verb, declared
+//! once), [`repeat`] (which may be sent again), [`request`], [`stop`] and [`reply`] (requests and their replies),
+//! [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what may reach a
+//! person's terminal and back), [`printable`] (which characters reach it as they are), [`limit`] (what a
+//! connection may do at most), [`inherited_variables`] (what a child gets of its starter's environment), [`dirs`]
+//! and [`lock_table`] (where a daemon is, and which process holds its locks), [`version`] (compatibility).
 
 pub mod agent;
+pub mod audit;
 pub mod context_use;
-pub mod crew;
 pub mod dirs;
 pub mod error;
 pub mod event;
@@ -23,17 +26,39 @@ pub mod lock_table;
 pub mod modes;
 pub mod name;
 pub mod observed;
+pub mod pads;
+pub mod ports;
+pub mod presets;
 pub mod printable;
 pub mod process;
+pub mod project;
 pub mod repeat;
 pub mod reply;
 pub mod request;
+pub mod rights;
 pub mod stop;
 pub mod styled;
 pub mod task;
 pub mod terminal;
+pub mod timers;
+pub mod trust;
 pub mod verbs;
 pub mod version;
+pub mod workspace;
+
+/// The former home of these types, until every crate names the modules.
+pub mod crew {
+    pub use crate::audit::{AuditEntry, AuditPage, AuditVerdict};
+    pub use crate::pads::{PadEntry, PadOutcome};
+    pub use crate::ports::{Listening, PortView};
+    pub use crate::presets::{PresetCommand, PresetList, PresetView};
+    pub use crate::process::Ready;
+    pub use crate::project::Project;
+    pub use crate::rights::{Budget, BudgetUse, GrantRecord, GrantView, Identity, Right};
+    pub use crate::timers::{TimerKind, TimerStatus, TimerView};
+    pub use crate::trust::TrustView;
+    pub use crate::workspace::WorkspaceView;
+}
 
 pub use agent::{AgentState, AgentView, Evidence};
 pub use dirs::{Address, Dirs};

@@ -1,11 +1,11 @@
-//! Makes text safe to draw or log: control and direction characters become visible. Titles, argv, paths and
-//! error causes pass through here before they reach a terminal, so that a child cannot control our own screen
-//! through its strings.
+//! Decides which characters are invisible, and makes text safe to draw or log: control and invisible characters
+//! become escapes. Titles, argv, paths and error causes pass through here before they reach a terminal, so that a
+//! child cannot control our own screen through its strings.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A text made safe to draw: C0, C1 and bidirectional or zero-width controls are shown as escapes.
+/// A text made safe to draw: control characters and invisible characters are shown as escapes.
 pub struct Printable<'a>(pub &'a str);
 
 impl<'a> Printable<'a> {
@@ -39,17 +39,46 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         match must_be_shown(c) {
-            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            // A character beyond U+FFFF is two escapes in JSON.
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    text.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
             false => text.push(c),
         }
     }
     Cow::Owned(text)
 }
 
-/// Characters that move a cursor, change a mode or reorder what a person reads.
+/// Characters that move a cursor, change a mode, show nothing or reorder what a person reads.
 fn must_be_shown(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
+    c.is_control() || is_hidden(c)
+}
+
+/// Returns true for a character that shows nothing, or that changes how its neighbours are read: fillers,
+/// joiners, marks of direction, separators of lines, tags. Control characters are not among them. Variation
+/// selectors are not either, because ordinary text has them after emoji.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -68,7 +97,7 @@ mod tests {
     fn c7_json_with_hostile_strings_is_drawn_harmlessly_and_means_the_same() {
         let hostile: String = (0..=0x9f)
             .filter_map(char::from_u32)
-            .chain("a\u{202e}b\u{feff}\u{2066}\u{61c}é😀".chars())
+            .chain("a\u{202e}b\u{feff}\u{2066}\u{61c}\u{3164}\u{e0041}é😀".chars())
             .collect();
         let json = serde_json::json!({ hostile.clone(): [hostile.clone()] });
         let text = visible_json(&json.to_string()).into_owned();

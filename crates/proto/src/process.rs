@@ -196,6 +196,16 @@ impl FromStr for Size {
     }
 }
 
+/// How a process shows that it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ready {
+    /// A regular expression appears in its output.
+    Pattern(String),
+    /// It listens on this port.
+    Port(u16),
+}
+
 /// Which bytes of a process's output can still be read, by absolute offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSpan {
@@ -335,6 +345,21 @@ mod tests {
         assert_eq!(size(1, 50), Size { cols: 2, rows: 50 });
         assert_eq!(size(65535, 65535), Size { cols: 1000, rows: 1000 });
         assert_eq!("99999999x3".parse::<Size>().map(Size::clamped), Ok(Size { cols: 1000, rows: 3 }));
+    }
+
+    #[test]
+    fn a_process_is_one_flat_object_whose_fields_keep_their_names_and_order() {
+        let text = concat!(
+            r#"{"id":"p_aaaaaaab","name":"web","kind":"command","status":"exited","pid":null,"run":2,"#,
+            r#""state":null,"parent":null,"task":"login","workspace":"local","owner":"user","#,
+            r#""size":{"cols":80,"rows":24},"viewers":1,"exit":{"code":3,"reason":"exited"},"#,
+            r#""failure":"no such program","unseen":{"what":"exit","since":5},"log":{"start":0,"end":7},"#,
+            r#""unread_answers":{"waiting":1,"dropped":0},"argv":["make","run"],"cwd":"/srv","#,
+            r#""project":"0123456789abcdef","preset":"web","ready":true,"title":"web","#,
+            r#""started_at":1700000000000,"active_at":1700000000001}"#,
+        );
+        let view: ProcessView = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&view).unwrap(), text);
     }
 
     #[test]

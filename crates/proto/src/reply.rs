@@ -327,6 +327,13 @@ pub struct Ended {
     pub exit: Option<Exit>,
 }
 
+/// Reply to a question or a request for attention: it is in the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The item, which `wait` accepts.
+    pub item: u64,
+}
+
 /// To `hook`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HookAnswer {

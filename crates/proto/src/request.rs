@@ -2,37 +2,46 @@
 //! and whether a caller may.
 
 mod agents;
-mod crew;
+mod audit;
+mod inbox;
+mod pads;
 mod parse;
+mod rights;
 mod task;
+mod timers;
+mod trust;
 mod typing;
 mod viewing;
+mod workspace;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crew::{Budget, Ready};
+use crate::process::Ready;
 use crate::repeat::Repeat;
+use crate::rights::Budget;
 use crate::verbs::{AnswerTime, VerbSpec, verb};
 use crate::{AgentState, Kind, Limit, Size, Stop};
 
 pub use agents::{
-    AgentRequest, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook, Interrupt,
-    OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
+    AgentRequest, AskAgents, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook,
+    Interrupt, OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
 };
-pub use crew::{
-    Ask, AskAgents, Attention, Audit, ChangeTimer, ChangeWorkspace, Distrust, Grant, Pad, PadAct, Ports,
-    Presets, Revoke, See, Select, SetTimer, TimerChange, TimerWatch, TimerWhen, Trust, TrustWhat,
-    WorkspaceChange,
-};
+pub use audit::Audit;
+pub use inbox::{Ask, Attention};
+pub use pads::{Pad, PadAct};
 pub use parse::{nests_deeper, parse_call};
+pub use rights::{Grant, Revoke};
 pub use task::{
     CollectTasks, CreateTask, DiffTask, DropTask, ImportTask, ImportedRun, LandTask, ReviewAct, ReviewTask,
     Task, TaskAct, TaskTarget,
 };
+pub use timers::{ChangeTimer, SetTimer, TimerChange, TimerWatch, TimerWhen};
+pub use trust::{Distrust, Presets, Trust, TrustWhat};
 pub use typing::{MAX_WRITE_KEY, TypedInput, Write, WriteKey};
-pub use viewing::{Attach, Detach, PassedTerminal, Questions, SizePolicy, View};
+pub use viewing::{Attach, Detach, PassedTerminal, Questions, See, Select, SizePolicy, View};
+pub use workspace::{ChangeWorkspace, WorkspaceChange};
 
 /// One request with the number that its reply will carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,6 +229,26 @@ pub struct Spawn {
     /// false for commands. Never for agents, nor for what a process starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_me: Option<bool>,
+}
+
+impl Spawn {
+    /// Returns true for an agent as its manifest has it: no further words, no variables, no preset, and no
+    /// permission that is granted when no person answers. A process may start one without approval if that
+    /// manifest is built in.
+    #[must_use]
+    pub fn is_plain_agent(&self) -> bool {
+        self.kind == Kind::Agent
+            && self.argv.len() == 1
+            && self.env.is_empty()
+            && self.preset.is_none()
+            && !self.allows_on_timeout()
+    }
+
+    /// Returns true if permission requests of the agent are granted when no person answers.
+    #[must_use]
+    pub fn allows_on_timeout(&self) -> bool {
+        self.agent.permissions.is_some_and(PermissionDesk::allows_on_timeout)
+    }
 }
 
 /// The kind of text to read.
@@ -448,6 +477,13 @@ pub struct Follow {
     pub screen: bool,
 }
 
+/// Arguments of `ports`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// Of which process.
+    pub target: Target,
+}
+
 /// Arguments of `shutdown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shutdown {
@@ -468,6 +504,31 @@ mod tests {
         let call = parse_call(br#"{"id":7,"request":{"spawn":{"argv":["true"]}}}"#).unwrap();
         let Request::Spawn(spawn) = call.request else { panic!("not a spawn") };
         assert_eq!((call.id, spawn.kind, spawn.size.or(Size::DEFAULT)), (7, Kind::Command, Size::DEFAULT));
+    }
+
+    #[test]
+    fn an_agent_is_plain_only_as_its_manifest_has_it() {
+        let plain = || Spawn { kind: Kind::Agent, argv: vec!["helper".to_owned()], ..Spawn::default() };
+        assert!(plain().is_plain_agent());
+        let changes: [fn(&mut Spawn); 6] = [
+            |spawn| spawn.kind = Kind::Command,
+            |spawn| spawn.argv.clear(),
+            |spawn| spawn.argv.push("--all".to_owned()),
+            |spawn| drop(spawn.env.insert("A".to_owned(), "b".to_owned())),
+            |spawn| spawn.preset = Some("web".to_owned()),
+            |spawn| {
+                let allow = PermissionDesk { timeout_ms: 1, on_timeout: OnTimeout::Allow };
+                spawn.agent.permissions = Some(allow);
+            },
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut spawn = plain();
+            change(&mut spawn);
+            assert!(!spawn.is_plain_agent(), "change {number}");
+        }
+        let mut waits = plain();
+        waits.agent.permissions = Some(PermissionDesk { timeout_ms: 1, on_timeout: OnTimeout::default() });
+        assert!(waits.is_plain_agent());
     }
 
     #[test]

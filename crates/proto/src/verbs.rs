@@ -9,16 +9,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentOffer, Explanation, InboxItem, Receipt, Turn};
-use crate::crew::{
-    Asked, AuditPage, GrantView, Identity, Listening, PadOutcome, PresetList, TimerView, TrustView,
-    WorkspaceView,
-};
+use crate::audit::AuditPage;
+use crate::pads::PadOutcome;
+use crate::ports::Listening;
+use crate::presets::PresetList;
 use crate::repeat::Repeat;
+use crate::reply::Asked;
 use crate::reply::{
     Attached, DaemonStatus, Done, Ended, Following, HookAnswer, ManifestChecked, Matches, SampleTaken,
     Spawned, Subscribed, Text, ViewerView, Waited, Welcome, Wrote,
 };
+use crate::rights::{GrantView, Identity};
 use crate::task::TaskOutcome;
+use crate::timers::TimerView;
+use crate::trust::TrustView;
+use crate::workspace::WorkspaceView;
 use crate::{ProcessView, Target, request};
 
 /// Hands every verb to the macro `$then`, one row each:

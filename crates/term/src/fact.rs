@@ -156,9 +156,27 @@ pub(crate) fn is_printable(character: char) -> bool {
     !character.is_control() && !is_invisible(character)
 }
 
-/// Returns true for bidirectional and zero-width controls, which make a text look different from what it is.
-pub(crate) fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// Returns true for a character that shows nothing, or that changes how its neighbours are read. The protocol's
+/// `is_hidden` decides which these are; this crate knows no protocol, and the daemon's tests compare the two over
+/// all characters.
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }

@@ -7,12 +7,14 @@
 //!
 //! | file | what it has |
 //! |---|---|
+//! | `size`, `modes`, `cell`, `pen` | the size, the modes, one cell and its style, and the bytes that set a style |
 //! | `scan` | where escape sequences begin and end; the engine gets only whole ones |
 //! | `engine` | the grid, kept by a third-party emulator; the only module that names it |
 //! | `colors` | the colours that the child has set and those that the last viewer shows |
-//! | `osc`, `dcs`, `reply` | what strings mean, and the constant answers to queries |
+//! | `osc`, `dcs`, `base64`, `reply` | what strings mean, and the constant answers to queries (device attributes, DA) |
 //! | `fact`, `status` | what the stream reports about its program |
-//! | `screen`, `text`, `repaint`, `damage`, `checkpoint` | the public type and its views |
+//! | `screen`, `text`, `page`, `repaint`, `damage`, `checkpoint` | the public type and its views |
+//! | `wire` | numbers and texts of a checkpoint as bytes |
 //! | `keys`, `paste` | bytes towards the child |
 //! | `stream_text` | bytes to plain text without a grid |
 
@@ -48,7 +50,7 @@ pub use cell::{Attributes, Cell, CellRow, CellText, Color, Style, Underline};
 pub use checkpoint::{Depth, RestoreError};
 pub use colors::{ColorTable, Rgb, Scheme};
 pub use damage::Damage;
-pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark};
+pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark, is_invisible};
 pub use keys::{Key, KeyCode, KeyError, KeyEvent, Keypad, Modifiers};
 pub use modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 pub use page::LinePage;

@@ -218,11 +218,6 @@ impl Screen {
         self.body.engine.outbox_ref().status.records()
     }
 
-    /// Records that the program ended: of its status reports only `done` and `error` stay.
-    pub fn program_ended(&mut self) {
-        self.body.engine.outbox().status.keep_final();
-    }
-
     /// Returns the cells of a visible row, one per column; empty when there is no such row.
     pub fn row_cells(&self, row: u16) -> Vec<Cell> {
         self.body.engine.visible().screen_row(usize::from(row)).map(styled_cells).unwrap_or_default()

@@ -10,6 +10,7 @@ mod reach;
 mod scan;
 mod shape;
 mod size;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod vendors;
@@ -97,6 +98,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             findings.extend(names::check(&file.path));
             findings.extend(patterns::check(source));
             findings.extend(size::check(source));
+            findings.extend(tables::check(source, &file.text));
         }
     }
     findings.extend(patterns::paste_bracket_in_one_place(tree));

@@ -335,6 +335,30 @@ fn a_function_takes_no_tuple_apart() {
 }
 
 #[test]
+fn only_a_struct_that_refuses_unknown_keys_is_a_document() {
+    let found = |attribute: &str| {
+        let source = format!("//! A.\n/// A.\n#[derive(Debug)]\n{attribute}/// More.\npub struct Big {{}}\n");
+        shape::lenient_documents(&tree(&[("crates/engine/src/a.rs", &source)]), &[("engine::Big", 21)]).len()
+    };
+    assert_eq!((found("#[serde(deny_unknown_fields)]\n"), found("")), (0, 1));
+}
+
+#[test]
+fn a_table_of_modules_names_modules_that_are_declared() {
+    let found = |rows: &str| {
+        let source =
+            format!("//! A.\n//!\n//! | file | what |\n//! |---|---|\n{rows}\nmod a;\npub(crate) mod b;\n");
+        findings_of("module-table", &[("crates/engine/src/lib.rs", &source)])
+    };
+    assert_eq!(found("//! | `a`, `b` | two, and `c` |\n"), [""; 0]);
+    assert_eq!(
+        found("//! | `a`, `log` | one |\n"),
+        ["the table names the module `log`, which is not declared here"]
+    );
+    assert_eq!(found("//! | `settings.toml` | no module |\n"), [""; 0]);
+}
+
+#[test]
 fn every_code_of_a_test_has_a_row_and_every_row_a_test() {
     let found = |table: &str, test: &str| {
         let source = format!("//! A.\n#[test]\nfn {test}() {{}}\n");

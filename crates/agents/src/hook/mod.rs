@@ -26,8 +26,6 @@ const LONGEST_BODY: usize = 4000;
 /// What an event states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The vendor's name of the event; empty when neither the payload nor the argument has it.
-    pub event: String,
     /// It belongs to a subagent and does not concern the agent's own state.
     pub is_child: bool,
     /// Evidence about the state.
@@ -38,8 +36,6 @@ pub struct Reading {
     pub transcript: Option<PathBuf>,
     /// What it marks.
     pub moment: HookMoment,
-    /// The model that answers.
-    pub model: Option<String>,
     /// At the end of a turn: the agent's last message.
     pub text: Option<String>,
 }
@@ -48,7 +44,7 @@ pub struct Reading {
 /// any.
 #[must_use]
 pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Reading {
-    let Some(hooks) = &manifest.hooks else { return nothing(event.unwrap_or_default()) };
+    let Some(hooks) = &manifest.hooks else { return nothing() };
     let fields = &hooks.fields;
     let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
     let event = event.map(str::to_owned).or_else(|| field(&fields.event)).unwrap_or_default();
@@ -58,7 +54,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
         // A subagent's turn is not the agent's, but its permission requests wait for the same person.
         let moment =
             if matches!(moment, HookMoment::PermissionAsked { .. }) { moment } else { HookMoment::Other };
-        return Reading { is_child: true, moment, ..nothing(&event) };
+        return Reading { is_child: true, moment, ..nothing() };
     }
     let has_ended = matches!(moment, HookMoment::TurnEnded | HookMoment::TurnFailed);
     let background = fields.background.as_ref().and_then(|pointer| pointer.count(payload));
@@ -67,10 +63,8 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
         evidence: spec.and_then(|spec| evidence(spec, payload)).map(|known| Evidence { background, ..known }),
         session: field(&fields.session),
         transcript: field(&fields.transcript).map(PathBuf::from),
-        model: field(&fields.model),
         text: field(&fields.text).filter(|_| has_ended),
         moment,
-        event,
     }
 }
 
@@ -92,15 +86,13 @@ pub fn answer(manifest: &Manifest, reading: &Reading, decision: &HookDecision) -
     piece.as_ref()?.fill(&|place| (place == Placeholder::Text).then(|| text.into())).ok()
 }
 
-fn nothing(event: &str) -> Reading {
+fn nothing() -> Reading {
     Reading {
-        event: event.to_owned(),
         is_child: false,
         evidence: None,
         session: None,
         transcript: None,
         moment: HookMoment::Other,
-        model: None,
         text: None,
     }
 }

@@ -49,8 +49,6 @@ pub struct Fields {
     pub transcript: Option<Pointer>,
     /// Fields that only the events of a subagent have.
     pub child: Vec<Pointer>,
-    /// The model.
-    pub model: Option<Pointer>,
     /// The prompt that was submitted.
     pub prompt: Option<Pointer>,
     /// The agent's last message at the end of its turn.
@@ -263,9 +261,6 @@ pub(crate) struct HooksSpec {
     /// Where it has fields that only the events of a subagent have.
     #[serde(default)]
     child_at: Vec<Pointer>,
-    /// Where it has the model.
-    #[serde(default)]
-    model_at: Option<Pointer>,
     /// Where it has the prompt that was submitted.
     #[serde(default)]
     prompt_at: Option<Pointer>,
@@ -312,7 +307,6 @@ impl TryFrom<HooksSpec> for Hooks {
                 session: spec.session_at,
                 transcript: spec.transcript_at,
                 child: spec.child_at,
-                model: spec.model_at,
                 prompt: spec.prompt_at,
                 text: spec.text_at,
                 background: spec.background_at,

@@ -35,7 +35,11 @@ fn prompt(reading: &Reading) -> Option<&str> {
 
 /// Returns one line for each payload: the event, the rule with its state, and the moment.
 fn lines_of(name: &str, recorded: &str) -> Vec<String> {
-    let line = |reading: &Reading| {
+    let manifest = manifest(name);
+    let event_at = manifest.hooks.as_ref().unwrap().fields.event.as_ref();
+    let line = |payload: &Value| {
+        let reading = read(&manifest, None, payload);
+        let event = event_at.and_then(|pointer| pointer.text(payload)).unwrap_or_default();
         let evidence = reading.evidence.as_ref();
         let said = evidence.map_or("-".to_owned(), |evidence| {
             format!("{} {}", evidence.rule, evidence.state.map_or("held", AgentState::word))
@@ -48,9 +52,9 @@ fn lines_of(name: &str, recorded: &str) -> Vec<String> {
             HookMoment::PermissionAsked { .. } => " asks",
         };
         let child = if reading.is_child { " child" } else { "" };
-        format!("{}: {said}{moment}{child}", reading.event)
+        format!("{event}: {said}{moment}{child}")
     };
-    readings(name, recorded).iter().map(line).collect()
+    payloads(recorded).iter().map(line).collect()
 }
 
 #[test]
@@ -229,7 +233,7 @@ fn a_payload_of_any_shape_says_nothing_instead_of_failing() {
         assert!(reading.session.is_none());
     }
     let quiet = read(&manifest("aider"), Some("Stop"), &json!({}));
-    assert_eq!((quiet.event.as_str(), quiet.evidence), ("Stop", None));
+    assert_eq!((quiet.moment, quiet.evidence), (HookMoment::Other, None));
 }
 
 #[test]

@@ -116,18 +116,6 @@ impl TranscriptNews {
         Self { context: self.context, session: self.session, ..Self::default() }
     }
 
-    /// Returns the agent's last message in the last turn that ended.
-    #[must_use]
-    pub fn final_text(&self) -> Option<&str> {
-        self.turns.last().map(|turn| turn.text.as_str())
-    }
-
-    /// Returns how many turns ended.
-    #[must_use]
-    pub fn turns_ended(&self) -> usize {
-        self.turns.len()
-    }
-
     /// Returns true if there is no news.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::Printable;
-use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
+use proto::audit::{AuditEntry, AuditPage, AuditVerdict};
 use proto::request::Audit;
 
 use crate::context::Context;

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 use client::{Next, ReconnectingEvents, Stops};
 use proto::agent::Receipt;
-use proto::crew::{TimerStatus, TimerView};
 use proto::event::Announcement;
 use proto::reply::Subscribed;
+use proto::timers::{TimerStatus, TimerView};
 use proto::{Event, Name, ProcessId, ProcessView};
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use proto::crew::Right;
 use proto::request::{Grant, Target};
+use proto::rights::Right;
 
 use crate::context::Context;
 use crate::errors::CliError;

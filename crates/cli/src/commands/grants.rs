@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::crew::GrantView;
+use proto::rights::GrantView;
 
 use crate::context::Context;
 use crate::errors::CliError;

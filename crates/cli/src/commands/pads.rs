@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use client::Connection;
 use proto::Printable;
-use proto::crew::{PadEntry, PadOutcome};
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct, Presets};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::crew::{Listening, PortView};
+use proto::ports::{Listening, PortView};
 use proto::request::{Ports, Target};
 
 use crate::context::Context;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::Printable;
-use proto::crew::{PresetList, PresetView, Ready};
+use proto::presets::{PresetList, PresetView};
+use proto::process::Ready;
 use proto::request::Presets;
 
 use crate::commands::project::ProjectArgs;

@@ -305,7 +305,7 @@ mod tests {
         let spawn = parsed(&["--preset", "dev", "--ready-pattern", "up", "--budget", "live=2"]).unwrap();
         let request = spawn.request(own()).unwrap();
         assert_eq!((request.preset.as_deref(), request.argv.len()), (Some("dev"), 0));
-        assert_eq!(request.ready, Some(proto::crew::Ready::Pattern("up".into())));
+        assert_eq!(request.ready, Some(proto::process::Ready::Pattern("up".into())));
         assert_eq!(request.budget.and_then(|budget| budget.live), Some(2));
         assert!(parsed(&["--key", "k"]).unwrap_err().to_string().contains("--preset"));
         for (bad, flag) in [

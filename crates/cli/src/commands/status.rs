@@ -18,8 +18,8 @@ pub(crate) struct StatusArgs {}
 
 impl StatusArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let knocked = DaemonAddress::without_start(places()?).knock();
-        match knocked.and_then(|mut connection| connection.status()) {
+        let status = DaemonAddress::without_start(places()?).knock();
+        match status.and_then(|mut connection| connection.status()) {
             Ok(status) => {
                 context.print(&status, print_status)?;
                 Ok(ExitCode::SUCCESS)

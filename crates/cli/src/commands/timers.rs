@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
-use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWatch, TimerWhen};
+use proto::timers::{TimerKind, TimerStatus, TimerView};
 
 use crate::context::Context;
 use crate::errors::CliError;

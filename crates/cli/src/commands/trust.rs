@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use client::Connection;
 use proto::Printable;
-use proto::crew::TrustView;
 use proto::request::{Distrust, Empty, Presets, Trust, TrustWhat};
+use proto::trust::TrustView;
 use serde_json::json;
 
 use crate::commands::project::ProjectArgs;

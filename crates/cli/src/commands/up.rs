@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::{ClientError, Connection};
-use proto::crew::{PresetList, PresetView};
+use proto::presets::{PresetList, PresetView};
 use proto::request::{Close, Empty, Presets, Quantifier, Restart, Target, Until, Wait};
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessView, Status};
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::Printable;
-use proto::crew::{BudgetUse, Identity};
+use proto::rights::{BudgetUse, Identity};
 
 use crate::context::Context;
 use crate::errors::CliError;

@@ -4,8 +4,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use proto::crew::WorkspaceView;
 use proto::request::{ChangeWorkspace, WorkspaceChange};
+use proto::workspace::WorkspaceView;
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::json;
 use web::{AccessFile, IdentityKind, web_directory};

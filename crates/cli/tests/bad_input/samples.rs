@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proto::Request;
+use proto::process::Ready;
 use proto::request::{
     PadAct, ReviewAct, TaskAct, TaskTarget, TimerChange, TimerWhen, TrustWhat, TypedInput, Until, View,
 };
-use proto::{Request, crew::Ready};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

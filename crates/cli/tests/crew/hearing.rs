@@ -141,7 +141,7 @@ fn b6_a_process_hears_of_its_own_project_its_own_tree_and_what_it_may_answer() {
         let proto::Reply::Timers(all) = ask(&stage, Request::Timers(Empty {})).unwrap() else {
             return None;
         };
-        all.iter().all(|timer| timer.status == proto::crew::TimerStatus::Fired).then_some(())
+        all.iter().all(|timer| timer.status == proto::timers::TimerStatus::Fired).then_some(())
     });
     write(&stage, &app, "last");
 

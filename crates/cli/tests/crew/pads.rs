@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proto::crew::{PadEntry, PadOutcome};
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct};
 use proto::{ErrorCode, Event, Failure, Reply, Request};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Presets as people and processes see them.
 
-use proto::crew::PresetList;
+use proto::presets::PresetList;
 use proto::request::{Empty, Presets, Spawn, Trust, TrustWhat};
 use proto::{ErrorCode, Reply, Request};
 use testkit::MarkedDaemon;

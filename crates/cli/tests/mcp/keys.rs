@@ -69,7 +69,7 @@ fn a_call_for_attention_that_was_cut_off_is_made_again_under_the_same_key() {
     let mut peer = fake.accept_welcome();
     let call = peer.call();
     assert!(first.len() >= 32 && key(&call) == first, "{first} and {call:?}");
-    peer.reply(call.id, Reply::Asked(proto::crew::Asked { item: 5 }));
+    peer.reply(call.id, Reply::Asked(proto::reply::Asked { item: 5 }));
     let answer = proxy.answer(id);
     assert_eq!(answer["result"]["structuredContent"]["item"], json!(5), "{answer}");
 }

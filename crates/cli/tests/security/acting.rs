@@ -1,8 +1,8 @@
 //! A terminal that a person opened acts for that person: `qd` typed in it has the person's rights. Nothing
 //! else does unless the person says so, and nothing that an agent opened ever does.
 
-use proto::crew::Right;
 use proto::request::{Audit, Grant, Revoke, Spawn, Target};
+use proto::rights::Right;
 use proto::{Kind, Reply, Request};
 use testkit::{MarkedDaemon, child};
 

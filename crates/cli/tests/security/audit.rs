@@ -1,6 +1,6 @@
 //! The audit log: who did what to whom, how much was typed, and whether it was changed since.
 
-use proto::crew::{AuditEntry, AuditVerdict};
+use proto::audit::{AuditEntry, AuditVerdict};
 use proto::request::{Audit, Empty, Request, TypedInput, Write};
 use proto::{ErrorCode, ProcessId, Reply};
 use testkit::{FakeAgents, MarkedDaemon, child};

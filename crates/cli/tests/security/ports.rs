@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use proto::ErrorCode;
-use proto::crew::{PortView, Ready};
+use proto::ports::PortView;
+use proto::process::Ready;
 use proto::request::{Empty, Ports, Request, Spawn, Until, Wait};
 use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, child};

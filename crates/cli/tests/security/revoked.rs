@@ -1,7 +1,7 @@
 //! A right that a person has taken back: what a process read or waited for by it ends.
 
-use proto::crew::Right;
 use proto::request::{Grant, Revoke, Target};
+use proto::rights::Right;
 use proto::{Reply, Request};
 use testkit::process_scan::eventually;
 use testkit::{MarkedDaemon, child};

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use client::DaemonAddress;
-use proto::crew::AuditEntry;
+use proto::audit::AuditEntry;
 use proto::request::{Audit, Hello, Request, Restart};
 use serde_json::{Value, json};
 use testkit::process_scan::{eventually, files};
@@ -29,7 +29,7 @@ fn everything(token: Option<&str>) -> Vec<Value> {
 fn audited(stage: &MarkedDaemon) -> Vec<AuditEntry> {
     let page = stage.client().audit(Audit { since: 0, limit: Some(10_000), verify: true }).unwrap();
     let verified = page.verified.unwrap();
-    assert!(matches!(verified, proto::crew::AuditVerdict::Intact { .. }), "{verified:?}");
+    assert!(matches!(verified, proto::audit::AuditVerdict::Intact { .. }), "{verified:?}");
     page.rows
 }
 

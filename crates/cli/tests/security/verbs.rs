@@ -1,7 +1,6 @@
 //! Every verb of the protocol, for tests of callers that may use none of them.
 
 use proto::agent::MailId;
-use proto::crew::Right;
 use proto::request::{
     Ask, AskReceipt, AskResult, Attach, Attention, Audit, CancelMessage, ChangeTimer, ChangeWorkspace,
     CheckManifest, Close, Detach, Distrust, Empty, Explain, Follow, GiveAnswer, Grant, Hook, Interrupt, Kill,
@@ -9,6 +8,7 @@ use proto::request::{
     Select, SetTimer, Shutdown, SizeRequest, Spawn, Target, TaskAct, Tell, TimerChange, TimerWhen, Trust,
     TrustWhat, TypedInput, Until, View, Wait, Write,
 };
+use proto::rights::Right;
 use serde_json::json;
 use testkit::child;
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use client::{ClientError, Connection, DaemonAddress};
 use daemon::Failpoint;
 use proto::agent::{Delivery, MailId};
-use proto::crew::TimerStatus;
 use proto::request::{
     AskReceipt, Close, Empty, Resize, SetTimer, Shutdown, SizeRequest, Tell, TimerWhen, TypedInput, Write,
 };
+use proto::timers::TimerStatus;
 use proto::{AgentState, ErrorCode, ProcessId, Reply, Request, Size, Status};
 use testkit::process_scan::{files, pin, scale, wait_gone};
 use testkit::{DEADLINE, FakeAgents, Mark, child};

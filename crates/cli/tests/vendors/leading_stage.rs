@@ -123,7 +123,7 @@ impl Leading {
         let project = Some(self.household.workdir().display().to_string());
         let act = PadAct::Read { name: name.to_owned(), revision: None };
         match self.daemon.client().pad(Pad { project, act }) {
-            Ok(proto::crew::PadOutcome::Text { content, author, .. }) => (content, author),
+            Ok(proto::pads::PadOutcome::Text { content, author, .. }) => (content, author),
             other => self.fail(&format!("the pad {name}: {other:?}")),
         }
     }

@@ -90,13 +90,13 @@ impl HolderProbe {
         let mut pause = *PAUSES.start();
         loop {
             let greeting = match PendingHello::at(&self.path) {
-                Ok(knock) => self.hear(knock, patience).await,
+                Ok(pending) => self.hear(pending, patience).await,
                 Err(error) => Greeting::Failed(error),
             };
             match greeting {
                 Greeting::Found(new, input) => return self.conclude(ProbeResult::Found(new, input)).await,
                 Greeting::Released => return self.conclude(ProbeResult::Nobody).await,
-                Greeting::Unwanted(knock) => return self.end_run(Some(knock)).await,
+                Greeting::Unwanted(pending) => return self.end_run(Some(pending)).await,
                 // Whatever else failed, something has answered: it is greeted again.
                 Greeting::Failed(LinkError::Gone) if self.is_gone().await => return self.end_run(None).await,
                 Greeting::Failed(error) => self.doubt(&error).await,
@@ -104,8 +104,8 @@ impl HolderProbe {
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(*PAUSES.end()),
                 () = self.end.notified() => {
-                    let knock = PendingHello::at(&self.path).ok();
-                    return self.end_run(knock).await;
+                    let pending = PendingHello::at(&self.path).ok();
+                    return self.end_run(pending).await;
                 }
             }
         }
@@ -119,8 +119,8 @@ impl HolderProbe {
     }
 
     /// Waits for the answer to a greeting, without a limit.
-    async fn hear(&mut self, knock: PendingHello, patience: Instant) -> Greeting {
-        let stream = match UnixStream::from_std(knock.into()) {
+    async fn hear(&mut self, pending: PendingHello, patience: Instant) -> Greeting {
+        let stream = match UnixStream::from_std(pending.into()) {
             Ok(stream) => stream,
             Err(error) => return Greeting::Failed(error.into()),
         };
@@ -133,22 +133,22 @@ impl HolderProbe {
                 () = sleep_until(patience), if !self.has_spoken => self.doubt(&LinkError::TimedOut).await,
             }
         };
-        let knock = match stream.into_std() {
+        let pending = match stream.into_std() {
             Ok(stream) => PendingHello::from(stream),
             Err(error) => return Greeting::Failed(error.into()),
         };
         if !is_wanted {
-            return Greeting::Unwanted(knock);
+            return Greeting::Unwanted(pending);
         }
         if let Some(release) = self.missed_release() {
-            let released = crate::threads::run(move || send_release(knock, &release)).await;
+            let released = crate::threads::run(move || send_release(pending, &release)).await;
             return match released.map_err(|error| LinkError::Io(std::io::Error::other(error))) {
                 Ok(Ok(())) => Greeting::Released,
                 Ok(Err(error)) | Err(error) => Greeting::Failed(error),
             };
         }
         let (search, record, path) = (self.search.clone(), self.record.clone(), self.path.clone());
-        let answered = crate::threads::run(move || take_over(&search, knock, path, record)).await;
+        let answered = crate::threads::run(move || take_over(&search, pending, path, record)).await;
         match answered.map_err(|error| LinkError::Io(std::io::Error::other(error))) {
             Ok(Ok((new, input))) => Greeting::Found(new, input),
             Ok(Err(error)) | Err(error) => Greeting::Failed(error),
@@ -206,19 +206,19 @@ impl HolderProbe {
 }
 
 /// Reads a holder's answer and releases the holder.
-fn send_release(knock: PendingHello, release: &ToHolder) -> Result<(), LinkError> {
-    let (mut link, _hello) = knock.answer(std::time::Instant::now() + ANSWER)?;
+fn send_release(pending: PendingHello, release: &ToHolder) -> Result<(), LinkError> {
+    let (mut link, _hello) = pending.answer(std::time::Instant::now() + ANSWER)?;
     Ok(link.send(release)?)
 }
 
 /// Reads a holder's answer. The database's record replaces parts of the answer that cannot be read.
 fn take_over(
     search: &Search,
-    knock: PendingHello,
+    pending: PendingHello,
     path: PathBuf,
     known: Option<ProcessRecord>,
 ) -> Result<(Box<NewRun>, Box<Input>), LinkError> {
-    let (link, hello) = knock.answer(std::time::Instant::now() + ANSWER)?;
+    let (link, hello) = pending.answer(std::time::Instant::now() + ANSWER)?;
     // Checked after the answer was read, because others read theirs at the same time.
     check_room()?;
     let mut record = record_of(&hello, known)?;

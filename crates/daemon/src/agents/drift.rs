@@ -31,9 +31,11 @@ pub(crate) enum DriftError {
 /// Keeps the screen, under the names of the two sources.
 pub(crate) fn keep(
     data: &Path,
-    (manifest, version): (&Manifest, Option<&str>),
+    manifest: &Manifest,
+    version: Option<&str>,
     screen: &Screen,
-    (winner, other): (&Evidence, &Evidence),
+    winner: &Evidence,
+    other: &Evidence,
 ) -> Result<(), DriftError> {
     let (sample, _) = RecordedScreen::record(manifest, version.unwrap_or_default(), screen, None)?;
     let all = data.join("drift");
@@ -110,7 +112,7 @@ mod tests {
         let (winner, other) =
             (evidence(Source::Hook, AgentState::Idle), evidence(Source::Screen, AgentState::Working));
         for _ in 0..2 {
-            keep(&data, (&manifest, Some("1.0 (x/y)")), &screen, (&winner, &other)).unwrap();
+            keep(&data, &manifest, Some("1.0 (x/y)"), &screen, &winner, &other).unwrap();
         }
         let place = data.join("drift/mine-1.0__x_y_");
         let counts = std::fs::read_to_string(place.join(COUNTS)).unwrap();

@@ -326,8 +326,9 @@ impl Agents {
         let data = self.shared.launcher.places.data.clone();
         drop(crate::threads::run(move || {
             let (manifest, version) = (agent_run.manifest(), agent_run.version());
-            let about = (&*manifest, version.as_deref());
-            if let Err(error) = drift::keep(&data, about, &handle.screen(), (&winner, &other)) {
+            let screen = handle.screen();
+            let kept = drift::keep(&data, &manifest, version.as_deref(), &screen, &winner, &other);
+            if let Err(error) = kept {
                 tracing::warn!(%error, ?run, "a disagreement could not be kept");
             }
         }));

@@ -55,16 +55,26 @@ pub(super) fn seat(
     seat.map(|seat| seat.counted_as(place))
 }
 
-/// Gives the stream, with its unparsed input and its unsent output, to the worker that hosts the run.
+/// The stream of a connection that becomes a viewer.
+pub(super) struct LeavingStream {
+    pub(super) socket: UnixStream,
+    /// Input that the door has read and not parsed.
+    pub(super) unread: Vec<u8>,
+    /// Output that the door has not sent.
+    pub(super) unsent: Vec<u8>,
+}
+
+/// Gives the stream to the worker that hosts the run.
 pub(super) fn move_to_worker(
     client: &Client,
-    (socket, unread, mut greeting): (UnixStream, Vec<u8>, Vec<u8>),
+    leaving: LeavingStream,
     id: u64,
     request: &Attach,
     sight: AttachTarget,
     seat: ViewerPermit,
 ) {
     let AttachTarget { located, handle } = sight;
+    let LeavingStream { socket, unread, unsent: mut greeting } = leaving;
     let stream = 1;
     let options = ViewOptions::of(request, located.run.run);
     let attached = Attached {

@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::attach::LeavingStream;
 use super::caller_limits::{ConnectionPermit, InputPermit, RESERVE_IDLE, all_in_use};
 use super::{Server, attach, audit, dispatch};
 use crate::caller::Peer;
@@ -453,8 +454,9 @@ impl Connection {
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
-            Ok(stream) => {
-                attach::move_to_worker(&self.client, (stream, unread, unsent), id, &request, sight, seat)
+            Ok(socket) => {
+                let leaving = LeavingStream { socket, unread, unsent };
+                attach::move_to_worker(&self.client, leaving, id, &request, sight, seat);
             }
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }

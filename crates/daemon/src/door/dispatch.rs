@@ -1,7 +1,7 @@
 //! Routes a call: to the engine, or to the data plane.
 
 use engine::{Caller, Command, CommandAnswer, Located, Verb};
-use proto::crew::Ready;
+use proto::process::Ready;
 use proto::reply::{DaemonStatus, Welcome};
 use proto::request::{Empty, Explain, Hello, Hook, Request, Revoke, TypedInput, Until};
 use proto::version::{PROTOCOL, VERSION, is_compatible};

@@ -1,7 +1,7 @@
 //! `pad`: the scratchpads of a project, and the errors about them. Names that could lead elsewhere are
 //! refused before a file is touched, and a process may use only its own project.
 
-use proto::crew::{PadEntry, PadOutcome};
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Pad, PadAct};
 use proto::{ErrorCode, Failure, Reply, Role};
 use store::{PadError, PadName, Pads, Revision, StoreError};

@@ -2,7 +2,7 @@
 //! and the screen are read on a thread that may block.
 
 use engine::Verb;
-use proto::crew::Listening;
+use proto::ports::Listening;
 use proto::request::Ports;
 use proto::{ErrorCode, Failure, Reply};
 

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TaskCommand, TrustSubject, Verb};
-use proto::crew::Project;
 use proto::inherited_variables::from_hex;
-use proto::request::{OnTimeout, Spawn};
+use proto::project::Project;
+use proto::request::Spawn;
 use proto::{ErrorCode, Failure, Kind, Reply};
 
 use super::audit;
@@ -195,7 +195,7 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     let cwd = Path::new(spawn.cwd.as_deref().unwrap_or("/"));
     let manifest = if is_agent { (asker.manifest)(name, cwd) } else { None };
     let is_elsewhere = is_elsewhere(asker.own, &project_dir);
-    if name.is_empty() || (is_plain_agent(&spawn) && manifest.is_none() && !is_elsewhere) {
+    if name.is_empty() || (spawn.is_plain_agent() && manifest.is_none() && !is_elsewhere) {
         // The engine refuses an order without a program.
         return Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None });
     }
@@ -237,13 +237,13 @@ fn draw(spawn: &Spawn, found: &Found<'_>, asker: &Asker<'_>) -> Result<TrustSubj
         env: &spawn.env,
         preset,
         auto_restart: spawn.auto_restart,
-        grants_leave: grants_leave(spawn),
+        allows_on_timeout: spawn.allows_on_timeout(),
         manifest,
         from: is_elsewhere.then_some(asker.own),
     };
     let (mut trust_subject, program) = trust_subject::draw(&launch_spec, asker.path)?;
     let denies = |preset_set: &PresetSet| preset_set.policy.free == CommandRule::Deny;
-    let is_free = preset.is_none() && !is_plain_agent(spawn);
+    let is_free = preset.is_none() && !spawn.is_plain_agent();
     if is_free && (denies(preset_set) || (is_elsewhere && denies(&PresetSet::read(asker.own, asker.config))))
     {
         trust_subject.rule = Rule::Deny;
@@ -275,16 +275,6 @@ fn refuse_words_beside(spawn: &Spawn) -> Result<(), Failure> {
             .hint("give a name and nothing else, or start a command of your own")),
         None => Ok(()),
     }
-}
-
-/// Returns true for an agent as its manifest has it, which needs no approval if that manifest is built in.
-fn is_plain_agent(spawn: &Spawn) -> bool {
-    spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && !grants_leave(spawn)
-}
-
-/// Returns true if permission requests of an agent are granted when no person answers.
-fn grants_leave(spawn: &Spawn) -> bool {
-    spawn.agent.permissions.is_some_and(|engine| engine.on_timeout == OnTimeout::Allow)
 }
 
 /// Returns the shell of a terminal without a command, when the caller's shell is unknown.

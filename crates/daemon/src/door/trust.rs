@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{Caller, CallerStanding, Command, CommandAnswer, Principal, TrustSubject};
-use proto::crew::{PresetList, TrustView};
+use proto::presets::PresetList;
 use proto::request::{Presets, Trust, TrustWhat};
+use proto::trust::TrustView;
 use proto::{ErrorCode, Failure, Kind, Printable, Reply, Role};
 
 use super::audit;
@@ -191,7 +192,7 @@ pub(super) fn draw(
         env: &preset.command.env,
         preset: Some(preset),
         auto_restart: preset.command.auto_restart,
-        grants_leave: false,
+        allows_on_timeout: false,
         manifest: None,
         from: None,
     };
@@ -244,7 +245,7 @@ fn manifest_subject(
         env: &BTreeMap::new(),
         preset: None,
         auto_restart: false,
-        grants_leave: false,
+        allows_on_timeout: false,
         manifest: Some(&manifest),
         from: None,
     };

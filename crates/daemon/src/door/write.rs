@@ -25,9 +25,10 @@ use crate::screens::{JobKey, MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob,
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A command reads its input as late as it likes: `qd exec` waits a day for it.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// How long a program may take a burst for a paste: Enter must come after it.
-const SETTLE: Duration = Duration::from_millis(150);
-/// The longest wait for a stable screen.
+/// How long the screen must be unchanged before Enter. A manifest's own time counts only for messages: this verb types
+/// into any program.
+const SETTLE: Duration = Duration::from_millis(agents::deliver::LEAST_SETTLE_MS);
+/// The longest wait for a stable screen; shorter than for a message, because a caller waits for the reply.
 const MAX_SETTLE: Duration = Duration::from_secs(2);
 /// How long the effect of Enter may take to show.
 const EFFECT: Duration = Duration::from_secs(1);
@@ -35,8 +36,6 @@ const EFFECT: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(2);
 /// Most keys of one call.
 const MAX_KEYS: usize = 1024;
-/// How long a program must wait after a person's last key.
-const HUMAN_LEASE_MS: u64 = 3_000;
 
 pub(super) async fn write(
     client: &Client,
@@ -214,7 +213,7 @@ impl Writer<'_> {
             } else {
                 ComposerIs::NoShell
             },
-            human_quiet_ms: HUMAN_LEASE_MS,
+            human_quiet_ms: engine::LEASE_MS,
         });
         let most = text.most();
         self.typed.queued(most as u64);

@@ -1,6 +1,6 @@
 //! Pages of the audit log: rows that fit one line of the protocol, and the result of checking the chain.
 
-use proto::crew::{AuditEntry, AuditPage, AuditVerdict};
+use proto::audit::{AuditEntry, AuditPage, AuditVerdict};
 use proto::request::Audit;
 use store::{AuditCheck, AuditRow, StoreError};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use proto::crew::AuditVerdict;
+use proto::audit::AuditVerdict;
+use proto::printable::is_hidden;
 
 use super::store_thread::AuditQuery;
 use super::*;
@@ -48,4 +49,29 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
         assert!(matches!(verdict, AuditVerdict::Intact { first: 1, rows: 5001, .. }), "{verdict:?}");
         soon("the end", records.close()).await;
     });
+}
+
+#[test]
+fn f11_nothing_in_a_row_of_the_audit_log_is_invisible() {
+    let hidden: String = ('\0'..=char::MAX).filter(|c| c.is_control() || is_hidden(*c)).collect();
+    let Change::Audit(row) = audit(AuditNote {
+        caller: Some(Caller::Human),
+        via: Some(hidden.clone()),
+        verb: "write",
+        target: Some(hidden.clone()),
+        decision: hidden.clone(),
+        detail: hidden,
+    }) else {
+        panic!("not a row")
+    };
+    for text in [row.caller, row.target.unwrap(), row.decision, row.detail] {
+        assert_eq!(text.chars().find(|c| c.is_control() || is_hidden(*c)), None);
+        assert!(text.contains("\\u{202e}") && text.contains("\\u{200b}") && text.contains("\\u{e0041}"));
+    }
+}
+
+/// The emulator knows no protocol and has a copy of the rule.
+#[test]
+fn the_emulator_and_the_protocol_hide_the_same_characters() {
+    assert_eq!(('\0'..=char::MAX).find(|c| term::is_invisible(*c) != is_hidden(*c)), None);
 }

@@ -194,10 +194,10 @@ impl Worker {
     fn link_again(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.displacement.begins();
-        let holder = (slot.run.handle.holder_pid, slot.run.holder_start_time.unwrap_or_default());
+        let (pid, start_time) = (slot.run.handle.holder_pid, slot.run.holder_start_time.unwrap_or_default());
         let first = slot.run.unheard_orders(now);
         let data = epoll::EventData::new_u64(Source::Link(number).token());
-        let linked = Link::rejoin(&slot.run.socket, holder, &first).and_then(|link| {
+        let linked = Link::reconnect(&slot.run.socket, pid, start_time, &first).and_then(|link| {
             let added = epoll::add(&self.epoll, link.as_fd(), data, epoll::EventFlags::IN);
             added.map(|()| link).map_err(|error| LinkError::Io(error.into()))
         });

@@ -26,7 +26,7 @@ pub(crate) const MAX_CANONICAL: usize = 4095;
 /// How long a child may take to read what is typed.
 const DRAIN: Duration = Duration::from_secs(10);
 /// The default time for which the screen must be unchanged after a paste.
-pub(crate) const SETTLE: Duration = Duration::from_millis(150);
+pub(crate) const SETTLE: Duration = Duration::from_millis(agents::deliver::LEAST_SETTLE_MS);
 /// The longest wait for that: a screen that never stands still has long shown the paste.
 const MAX_SETTLE: Duration = Duration::from_secs(5);
 /// How long typing waits until all output is read: a flood may never be caught up with.

@@ -53,7 +53,7 @@ impl Bench {
             env: &env,
             preset: None,
             auto_restart: false,
-            grants_leave: false,
+            allows_on_timeout: false,
             manifest: None,
             from: None,
         };

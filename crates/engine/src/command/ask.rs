@@ -1,8 +1,8 @@
 //! `ask`, `attention`, `select`: what an agent wants of the person.
 
 use proto::agent::{DialogOption, ItemKind};
-use proto::crew::Asked;
 use proto::event::Event;
+use proto::reply::Asked;
 use proto::request::{Ask, Attention, Select};
 use proto::verb;
 use proto::{Failure, Reply, Role};

@@ -1,8 +1,8 @@
 //! `grant`, `revoke`, `grants`, `permit`: rights beyond the tree, and rights without a target.
 
-use proto::crew::{GrantRecord, Right};
 use proto::request::Empty;
 use proto::request::{Grant, Revoke};
+use proto::rights::{GrantRecord, Right};
 use proto::verb;
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply, Role};
 

@@ -1,8 +1,9 @@
 //! `set_timer`, `timers`, `change_timer`: wake-ups.
 
-use proto::crew::{TimerKind, TimerStatus, TimerView};
+use proto::printable::is_hidden;
 use proto::request::Empty;
 use proto::request::{ChangeTimer, SetTimer, Target, TimerChange, TimerWhen};
+use proto::timers::{TimerKind, TimerStatus, TimerView};
 use proto::verb;
 use proto::{ErrorCode, Failure, Kind, Name, Printable, ProcessId, Reply, Role};
 
@@ -12,7 +13,6 @@ use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{Caller, RunKey};
 use crate::mail::MailQueue;
-use crate::mail::format as mail_format;
 use crate::outbox::Outbox;
 use crate::record::Record;
 use crate::rights::Verb;
@@ -279,9 +279,7 @@ fn check_words(request: &SetTimer) -> Result<(), Failure> {
         return Err(Failure::invalid("key", format!("between 1 and {MAX_KEY} bytes")));
     }
     let Some(label) = &request.label else { return Ok(()) };
-    let is_odd = |c: char| {
-        c.is_control() || mail_format::is_hidden(c) || matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}')
-    };
+    let is_odd = |c: char| c.is_control() || is_hidden(c) || matches!(c, '[' | ']');
     if label.trim().is_empty() || label.chars().count() > MAX_LABEL || label.contains(is_odd) {
         let why = format!("between 1 and {MAX_LABEL} printable characters, no brackets");
         return Err(Failure::invalid("label", format!("\"{}\": {why}", Printable(&quote_label(label)))));

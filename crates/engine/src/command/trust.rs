@@ -1,9 +1,9 @@
 //! `trust`, `distrust`, `trusted`: what agents may start without asking.
 
 use crate::audit::digest_words;
-use proto::crew::TrustView;
 use proto::request::Distrust;
 use proto::request::Empty;
+use proto::trust::TrustView;
 use proto::verb;
 use proto::{ErrorCode, Failure, Reply, Role};
 

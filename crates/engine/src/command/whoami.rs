@@ -1,7 +1,8 @@
 //! `who_am_i`: whom the caller is taken for, and what it may.
 
-use proto::crew::{Identity, Project};
+use proto::project::Project;
 use proto::request::Empty;
+use proto::rights::Identity;
 use proto::verb;
 use proto::{Failure, Reply, Role};
 

@@ -1,8 +1,8 @@
 //! `workspaces` and `change_workspace`: which access scopes there are. What belongs to one follows its new name, and one to
 //! which something belongs does not go.
 
-use proto::crew::WorkspaceView;
 use proto::request::{ChangeWorkspace, Empty, WorkspaceChange};
+use proto::workspace::WorkspaceView;
 use proto::{ErrorCode, Failure, Printable, ProcessId, Reply, Role, verb};
 
 use super::{Asker, Audited, CommandResult, Decide, Needs, Recorded};

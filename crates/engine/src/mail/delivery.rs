@@ -7,8 +7,8 @@ use proto::agent::{Composer, MailId};
 use crate::input::JobId;
 use crate::mail::MailStage;
 
-/// Programs do not type while a person has typed within this time.
-pub(crate) const LEASE_MS: u64 = 3_000;
+/// Programs do not type while a person has typed within this time: messages, interrupts, answers and `write` wait for it.
+pub const LEASE_MS: u64 = 3_000;
 /// How long the agent may take to show that it took a prompt.
 pub(crate) const CONFIRM_MS: u64 = 1_500;
 /// How much longer it may take when the composer is empty again.

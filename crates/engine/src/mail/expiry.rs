@@ -1,4 +1,4 @@
-//! When a message is given up.
+//! When a message is given up: the default times, and the clock that counts.
 //!
 //! Expiry uses the boot clock: people and time servers move the wall clock by hours. The wall clock counts only for
 //! messages of an earlier boot.
@@ -12,6 +12,11 @@ use super::{MailQueue, MailRecord, MailStage};
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::record::Record;
+
+/// How long a message waits unless its sender says otherwise: a day.
+pub(super) const EXPIRES_MS: u64 = 24 * 3600 * 1000;
+/// How long a message of Quarterdeck itself waits: a week, the longest time of a timer.
+pub(super) const SYSTEM_EXPIRES_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// A moment on the uptime clock, which begins anew with each boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 //! The text of a message as its agent reads it: a head that names the sender and a mark before each line of the body, so
 //! that no body, label or name can pass for another sender's head. A person's text stays as it is.
 
+use proto::printable::is_hidden;
+
 use crate::mail::{MailRecord, Sender, SenderRelation};
 
 /// What stands before each line of a body that no person wrote.
@@ -69,26 +71,4 @@ fn visible(c: char) -> char {
         c if c.is_control() || is_hidden(c) => '\u{fffd}',
         c => c,
     }
-}
-
-/// Characters that show nothing, or that change how their neighbours are read.
-pub(crate) fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }

@@ -4,8 +4,8 @@
 //! line, so that they cannot pass for Quarterdeck's own.
 
 use proto::agent::{InboxItem, ItemKind};
-use proto::crew::TimerKind;
 use proto::request::Until;
+use proto::timers::TimerKind;
 use proto::{AgentState, ExitReason, Kind, Printable, ProcessId};
 
 use crate::context::Context;

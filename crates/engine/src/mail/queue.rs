@@ -7,6 +7,7 @@ use proto::event::Event;
 use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::delivery::Phase;
+use super::expiry::{EXPIRES_MS, SYSTEM_EXPIRES_MS};
 use super::{MailRecord, MailStage, Sender};
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
@@ -19,10 +20,6 @@ use crate::undo::{UndoCell, UndoMap};
 const KEPT: usize = 2_000;
 /// Most messages that may wait for one agent.
 const MAX_WAITING: usize = 100;
-/// How long a message waits unless its sender says otherwise: a day.
-const EXPIRES_MS: u64 = 24 * 3600 * 1000;
-/// How long a message of Quarterdeck itself waits: a week, the longest time of a timer.
-const SYSTEM_EXPIRES_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// A message that a person or a process sends.
 #[derive(Clone, Debug)]

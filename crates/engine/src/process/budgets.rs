@@ -2,7 +2,7 @@
 //!
 //! A process spends from its own budget and from every budget above it.
 
-use proto::crew::{Budget, BudgetUse};
+use proto::rights::{Budget, BudgetUse};
 use proto::{ErrorCode, Failure, Name, ProcessId};
 
 use crate::Config;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use proto::crew::{Budget, Project, Ready};
+use proto::process::Ready;
+use proto::project::Project;
 use proto::request::SizePolicy;
+use proto::rights::Budget;
 use proto::{Kind, ProcessId, Stop};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Facts about the process table alone: look-ups, sizes, budgets and the seen mark.
 
-use proto::crew::Budget;
 use proto::request::{See, SizePolicy, Target};
+use proto::rights::Budget;
 use proto::{ErrorCode, Kind, Limit, Size, Status, Stop};
 
 use super::{StopSignal, Viewer};

@@ -3,7 +3,7 @@
 //! A grant ends with either of the two processes that it is about.
 
 use proto::ProcessId;
-use proto::crew::{GrantRecord, GrantView, Right};
+use proto::rights::{GrantRecord, GrantView, Right};
 
 use crate::context::Context;
 use crate::effect::Effect;

@@ -7,7 +7,7 @@ pub(crate) mod grants;
 pub(crate) mod registry;
 
 use proto::Role;
-use proto::crew::Right;
+use proto::rights::Right;
 
 use crate::input::Caller;
 

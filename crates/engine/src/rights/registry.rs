@@ -2,8 +2,8 @@
 //!
 //! The checks before every verb are here; nothing is changed.
 
-use proto::crew::Right;
 use proto::request::Target;
+use proto::rights::Right;
 use proto::{ErrorCode, Failure, Kind, ProcessId};
 
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! Facts about the gate and the grants, without an engine.
 
-use proto::crew::Right;
+use proto::rights::Right;
 use proto::{ErrorCode, Kind, Status, Target};
 
 use super::Verb;

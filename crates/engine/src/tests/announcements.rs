@@ -1,8 +1,9 @@
 //! Who is told of what: a process hears of what it could ask for, a person of everything.
 
 use proto::agent::{InboxItem, ItemKind};
-use proto::crew::{Project, TimerKind, TimerStatus, TimerView};
+use proto::project::Project;
 use proto::request::{Grant, Spawn};
+use proto::timers::{TimerKind, TimerStatus, TimerView};
 use proto::{ErrorCode, Event, ProcessView};
 
 use super::agents::scene::{agent, saved, tell};
@@ -85,7 +86,7 @@ fn a_timer_is_told_to_its_owner_and_to_those_above() {
     let of_lead = hall.timer(hall.lead);
     assert_eq!(hall.receivers(&of_lead), ["person", "lead"]);
     let (to, over) = (target(hall.stranger), target(hall.lead));
-    hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
+    hall.stage.ask(Command::Grant(Grant { to, right: proto::rights::Right::Read, over }));
     hall.stage.effects.clear();
     assert_eq!(
         hall.receivers(&of_lead),
@@ -183,7 +184,7 @@ fn b6_a_run_that_is_over_is_told_nothing() {
 fn b6_the_end_of_a_process_is_told_to_those_who_knew_of_it() {
     let mut hall = Hall::new();
     let (to, over) = (target(hall.foreign), target(hall.child));
-    hall.stage.ask(Command::Grant(Grant { to, right: proto::crew::Right::Read, over }));
+    hall.stage.ask(Command::Grant(Grant { to, right: proto::rights::Right::Read, over }));
     let (child, grandchild) = (hall.child, hall.grandchild);
     hall.stage.ask(super::stage::close(child));
     hall.stage.die(grandchild);

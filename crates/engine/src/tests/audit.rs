@@ -1,8 +1,8 @@
 //! What is written down: every refusal once, every deed once, and never a text or a secret.
 
 use proto::Kind;
-use proto::crew::Right;
 use proto::request::{Distrust, GiveAnswer, Grant, Kill, Rename, Resume, Revoke, Shutdown, Spawn};
+use proto::rights::Right;
 
 use super::agents::scene::{agent, tell};
 use super::stage::{Stage, close, command, kill, order, restart, shutdown, target, terminal, trust_subject};
@@ -65,7 +65,7 @@ fn f11_every_refusal_is_written_once_with_caller_target_and_code() {
 #[test]
 fn f11_over_budget_is_written_down() {
     let mut stage = Stage::new();
-    let budget = Some(proto::crew::Budget { spawns: Some(0), ..Default::default() });
+    let budget = Some(proto::rights::Budget { spawns: Some(0), ..Default::default() });
     let root = stage.spawn(Spawn { budget, ..agent("root") });
     let rows = rows(&mut stage, Caller::Process(root), order(Caller::Process(root), agent("x")));
     assert_eq!(decision(&rows), ("spawn", "budget_exceeded"));

@@ -1,7 +1,7 @@
 //! What a tree may use up: every limit by its name, every ancestor's purse, across restarts of the daemon.
 
-use proto::crew::{Budget, BudgetUse, Identity};
 use proto::request::Spawn;
+use proto::rights::{Budget, BudgetUse, Identity};
 use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::{agent, saved};
@@ -284,7 +284,7 @@ fn who_am_i_tells_the_run_its_nonce_its_budget_and_its_grants() {
     assert_eq!((budget.limits.spawns, budget.spawns, budget.depth), (Some(4), 1, 2));
     let request = proto::request::Grant {
         to: super::stage::target(run),
-        right: proto::crew::Right::Read,
+        right: proto::rights::Right::Read,
         over: super::stage::target(shell),
     };
     stage.ask(Command::Grant(request));

@@ -1,7 +1,7 @@
 //! Rights beyond the tree, and the edges of the tree itself.
 
-use proto::crew::Right;
 use proto::request::{Grant, Kill, Revoke, Spawn};
+use proto::rights::Right;
 use proto::{ErrorCode, Reply};
 
 use super::agents::scene::{agent, saved};

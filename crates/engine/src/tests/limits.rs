@@ -1,8 +1,8 @@
 //! Connections with a limit: where they start things, what they may type into, what they see and answer, and how the
 //! audit log names them.
 
-use proto::crew::Right;
 use proto::request::{AskReceipt, Attach, GiveAnswer, Grant, Revoke, Spawn, Target};
+use proto::rights::Right;
 use proto::{ErrorCode, Event, Kind, Limit, Reply, Role};
 
 use super::agents::scene::{agent, tell};

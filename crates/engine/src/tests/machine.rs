@@ -34,7 +34,7 @@ pub(crate) fn add(ctx: &mut Context, name: &str, kind: Kind, parent: Option<RunK
         policy: SizePolicy::Owner,
         auto_restart: false,
         idle_timeout_ms: None,
-        project: proto::crew::Project::default(),
+        project: proto::project::Project::default(),
         preset: None,
         key: None,
         restore: false,

@@ -1,8 +1,8 @@
 //! A crew on the stage: agents with a channel for their mail, a clock that can be set, and a daemon that can die.
 
 use proto::agent::{Composer, Delivery, Source};
-use proto::crew::{TimerStatus, TimerView};
 use proto::request::{ChangeTimer, Close, SetTimer, Target, TimerChange, TimerWatch, TimerWhen};
+use proto::timers::{TimerStatus, TimerView};
 use proto::{AgentState, Evidence, Failure, Reply};
 
 use super::agents::scene::{agent, saved};

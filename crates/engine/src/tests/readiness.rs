@@ -1,7 +1,8 @@
 //! Ready in the way a process said it would tell, and brought back when its holder is gone.
 
-use proto::crew::{Budget, Ready};
+use proto::process::Ready;
 use proto::request::{Empty, Quantifier, Spawn, Until};
+use proto::rights::Budget;
 use proto::{ErrorCode, Reply, Status};
 
 use super::agents::scene::{agent, saved};

@@ -10,13 +10,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::mem::{Discriminant, discriminant};
 
 use proto::agent::MailId;
-use proto::crew::Right;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, ChangeWorkspace, Close, Detach, Distrust, Empty, Explain,
     GiveAnswer, Grant, Interrupt, Kill, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke,
     See, Select, SetTimer, Shutdown, SizePolicy, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWatch,
     TimerWhen, Until, Wait, WorkspaceChange,
 };
+use proto::rights::Right;
 use proto::{ErrorCode, Kind, ProcessId, Reply, Role, RunNumber, Status};
 
 use super::stage::{Stage, command, name, trust_subject};

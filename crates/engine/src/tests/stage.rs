@@ -1,8 +1,9 @@
 //! The stage: an engine with a clock in hand and its effects laid out.
 
-use proto::crew::{Project, TrustView};
+use proto::project::Project;
 use proto::request::{Close, Empty, Kill, Quantifier, Restart, Shutdown, Spawn, Target, Until, Wait};
 use proto::task::TaskRun;
+use proto::trust::TrustView;
 use proto::{ErrorCode, Failure, Kind, Name, ProcessId, ProcessView, Reply, RunNumber};
 
 use crate::input::ChildExit;

@@ -2,8 +2,8 @@
 
 mod model;
 
-use proto::crew::TimerStatus;
 use proto::request::{ChangeTimer, SetTimer, TimerChange, TimerWhen, Until, Wait};
+use proto::timers::TimerStatus;
 use proto::{AgentState, ErrorCode, Reply};
 
 use super::agents::scene::agent;

@@ -1,10 +1,10 @@
 //! What cannot be recorded is not done: which commands can be taken back, and that nothing of them is left.
 
-use proto::crew::Right;
 use proto::request::{
     Ask, Attention, ChangeTimer, Distrust, GiveAnswer, Grant, Rename, Revoke, SetTimer, Tell, TimerChange,
     TimerWhen,
 };
+use proto::rights::Right;
 use proto::{ErrorCode, Failure, Reply};
 
 use super::agents::scene::agent;

@@ -1,7 +1,7 @@
 //! Whose size the terminal has.
 
-use proto::crew::Right;
 use proto::request::{Attach, Detach, Grant, Revoke, SizePolicy, Spawn};
+use proto::rights::Right;
 use proto::{ErrorCode, Owner, Reply, Size};
 
 use super::stage::{Stage, command, kill, next, restart, target};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use proto::crew::Right;
 use proto::request::{Empty, Grant, TimerChange, Until, Wait};
+use proto::rights::Right;
 use proto::{AgentState, ErrorCode, Failure, Reply};
 
 use super::random_tree::{Crew, Dice, any};

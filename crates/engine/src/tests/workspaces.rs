@@ -1,7 +1,7 @@
 //! Workspaces: what may be put into one, what follows its new name, and when one may go.
 
-use proto::crew::WorkspaceView;
 use proto::request::{ChangeWorkspace, Spawn, WorkspaceChange};
+use proto::workspace::WorkspaceView;
 use proto::{ErrorCode, Limit, Reply, Role};
 
 use super::agents::scene::{agent, saved};

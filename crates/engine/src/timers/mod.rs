@@ -7,8 +7,8 @@ mod rest;
 
 pub(crate) use rest::{agent_rests, exit_words};
 
-use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::event::Event;
+use proto::timers::{TimerKind, TimerStatus, TimerView};
 use proto::{AgentState, Name, ProcessId, RunNumber, Status};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! A watched process counts as at rest only after it has moved. One that is being ended, restarted or started is not at
 //! rest.
 
-use proto::crew::TimerKind;
+use proto::timers::TimerKind;
 use proto::{AgentState, Exit, Status};
 
 use super::{TimerRecord, Watched};

@@ -1,7 +1,7 @@
 //! Facts about the timers alone.
 
 use proto::Kind;
-use proto::crew::{TimerKind, TimerStatus};
+use proto::timers::{TimerKind, TimerStatus};
 
 use super::{TimerRecord, Timers, Watched};
 use crate::context::Context;

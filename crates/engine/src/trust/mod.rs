@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use proto::agent::{DialogOption, ItemKind};
-use proto::crew::TrustView;
+use proto::trust::TrustView;
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessId, Status};
 
 use crate::Engine;
@@ -86,7 +86,7 @@ impl TrustStore {
         let Caller::Process(asker) = caller else { return Ok(None) };
         match &order.trust_subject {
             Some(trust_subject) => self.ask_approval(asker, trust_subject, inbox, ctx).map(Some),
-            None if is_plain_agent(order) => Ok(None),
+            None if order.spawn.is_plain_agent() => Ok(None),
             None => {
                 let spawn = &order.spawn;
                 let parts =
@@ -160,7 +160,7 @@ impl TrustStore {
                     || is_trusted(&approval.digest)
                     || approval.listed.as_ref().is_some_and(is_trusted)
             }
-            // No permission: a person started it, or it is an agent as its manifest has it.
+            // No approval: a person started it, or it was spawned as a plain agent (`Spawn::is_plain_agent`).
             None => {
                 process.spec.parent.is_none()
                     || (process.spec.kind == Kind::Agent && process.spec.argv.len() == 1)
@@ -366,12 +366,6 @@ impl Engine {
         self.mail.queue.notice_parked(run.process, &self.timers, &mut self.ctx);
         self.ctx.out.push(Effect::Notify { run, title, body: failure.message.clone() });
     }
-}
-
-/// An agent as its manifest has it: no words, no variables, nothing a person would have to read.
-fn is_plain_agent(order: &SpawnOrder) -> bool {
-    let spawn = &order.spawn;
-    spawn.kind == Kind::Agent && spawn.argv.len() == 1 && spawn.env.is_empty() && spawn.preset.is_none()
 }
 
 /// The digest of a command that came without a trust subject: the full command, not a hash, so that two commands cannot

@@ -2,8 +2,8 @@
 //!
 //! Such a wait is answered instead of a message: a message that still waits in the queue is taken back.
 
-use proto::crew::TimerStatus;
 use proto::request::Until;
+use proto::timers::TimerStatus;
 use proto::{ErrorCode, Failure};
 
 use super::satisfied;

@@ -3,7 +3,7 @@
 //! Nothing is guessed: a process whose spawn named no sign is never ready, and a run that is over is no longer ready.
 
 use proto::Failure;
-use proto::crew::Ready;
+use proto::process::Ready;
 use proto::request::Until;
 
 use crate::context::Context;

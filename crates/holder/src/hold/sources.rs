@@ -26,7 +26,7 @@ pub(super) struct Ready {
     pub(super) master_in: bool,
     pub(super) master_out: bool,
     /// A new connection, or data from an undecided one.
-    pub(super) knock: bool,
+    pub(super) newcomer: bool,
     pub(super) link_in: bool,
     pub(super) link_out: bool,
 }
@@ -55,7 +55,7 @@ impl Sources<'_> {
             master_in: master.contains(PollFlags::IN) && found(master_at).intersects(PollFlags::IN | ended),
             master_out: master.contains(PollFlags::OUT)
                 && found(master_at).intersects(PollFlags::OUT | ended),
-            knock: fds[undecided].iter().any(|fd| !fd.revents().is_empty()),
+            newcomer: fds[undecided].iter().any(|fd| !fd.revents().is_empty()),
             link_in: found(link_at).intersects(PollFlags::IN | ended),
             link_out: found(link_at).contains(PollFlags::OUT),
         }

@@ -8,12 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::RunConfig;
+use crate::program::find_program;
 
 /// The kernel reads no further.
 const FIRST_LINE: usize = 256;
-
-/// The search path when the environment has none.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Returns the missing interpreter, if the program itself exists.
 pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
@@ -27,14 +25,8 @@ pub(super) fn missing(config: &RunConfig) -> Option<PathBuf> {
 
 /// Returns the program as the child would find it.
 fn find(config: &RunConfig) -> Option<PathBuf> {
-    let program = Path::new(config.argv.first()?);
-    if program.as_os_str().as_bytes().contains(&b'/') {
-        return Some(config.cwd.join(program)).filter(|path| path.is_file());
-    }
-    let path = config.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
-    let mut places = std::env::split_paths(path).map(|place| config.cwd.join(place).join(program));
-    places.find(|found| found.is_file())
+    let path = config.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    find_program(config.argv.first()?, path, &config.cwd)
 }
 
 /// Returns the interpreter that a script's first line names.
@@ -48,12 +40,18 @@ fn named(program: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn t11_the_interpreter_that_is_missing_is_named_and_one_that_is_there_is_not() {
         let directory = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        let write = |name: &str, text: &str| {
+            let file = directory.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
+        };
         write("gone", "#! /no/such/python -u\nprint()\n");
         write("there", "#!/bin/sh\n");
         write("strange", "\x7fELF");

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use proto::agent::{AgentOffer, InboxItem, ItemKind};
-use proto::crew::{PortView, PresetView};
+use proto::ports::PortView;
+use proto::presets::PresetView;
 use proto::request::{AskAgents, Empty, Explain, Ports, Presets, Target, Until, Wait};
 use proto::{AgentState, Kind, ProcessId, ProcessView, verb};
 use serde_json::{Map, Value, json};

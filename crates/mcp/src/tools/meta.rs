@@ -1,8 +1,8 @@
 //! Tools for orientation: who the caller is, and help. Help needs no daemon and is open to every caller.
 
 use client::CallError;
-use proto::crew::{BudgetUse, GrantView, Identity};
 use proto::request::Empty;
+use proto::rights::{BudgetUse, GrantView, Identity};
 use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Tools for the project's scratchpads, with revisions; long pads come in parts. A write over a revision that
 //! the caller has not seen fails and names the current one.
 
-use proto::crew::{PadEntry, PadOutcome};
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Empty, Pad, PadAct};
 use proto::verb;
 use serde_json::{Map, Value, json};

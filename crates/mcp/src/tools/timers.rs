@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use proto::crew::{TimerKind, TimerStatus, TimerView};
 use proto::request::{ChangeTimer, Empty, SetTimer, Target, TimerChange, TimerWatch, TimerWhen, Until, Wait};
+use proto::timers::{TimerKind, TimerStatus, TimerView};
 use proto::{ErrorCode, Failure, verb};
 use serde_json::{Map, Value, json};
 

@@ -75,6 +75,14 @@ pub struct PermissionDesk {
     pub on_timeout: OnTimeout,
 }
 
+impl PermissionDesk {
+    /// Returns true if requests are granted when no person answers.
+    #[must_use]
+    pub fn allows_on_timeout(self) -> bool {
+        self.on_timeout == OnTimeout::Allow
+    }
+}
+
 /// The answer to a permission request that got none in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -202,4 +210,12 @@ pub struct Sample {
     /// The state that the recording person sees; left out: the result of the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<crate::AgentState>,
+}
+
+/// Arguments of `agents`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskAgents {
+    /// A person's search path, with which programs are found; a process has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }

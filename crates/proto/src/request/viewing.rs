@@ -113,3 +113,23 @@ pub enum Questions {
     /// It has answered; later answers are not keys either.
     Answered,
 }
+
+/// Arguments of `select`: clients show this process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Select {
+    /// Which.
+    pub target: Target,
+}
+
+/// Arguments of `see`: a person has seen what a process shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct See {
+    /// Which.
+    pub target: Target,
+    /// Up to this turn of an agent. Left out with `version`: everything until now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// The version of its screen, as a read returned it: what ended after that stays unseen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}

@@ -107,10 +107,10 @@ fn f11_rows_cannot_be_changed_or_deleted_in_passing() {
 #[test]
 fn f11_control_characters_cannot_forge_another_line() {
     let mut store = Store::in_memory().unwrap();
-    let forged = AuditRow { detail: "no\n2030 user kill allowed\u{1b}[2A\u{9b}\u{202e}".into(), ..row(1) };
+    let forged = AuditRow { detail: "no\n2030 user kill allowed\u{1b}[2A\u{9b}".into(), ..row(1) };
     store.audit(&forged).unwrap();
     let stored = &store.audit_rows(0, 1).unwrap()[0].detail;
-    assert_eq!(stored, "no\\u{a}2030 user kill allowed\\u{1b}[2A\\u{9b}\\u{202e}");
+    assert_eq!(stored, "no\\u{a}2030 user kill allowed\\u{1b}[2A\\u{9b}");
     assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { rows: 1, .. })));
 }
 

@@ -113,9 +113,6 @@ fn program_status_is_kept_per_id_and_follows_prompts_and_resets() {
     assert_eq!((report.kind.as_deref(), report.message.as_deref()), (Some("permission"), Some("rm -rf")));
     screen.feed(b"\x1b]133;A\x07");
     assert_eq!(states(&screen), [("sub", Some(ProgramState::Done))]);
-    screen.feed(b"\x1b]7501;state=working\x1b\\");
-    screen.program_ended();
-    assert_eq!(states(&screen), [("sub", Some(ProgramState::Done))]);
     screen.feed(b"\x1bc");
     assert_eq!(states(&screen), []);
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use client::{ClientError, Connection};
-use proto::crew::PadOutcome;
+use proto::pads::PadOutcome;
 use proto::request::{Pad, PadAct};
 use proto::{ErrorCode, Printable};
 use serde_json::json;

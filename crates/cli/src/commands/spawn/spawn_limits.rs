@@ -2,8 +2,9 @@
 
 use clap::Args;
 use proto::Kind;
-use proto::crew::{Budget, Ready};
+use proto::process::Ready;
 use proto::request::Spawn;
+use proto::rights::Budget;
 
 use crate::errors::CliError;
 

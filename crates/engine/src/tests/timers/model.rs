@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proto::AgentState;
-use proto::crew::{TimerKind, TimerStatus};
 use proto::request::{TimerChange, TimerWhen};
+use proto::timers::{TimerKind, TimerStatus};
 
 use super::super::random_tree::{Crew, Dice, all, any};
 use super::super::stage::{next, restart};

@@ -1,10 +1,15 @@
 //! Samples of the output for timers, grants, trust and the like: one of each shape, with every field.
 
-use proto::crew::{
-    Asked, AuditPage, GrantView, Identity, Listening, PadEntry, PresetList, TimerView, TrustView,
-    WorkspaceView,
-};
+use proto::audit::AuditPage;
+use proto::pads::PadEntry;
+use proto::ports::Listening;
+use proto::presets::PresetList;
+use proto::reply::Asked;
 use proto::reply::ViewerView;
+use proto::rights::{GrantView, Identity};
+use proto::timers::TimerView;
+use proto::trust::TrustView;
+use proto::workspace::WorkspaceView;
 use serde_json::{Value, json};
 
 use super::{id, name, printed, process};

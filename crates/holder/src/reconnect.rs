@@ -19,31 +19,32 @@ impl Link {
     ///
     /// What is sent over the link before [`Link::take_hello`] has returned the answer is executed in order,
     /// too.
-    pub fn rejoin(
+    pub fn reconnect(
         socket: &Path,
-        (pid, start_time): (i32, u64),
+        pid: i32,
+        start_time: u64,
         first: &[ToHolder],
     ) -> Result<Link, LinkError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
-        let knock = PendingHello::connect(stream, socket)?;
-        let listener = Pinned::peer(knock.stream.as_fd()).ok_or(LinkError::Gone)?;
+        let pending = PendingHello::connect(stream, socket)?;
+        let listener = Pinned::peer(pending.stream.as_fd()).ok_or(LinkError::Gone)?;
         if listener.identity() != (pid, start_time) {
             return Err(LinkError::Impostor);
         }
-        knock.greet(first)?;
-        let mut link = Link::over(knock.stream, FrameBuffer::default());
+        pending.greet(first)?;
+        let mut link = Link::over(pending.stream, FrameBuffer::default());
         link.greeting = Some(Vec::new());
         Ok(link)
     }
 
-    /// Returns true if the holder has yet to answer [`Link::rejoin`].
+    /// Returns true if the holder has yet to answer [`Link::reconnect`].
     pub fn is_greeting(&self) -> bool {
         self.greeting.is_some()
     }
 
-    /// Returns the holder's answer to [`Link::rejoin`]; `None` while it is incomplete.
+    /// Returns the holder's answer to [`Link::reconnect`]; `None` while it is incomplete.
     pub fn take_hello(&mut self) -> Result<Option<HolderHello>, LinkError> {
         let mut buf = [0u8; 16 << 10];
         while let Some(fds) = self.greeting.as_mut() {
