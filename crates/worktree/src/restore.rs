@@ -12,8 +12,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::beneath::Beneath;
+use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::{Git, Input};
+use crate::list::ListedWorktree;
+use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
@@ -28,6 +31,9 @@ pub struct Restoration {
     pub commit: Oid,
     /// Where it is put: where it was.
     pub path: PathBuf,
+    /// The branches that were not there when it was planned, with their commits.
+    #[serde(default)]
+    pub makes: Vec<(BranchName, Oid)>,
 }
 
 impl Repository {
@@ -45,12 +51,15 @@ impl Repository {
             return Err(GitError::exists(format!("directory {}", path.display())));
         }
         let meta = self.meta(&commit)?;
+        let mut makes = Vec::new();
         for (branch, oid) in meta.branches() {
-            if self.branch(branch)?.is_some_and(|now| now != *oid) {
-                return Err(GitError::exists(format!("branch `{branch}` with other commits")));
+            match self.branch(branch)? {
+                None => makes.push((branch.clone(), oid.clone())),
+                Some(now) if now == *oid => {}
+                Some(_) => return Err(GitError::exists(format!("branch `{branch}` with other commits"))),
             }
         }
-        Ok(Restoration { common_dir: self.layout().common_dir.clone(), commit, path })
+        Ok(Restoration { common_dir: self.layout().common_dir.clone(), commit, path, makes })
     }
 
     fn blob(&self, commit: &Oid, name: &str) -> Result<Vec<u8>> {
@@ -66,7 +75,7 @@ impl Restoration {
     /// Restores the worktree, or finishes doing so.
     ///
     /// # Errors
-    /// Any error of git or the file system; run it again when the cause is gone.
+    /// Any error of git or the file system; run it again when the cause is gone, or undo it.
     pub fn run(&self, git: &Git) -> Result<()> {
         let lock = OperationLock::wait(&self.common_dir, &self.path)?;
         let repository = Repository::open(git, &self.common_dir)?;
@@ -74,6 +83,29 @@ impl Restoration {
         self.check_out(&repository, &meta, &lock)?;
         self.restore_files(&repository, &meta)?;
         self.restore_index(&repository)
+    }
+
+    /// Removes what a restoration that failed has made: the worktree, and the branches that were not there. What it was to
+    /// restore is still saved.
+    ///
+    /// # Errors
+    /// Any error of git or the file system.
+    pub fn undo(&self, git: &Git) -> Result<()> {
+        let lock = OperationLock::wait(&self.common_dir, &self.path)?;
+        let repository = Repository::open(git, &self.common_dir)?;
+        let meta = repository.meta(&self.commit)?;
+        if let Some(listed) = repository.worktree_at(&self.path)? {
+            self.require_own(&listed, &meta)?;
+            delete_directory(&self.path).map_err(|error| GitError::io(&self.path, error))?;
+            self.forget(&repository, &listed, &lock)?;
+        }
+        for (branch, oid) in &self.makes {
+            if repository.branch(branch)?.is_some_and(|now| now == *oid) {
+                let names = [branch.reference(), oid.to_string()];
+                repository.write("update-ref").arg("-d").names(&names).run()?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks out the worktree with the files of its commit, on its branch.
@@ -89,25 +121,52 @@ impl Restoration {
             let argument = format!("--set-upstream-to={upstream}");
             let _tracking = repository.write("branch").arg(argument).names([branch.as_str()]).run();
         }
-        if repository.worktree_at(&self.path)?.is_none() {
-            let mut call = repository.write("worktree").args(["add", "--quiet", "--no-checkout"]);
-            let start = meta.branch.as_ref().map_or(meta.head.as_str(), |branch| branch.as_str());
-            if meta.branch.is_none() {
-                call = call.arg("--detach");
-            }
-            call.names([self.path.as_os_str(), start.as_ref()]).input(lock.input()).run()?;
-        }
+        self.add_worktree(repository, meta, lock)?;
         if let Some(admin) = repository.worktree_admin_dir(&self.path) {
             // A killed git left this lock; the operation lock shows that none runs.
             let _stale = fs::remove_file(admin.join("index.lock"));
         }
-        repository
-            .git
-            .write(&self.path, "reset")
-            .args(["--hard", "--quiet"])
-            .input(lock.input())
-            .run()
-            .map(drop)
+        let call = repository.git.write(&self.path, "reset").args(["--hard", "--quiet"]);
+        call.input(lock.input()).run().map(drop)
+    }
+
+    /// Adds the worktree, unless an interrupted restoration has. One that git lists without a `.git` file in its directory is
+    /// made anew: git would take the directory for one of the repository around it.
+    fn add_worktree(&self, repository: &Repository, meta: &TrashMeta, lock: &OperationLock) -> Result<()> {
+        if let Some(listed) = repository.worktree_at(&self.path)? {
+            if self.path.join(".git").exists() {
+                return self.require_own(&listed, meta);
+            }
+            // Only an empty directory is in nobody's use.
+            match fs::remove_dir(&self.path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(GitError::io(&self.path, error));
+                }
+                _ => self.forget(repository, &listed, lock)?,
+            }
+        }
+        let mut call = repository.write("worktree").args(["add", "--quiet", "--no-checkout"]);
+        let start = meta.branch.as_ref().map_or(meta.head.as_str(), |branch| branch.as_str());
+        if meta.branch.is_none() {
+            call = call.arg("--detach");
+        }
+        call.names([self.path.as_os_str(), start.as_ref()]).input(lock.input()).run().map(drop)
+    }
+
+    /// Returns an error if somebody else has made a worktree in this place meanwhile.
+    fn require_own(&self, listed: &ListedWorktree, meta: &TrashMeta) -> Result<()> {
+        let is_own = listed.branch.as_deref() == meta.branch.as_ref().map(BranchName::as_str);
+        let exists = || GitError::exists(format!("worktree {}", self.path.display()));
+        if is_own { Ok(()) } else { Err(exists()) }
+    }
+
+    /// Has git forget a worktree whose directory is gone. A lock is only git's own of an interrupted `worktree add`.
+    fn forget(&self, repository: &Repository, listed: &ListedWorktree, lock: &OperationLock) -> Result<()> {
+        let mut call = repository.write("worktree").args(["remove", "--force"]);
+        if listed.locked.as_deref() == Some("initializing") {
+            call = call.arg("--force");
+        }
+        call.names([&self.path]).input(lock.input()).run().map(drop)
     }
 
     /// Writes every file that differs from the commit with the bytes that were saved.

@@ -13,5 +13,6 @@ mod land;
 mod leftovers;
 mod parsers;
 mod remove;
+mod restore;
 mod stage;
 mod status;

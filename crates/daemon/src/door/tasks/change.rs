@@ -11,7 +11,7 @@ use engine::{
 use proto::request::{Close, DropTask, TaskTarget};
 use proto::task::{TaskDropped, TaskOperationKind, TaskOutcome, TaskRestorable};
 use proto::{ErrorCode, Failure, Stop, Target};
-use worktree::{BranchName, RemoveRequest, Repository};
+use worktree::{BranchName, Git, RemoveRequest, Repository};
 
 use super::super::audit;
 use super::super::connection::Client;
@@ -164,13 +164,24 @@ pub(super) async fn restore(
     begin(client, task.id, TaskOperationKind::Restore, &plan, key).await?;
     pass(TaskFailpoint::Planned);
     let worker = runner.clone();
-    let ended = blocking(move || plan.resume(&worker.git()?)).await;
+    let ended = blocking(move || bring_back(&plan, &worker.git()?)).await;
     pass(TaskFailpoint::Done);
     runner.end(task.id, if ended.is_ok() { TaskEnd::Restored } else { TaskEnd::Undone }).await?;
     ended?;
     let target = TaskTarget::Name(task.name);
     let sight = find(client, target, Verb::List).await?;
     Ok(TaskOutcome::Task(Box::new(view(client, sight).await?)))
+}
+
+/// Carries out a restoration. One that fails leaves nothing behind, so that it can be asked for again. Blocks.
+fn bring_back(plan: &Plan, git: &Git) -> Result<(), Failure> {
+    let Err(why) = plan.resume(git) else { return Ok(()) };
+    if let Plan::Restore(restoration) = plan
+        && let Err(error) = restoration.undo(git)
+    {
+        tracing::warn!(directory = %restoration.path.display(), %error, "what a failed restoration made is left");
+    }
+    Err(why)
 }
 
 fn plan_restoration(runner: &TaskRunner, task: &TaskRecord) -> Result<Plan, Failure> {
