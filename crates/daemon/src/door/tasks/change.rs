@@ -33,10 +33,12 @@ pub(super) async fn remove(
             .hint("leave force out, or ask a person"));
     }
     let runner = client.door.tasks.clone();
-    let sight = match request.force {
-        true => end_work(client, &request.target).await?,
-        false => find(client, request.target, Verb::Drive).await?,
-    };
+    let mut sight = find(client, request.target.clone(), Verb::Drive).await?;
+    if request.force {
+        // What works in it ends only for a drop that is possible.
+        check_removal(&runner, sight.task, request.branch).await?;
+        sight = end_work(client, &request.target).await?;
+    }
     let task = sight.task;
     let _changing = match &task.common_dir {
         Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
@@ -69,6 +71,16 @@ pub(super) async fn remove(
             Err(failure)
         }
     }
+}
+
+/// Refuses a drop that would fail even by force.
+async fn check_removal(runner: &TaskRunner, task: TaskRecord, with_branch: bool) -> Result<(), Failure> {
+    let _changing = match &task.common_dir {
+        Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
+        None => None,
+    };
+    let planner = runner.clone();
+    blocking(move || plan_removal(&planner, &task, with_branch, true).map(drop)).await
 }
 
 /// Ends everything that works on a task, each with its own grace, the preparation of its worktree included.
