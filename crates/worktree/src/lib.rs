@@ -17,7 +17,7 @@
 //! | `init_file`, `include` | [`InitFile`]: the files and commands that prepare a new worktree |
 //! | `status`, `porcelain`, `fingerprint`, `index_file` | [`StatusCache`]: what changed, without a git process if nothing did |
 //! | `comparison`, `stash` | a branch compared with its base, merged in whatever way; its stashes |
-//! | `losses`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the undo |
+//! | `losses`, `nested`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the undo |
 //! | `forecast` | [`Repository::forecast`]: which branches would conflict |
 //! | `land` | [`Landing`]: combined in a scratch worktree, tested by the caller, then one step forward |
 //! | `diff`, `patch` | a branch's changes as text, hunks and numbers |
@@ -50,6 +50,7 @@ mod stash;
 mod status;
 
 mod losses;
+mod nested;
 mod remove;
 mod restore;
 mod trash;

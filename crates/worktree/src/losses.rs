@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{GitError, Result};
+use crate::error::Result;
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::porcelain::{Entry, Porcelain};
@@ -146,40 +145,6 @@ impl Repository {
         let is_merged = self.compare(base, tip)?.merged != crate::comparison::Merged::No;
         Ok(if is_merged { Vec::new() } else { commits })
     }
-}
-
-/// Refuses what could not be saved with the files: repositories inside the worktree (submodules, other worktrees, clones),
-/// and directories that cannot be listed, which git's status leaves out without a word.
-pub(crate) fn refuse_unsavable(top: &Path) -> Result<()> {
-    let mut found = Vec::new();
-    nested_repositories(top, top, &mut found)?;
-    found.sort();
-    let Some(first) = found.first() else { return Ok(()) };
-    let inside = first.strip_prefix(top).unwrap_or(first).display();
-    let reason =
-        format!("`{inside}` is a repository, worktree or submodule of its own: move or remove it first");
-    Err(GitError::Blocked { path: top.to_owned(), reason })
-}
-
-fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            let inside = directory.strip_prefix(top).unwrap_or(directory).display();
-            let reason = format!("`{inside}` cannot be read ({error}), so its files cannot be saved");
-            return Err(GitError::Blocked { path: top.to_owned(), reason });
-        }
-    };
-    for entry in entries.flatten() {
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if entry.file_name() == ".git" {
-            found.extend((directory != top).then(|| directory.to_owned()));
-        } else if is_directory {
-            nested_repositories(top, &entry.path(), found)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns the processes whose current directory is in `path`, as far as this user may see them.

@@ -22,8 +22,9 @@ use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::Git;
 use crate::list::ListedWorktree;
-use crate::losses::{LossQuery, Losses, refuse_unsavable};
+use crate::losses::{LossQuery, Losses};
 use crate::name::BranchName;
+use crate::nested::refuse_unsavable;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
@@ -61,6 +62,9 @@ pub struct Removal {
     /// What was checked out, if the directory was gone already.
     #[serde(default)]
     pub gone: Option<GoneCheckout>,
+    /// Ignored clones that a build tool can fetch again are removed, too.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// A removal that is done: the worktree is saved and git has forgotten it.
@@ -122,7 +126,7 @@ impl Repository {
                 "its `.git` file is gone, so git cannot say what is in it: look for yourself",
             ));
         }
-        refuse_unsavable(&request.path)?;
+        refuse_unsavable(&self.git, &request.path, request.force)?;
         let porcelain = read_porcelain(&self.git, &request.path, &["--untracked-files=all", "--no-renames"])?;
         Ok(Examined { losses: self.losses(&query, &porcelain)?, deleted, gone: None })
     }
@@ -162,7 +166,7 @@ impl Repository {
         let trash = (path.exists() || gone.is_some()).then_some(reference);
         let time = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let common_dir = self.layout().common_dir.clone();
-        Ok(Removal { common_dir, path, branch: deleted, trash, time, gone })
+        Ok(Removal { common_dir, path, branch: deleted, trash, time, gone, force: request.force })
     }
 }
 
@@ -235,7 +239,7 @@ impl Removal {
     fn save_and_move(&self, repository: &Repository) -> Result<()> {
         let changed = || GitError::Changed { path: self.path.clone() };
         let reference = self.trash.as_deref().ok_or_else(changed)?;
-        refuse_unsavable(&self.path)?;
+        refuse_unsavable(&repository.git, &self.path, self.force)?;
         self.refuse_moved_branch(repository)?;
         let before = (directory_sum(&self.path), self.checked_out(repository));
         repository.save_with_branch(&self.path, self.branch.as_ref(), reference, self.time())?;

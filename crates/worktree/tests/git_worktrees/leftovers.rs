@@ -135,3 +135,59 @@ fn f6_a_commit_that_is_made_while_the_files_are_saved_keeps_the_worktree() {
         assert_eq!(stage.plain(&task, &["log", "-1", "--format=%s"]), "late\n");
     }
 }
+
+#[test]
+fn f6_an_ignored_clone_goes_by_force_if_its_remote_has_everything_in_it() {
+    type Change = fn(&Stage, &Path);
+    let changes: [(&str, Change); 7] = [
+        ("untracked", |stage, clone| stage.write(clone, "new", "n\n")),
+        ("changed", |stage, clone| stage.write(clone, "README", "n\n")),
+        ("committed", |stage, clone| drop(stage.commit_file(clone, "new", "n\n"))),
+        ("committed on a branch that is not checked out", |stage, clone| {
+            stage.plain(clone, &["switch", "-q", "-c", "own"]);
+            stage.commit_file(clone, "new", "n\n");
+            stage.plain(clone, &["switch", "-q", "main"]);
+        }),
+        ("stashed", |stage, clone| {
+            stage.write(clone, "README", "n\n");
+            stage.plain(clone, &["stash", "-q"]);
+        }),
+        ("a worktree elsewhere", |stage, clone| {
+            let elsewhere = stage.path("of the clone");
+            stage.plain(clone, &["worktree", "add", "-q", "--detach", elsewhere.to_str().unwrap()]);
+        }),
+        ("no remote", |stage, clone| drop(stage.plain(clone, &["remote", "remove", "origin"]))),
+    ];
+    for (what, change) in changes {
+        let stage = Stage::new();
+        let task = stage.task("t");
+        let clone = task.join("build/_deps/library");
+        std::fs::create_dir_all(clone.parent().unwrap()).unwrap();
+        stage.plain(&task, &["clone", "-q", stage.app().to_str().unwrap(), clone.to_str().unwrap()]);
+        let plan = |force: bool| {
+            let request = worktree::RemoveRequest { force, ..forced(&task) };
+            stage.repository().plan_removal(&request, now())
+        };
+        let told = plan(false).unwrap_err().to_string();
+        assert!(told.contains("`build/_deps/library`") && told.contains("--force"), "{told}");
+        let removal = plan(true).unwrap();
+        change(&stage, &clone);
+        let told = plan(true).unwrap_err().to_string();
+        assert!(told.contains("move or remove it first"), "{what}: {told}");
+        let error = removal.run(&stage.git).unwrap_err();
+        assert!(matches!(error, GitError::Blocked { .. }), "{what}: {error}");
+        std::fs::remove_dir_all(&clone).unwrap();
+        stage.plain(&task, &["clone", "-q", stage.app().to_str().unwrap(), clone.to_str().unwrap()]);
+        removal.run(&stage.git).unwrap();
+        assert!(!task.exists());
+    }
+}
+
+#[test]
+fn f6_a_clone_that_git_does_not_ignore_stays_even_by_force() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    stage.plain(&task, &["clone", "-q", stage.app().to_str().unwrap(), "library"]);
+    let error = stage.repository().plan_removal(&forced(&task), now()).unwrap_err();
+    assert!(error.to_string().contains("move or remove it first"), "{error}");
+}
