@@ -159,6 +159,19 @@ impl Landing {
     /// changes in files that the landing changes too; nothing has changed then. After any other error the target may have
     /// moved: [`Landing::resume`] finds out.
     pub fn finish(&self, git: &Git, prepared: &Prepared) -> Result<TargetCheckout> {
+        self.finish_observed(git, prepared, &|| {})
+    }
+
+    /// The same; `observe_moved` is called when the target has moved and its checkout has not been updated.
+    ///
+    /// # Errors
+    /// As [`Landing::finish`].
+    pub fn finish_observed(
+        &self,
+        git: &Git,
+        prepared: &Prepared,
+        observe_moved: &dyn Fn(),
+    ) -> Result<TargetCheckout> {
         let lock = OperationLock::acquire(&self.common_dir, &self.scratch)?;
         let repository = Repository::open(git, &self.common_dir)?;
         let checkout = self.target_checkout(&repository)?;
@@ -166,6 +179,7 @@ impl Landing {
             self.require_updatable(&repository, path, &prepared.result)?;
         }
         self.move_target(&repository, [&self.target.1, &prepared.result])?;
+        observe_moved();
         let outcome = match checkout {
             None => TargetCheckout::Absent,
             Some(path) => self.update_or_move_back(&repository, path, &prepared.result, &lock)?,

@@ -87,7 +87,7 @@ pub use oid::Oid;
 pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};
 pub use porcelain::{Changed, Entry, FileVersion, Porcelain};
 pub use references::{LocalBranch, References};
-pub use remove::{Removal, RemoveRequest, Removed};
+pub use remove::{Removal, RemovalStep, RemoveRequest, Removed};
 pub use repository::Repository;
 pub use restore::Restoration;
 pub use stash::Stash;

@@ -67,6 +67,15 @@ pub struct Removal {
     pub force: bool,
 }
 
+/// A step of a removal after which a kill would leave something half done if nobody went on with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovalStep {
+    /// The files are saved, and the worktree is in its place.
+    Saved,
+    /// The directory was moved aside, and was not looked at once more.
+    Moved,
+}
+
 /// A removal that is done: the worktree is saved and git has forgotten it.
 #[derive(Debug, Default)]
 pub struct Removed {
@@ -178,7 +187,7 @@ impl Removal {
     /// worktree stays then.
     pub fn run(&self, git: &Git) -> Result<Removed> {
         let lock = OperationLock::acquire(&self.common_dir, &self.path)?;
-        self.complete(git, &lock)
+        self.complete(git, &lock, &|_| {})
     }
 
     /// Finishes an interrupted removal from any step, or carries it out from the start.
@@ -186,11 +195,19 @@ impl Removal {
     /// # Errors
     /// As [`Removal::run`].
     pub fn resume(&self, git: &Git) -> Result<Removed> {
-        let lock = OperationLock::wait(&self.common_dir, &self.path)?;
-        self.complete(git, &lock)
+        self.resume_observed(git, &|_| {})
     }
 
-    fn complete(&self, git: &Git, lock: &OperationLock) -> Result<Removed> {
+    /// The same; `observe` is called at each step.
+    ///
+    /// # Errors
+    /// As [`Removal::run`].
+    pub fn resume_observed(&self, git: &Git, observe: &dyn Fn(RemovalStep)) -> Result<Removed> {
+        let lock = OperationLock::wait(&self.common_dir, &self.path)?;
+        self.complete(git, &lock, observe)
+    }
+
+    fn complete(&self, git: &Git, lock: &OperationLock, observe: &dyn Fn(RemovalStep)) -> Result<Removed> {
         let repository = Repository::open(git, &self.common_dir)?;
         let is_listed = || repository.worktree_at(&self.path).map(|found| found.is_some());
         if is_listed()? {
@@ -198,7 +215,7 @@ impl Removal {
             self.move_back()?;
         }
         if self.path.symlink_metadata().is_ok() {
-            self.save_and_move(&repository)?;
+            self.save_and_move(&repository, observe)?;
         } else {
             self.save_commits(&repository)?;
         }
@@ -236,15 +253,17 @@ impl Removal {
     }
 
     /// Saves the files, then moves the directory aside unless something in it has changed.
-    fn save_and_move(&self, repository: &Repository) -> Result<()> {
+    fn save_and_move(&self, repository: &Repository, observe: &dyn Fn(RemovalStep)) -> Result<()> {
         let changed = || GitError::Changed { path: self.path.clone() };
         let reference = self.trash.as_deref().ok_or_else(changed)?;
         refuse_unsavable(&repository.git, &self.path, self.force)?;
         self.refuse_moved_branch(repository)?;
         let before = (directory_sum(&self.path), self.checked_out(repository));
         repository.save_with_branch(&self.path, self.branch.as_ref(), reference, self.time())?;
+        observe(RemovalStep::Saved);
         let aside = self.aside();
         fs::rename(&self.path, &aside).map_err(|error| GitError::io(&self.path, error))?;
+        observe(RemovalStep::Moved);
         let is_same = (directory_sum(&aside), self.checked_out(repository)) == before;
         if is_same && self.refuse_moved_branch(repository).is_ok() {
             return Ok(());

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use daemon::TaskFailpoint;
+
+use crate::killed::succeeds;
 use crate::stage::{TaskStage, differences, git, state};
 
 const COMMIT: &str = "git add --all && git commit --quiet --message=work";
@@ -45,7 +48,7 @@ fn k7_tasks_are_made_worked_on_forecast_landed_and_dropped_and_their_statuses_ar
     // Nothing is lost: a drop of the dirty one is refused, and by force it comes back byte for byte.
     let (code, told) = stage.refused(&["drop", "dirty"]);
     assert!(code == 7 && told.contains("untracked") && told.contains("--force"), "{code} {told}");
-    stage.qd(&["drop", "dirty", "--force"]);
+    succeeds(&stage, TaskFailpoint::Planned, &["drop", "dirty", "--force"]);
     assert!(!dirty.exists() && stage.task("dirty").is_none());
     stage.qd(&["restore", "dirty"]);
     assert_eq!(std::fs::read(dirty.join("untracked")).unwrap(), [0, 159, 146, 150]);
@@ -81,7 +84,8 @@ fn k7_the_forecast_names_the_tasks_and_files_and_a_landing_moves_all_or_nothing(
     assert_eq!(stage.refused(&["diff", "left", "--base", "nowhere"]).0, 3);
     // Those that fit land in order, with a gate that sees the combined result.
     stage.qd(&["land", "left", "--gate", "grep LEFT shared"]);
-    stage.qd(&["land", "apart", "--gate", "grep LEFT shared && grep APART other"]);
+    let gate = "grep LEFT shared && grep APART other";
+    succeeds(&stage, TaskFailpoint::GateStarted, &["land", "apart", "--gate", gate]);
     let landed = std::fs::read_to_string(repository.join("shared")).unwrap();
     assert_eq!(landed, "one\nLEFT\nthree\n", "the checkout of the target is up to date");
     assert_eq!(stage.status("left"), "merged");

@@ -1,10 +1,12 @@
 //! Kill -9 of the daemon in each phase of new, drop, restore and land, while a person's command waits: the next daemon goes on
 //! with it, the command says what came of it, and what is there is the old or the new state, never half.
 
+use std::path::PathBuf;
 use std::process::Output;
 
 use daemon::{Failpoint, TaskFailpoint};
 
+use crate::odd::contents;
 use crate::stage::{TaskStage, git};
 
 /// Tells the daemon where to die and runs a verb that meets that place. The verb ends by itself, whatever it has to say.
@@ -18,7 +20,7 @@ fn die_at(stage: &TaskStage, step: &str, verb: &[&str]) -> Output {
 }
 
 /// Dies there, and the verb succeeds all the same; returns what it printed.
-fn succeeds(stage: &TaskStage, step: TaskFailpoint, verb: &[&str]) -> String {
+pub(crate) fn succeeds(stage: &TaskStage, step: TaskFailpoint, verb: &[&str]) -> String {
     let output = die_at(stage, step.name(), verb);
     if !output.status.success() {
         let told = String::from_utf8_lossy(&output.stderr);
@@ -63,17 +65,31 @@ fn k3_a_preparation_that_fails_after_a_kill_says_why() {
     assert!(!stage.directory("fix").join("never").exists());
 }
 
+/// Leaves work of every kind in a task: committed, changed, staged, staged and changed again, untracked, deleted.
+fn leave_work(stage: &TaskStage, name: &str) -> PathBuf {
+    let directory = stage.new_task(name);
+    let lines = "echo c > committed && git add --all && git commit --quiet --message=work && echo changed >> shared && \
+                 echo s > staged && git add staged && echo again >> staged && rm other && \
+                 mkdir -p deep/er && echo u > deep/er/untracked && ln -s /no/where link";
+    stage.work(name, lines);
+    directory
+}
+
 #[test]
 fn k3_a_daemon_killed_while_it_drops_a_task_loses_nothing() {
-    for step in TaskFailpoint::CHANGE {
+    for step in TaskFailpoint::REMOVAL {
         let stage = TaskStage::new();
-        let directory = stage.new_task("fix");
-        std::fs::write(directory.join("untracked"), "precious").unwrap();
-        let told = succeeds(&stage, step, &["drop", "fix", "--force"]);
+        let directory = leave_work(&stage, "fix");
+        let state = || (contents(&directory), git(&directory, &["status", "--porcelain=v2", "--branch"]));
+        let before = state();
+        let told = succeeds(&stage, step, &["drop", "fix", "--force", "--branch"]);
         assert!(told.contains("dropped fix") && told.contains("qd restore fix"), "{step:?}: {told}");
         assert!(stage.task("fix").is_none() && !directory.exists(), "{step:?}");
+        assert_eq!(git(&stage.repository, &["branch", "--list", "fix"]), "", "{step:?}");
+        let above = directory.parent().unwrap();
+        assert_eq!(std::fs::read_dir(above).unwrap().count(), 0, "{step:?}: something is left beside it");
         stage.qd(&["restore", "fix"]);
-        assert_eq!(std::fs::read_to_string(directory.join("untracked")).unwrap(), "precious", "{step:?}");
+        assert_eq!(state(), before, "{step:?}");
         assert_eq!(worktrees(&stage), 2);
     }
 }
@@ -118,14 +134,15 @@ fn k3_a_landing_that_fails_after_a_kill_changes_nothing_and_says_why() {
 
 #[test]
 fn k3_a_daemon_killed_while_it_restores_a_task_brings_it_back() {
-    for step in TaskFailpoint::CHANGE {
+    for step in TaskFailpoint::RESTORATION {
         let stage = TaskStage::new();
-        let directory = stage.new_task("fix");
-        std::fs::write(directory.join("untracked"), "precious").unwrap();
-        stage.qd(&["drop", "fix", "--force"]);
+        let directory = leave_work(&stage, "fix");
+        let state = || (contents(&directory), git(&directory, &["status", "--porcelain=v2", "--branch"]));
+        let before = state();
+        stage.qd(&["drop", "fix", "--force", "--branch"]);
         let told = succeeds(&stage, step, &["restore", "fix"]);
         assert!(told.starts_with("task fix on branch fix in "), "{step:?}: {told}");
-        assert_eq!(std::fs::read_to_string(directory.join("untracked")).unwrap(), "precious", "{step:?}");
+        assert_eq!(state(), before, "{step:?}");
         assert_eq!(worktrees(&stage), 2, "{step:?}");
     }
 }

@@ -41,7 +41,7 @@ fn set_traps(repository: &Path, git_dir: &Path) -> PathBuf {
 }
 
 /// Every file below a directory, without git's own.
-fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
@@ -61,13 +61,16 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Creates a task in a repository, leaves work in it, drops it by force and restores it: every byte must be back.
+/// Creates a task in a repository, leaves work in it, drops it by force and restores it: every byte must be back. Then commits
+/// and lands the work.
 fn goes_and_comes_back(stage: &TaskStage, repository: &Path) {
     let name = "odd";
     stage.qd(&["new", name, "--worktree", "--directory", repository.to_str().unwrap()]);
     let directory = stage.directory(name);
-    std::fs::write(directory.join("untracked ü"), [0, 255, 10, 13]).unwrap();
-    std::os::unix::fs::symlink("/no/where", directory.join("link")).unwrap();
+    let place = repository.file_name().unwrap().to_str().unwrap();
+    let (file, link) = (format!("untracked ü of {place}"), format!("link of {place}"));
+    std::fs::write(directory.join(&file), [0, 255, 10, 13]).unwrap();
+    std::os::unix::fs::symlink("/no/where", directory.join(link)).unwrap();
     let before = contents(&directory);
     let task = stage.task(name).unwrap();
     assert!(task["git"]["directory"] == true && task["git"]["untracked"] == 2, "{task}");
@@ -77,14 +80,35 @@ fn goes_and_comes_back(stage: &TaskStage, repository: &Path) {
     assert!(!directory.exists());
     stage.qd(&["restore", name]);
     assert_eq!(contents(&directory), before, "{}", repository.display());
+    goes_in(stage, &directory, name);
+    assert_eq!(git(repository, &["ls-tree", "-z", "--name-only", "main", "--", &file]), format!("{file}\0"));
     stage.qd(&["drop", name, "--force", "--branch"]);
+}
+
+/// Commits everything in a task's directory, without the hooks of the repository, and lands it.
+fn goes_in(stage: &TaskStage, directory: &Path, name: &str) {
+    let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+    git(directory, &[&quiet[..], &["add", "--all"]].concat());
+    git(directory, &[&quiet[..], &["commit", "--quiet", "--message=work"]].concat());
+    assert!(stage.qd(&["diff", name, "--stat"]).contains("of "));
+    assert_eq!(stage.json(&["forecast"]), serde_json::json!([]));
+    let told = stage.qd(&["land", name, "--gate", "test -e shared"]);
+    assert!(told.starts_with("landed odd on main at ") && !told.contains("warning"), "{told}");
+    assert_eq!(stage.status(name), "merged", "{}", directory.display());
 }
 
 fn clone(stage: &TaskStage, name: &str, options: &[&str]) -> PathBuf {
     let path = stage.repository.with_file_name(name);
     let words: Vec<&str> = ["clone", "--quiet"].iter().chain(options).copied().collect();
     git(&stage.repository, &[&words[..], &[".", path.to_str().unwrap()]].concat());
+    identify(&path);
     path
+}
+
+/// Names the person whose commits a landing makes anew.
+fn identify(repository: &Path) {
+    git(repository, &["config", "user.name", "t"]);
+    git(repository, &["config", "user.email", "t@example.com"]);
 }
 
 #[test]
@@ -123,11 +147,33 @@ fn f5_tasks_in_bare_linked_detached_filtered_and_foreign_repositories_go_and_com
     if let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") {
         let path = elsewhere.path().join("on another file system");
         git(&stage.repository, &["clone", "--quiet", ".", path.to_str().unwrap()]);
+        identify(&path);
         traces.push(set_traps(&path, &path.join(".git")));
         goes_and_comes_back(&stage, &path);
         stage.qd(&["shutdown", "--kill"]);
     }
     assert!(traces.iter().all(|file| !file.exists()), "a hook was run");
+}
+
+#[test]
+fn f5_a_task_with_an_initialised_submodule_stays_even_by_force_until_the_submodule_is_gone() {
+    let stage = TaskStage::new();
+    let library = clone(&stage, "library", &[]);
+    let allow = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
+    git(&stage.repository, &[&allow[..], &["add", library.to_str().unwrap(), "lib"]].concat());
+    git(&stage.repository, &["commit", "--quiet", "--message=module"]);
+    let directory = stage.new_task("fix");
+    git(&directory, &[&allow[..], &["update", "--init"]].concat());
+    std::fs::write(directory.join("lib/untracked"), "precious").unwrap();
+    let before = contents(&directory);
+    let (code, told) = stage.refused(&["drop", "fix", "--force"]);
+    assert!(code == 7 && told.contains("`lib`"), "{code} {told}");
+    assert_eq!(contents(&directory), before);
+    git(&directory, &["submodule", "--quiet", "deinit", "--force", "lib"]);
+    stage.qd(&["drop", "fix"]);
+    assert!(!directory.exists());
+    stage.qd(&["restore", "fix"]);
+    assert_eq!(git(&directory, &["status", "--porcelain"]), "");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use daemon::TaskFailpoint;
 use proto::AgentState;
 use proto::request::{Until, Wait};
 use serde_json::Value;
@@ -65,7 +66,23 @@ impl Day {
 
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = self.daemon.command(arguments);
+        command.env("QD_TEST_FAILPOINTS", self.order());
         command.envs(self.homes.env()).current_dir(self.repository()).output().unwrap()
+    }
+
+    /// The file that tells a daemon where to die.
+    fn order(&self) -> PathBuf {
+        self.daemon.root().join("die")
+    }
+
+    /// Lets the daemon die at a step of a verb, which must succeed all the same.
+    fn dies_at(&self, step: TaskFailpoint, verb: &[&str]) -> String {
+        let new = self.order().with_extension("new");
+        std::fs::write(&new, step.name()).unwrap();
+        std::fs::rename(new, self.order()).unwrap();
+        let told = self.qd(verb);
+        assert!(!self.order().exists(), "the daemon does not pass {step:?}");
+        told
     }
 
     /// Runs a verb that must succeed.
@@ -217,7 +234,8 @@ fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and
     // What fits lands in order; the first gate that fails stops it and leaves every byte as it was.
     assert!(day.qd(&["land", "first", "--gate", "test -e first.txt"]).starts_with("landed first on main"));
     day.statuses("one has landed", ["merged", "idle", "conflict", "conflict", "idle"]);
-    day.qd(&["land", "second", "--gate", "test -e first.txt && test -e second.txt"]);
+    let gate = "test -e first.txt && test -e second.txt";
+    day.dies_at(TaskFailpoint::GateStarted, &["land", "second", "--gate", gate]);
     day.statuses("two have landed", ["merged", "merged", "conflict", "conflict", "idle"]);
     let before = day.state();
     let told = day.refused(&["land", "left", "--gate", "echo no; exit 3"]);
@@ -250,7 +268,7 @@ fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and
     assert!(told.contains("untracked") && told.contains("--force"), "{told}");
     assert_eq!(contents(&right), before);
     day.statuses("a drop was refused", ["gone", "orphan", "merged", "conflict", "merged"]);
-    day.qd(&["drop", "right", "--force"]);
+    day.dies_at(TaskFailpoint::Planned, &["drop", "right", "--force"]);
     assert!(!right.exists() && !day.tasks().contains_key("right"));
     assert_eq!(day.tasks()["left"]["status"], "merged");
     day.qd(&["restore", "right"]);

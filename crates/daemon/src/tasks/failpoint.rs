@@ -13,6 +13,12 @@ pub enum TaskFailpoint {
     GateStarted,
     /// The gate has passed, and the target has not moved.
     GatePassed,
+    /// The target of a landing has moved, and its checkout has not been updated.
+    TargetMoved,
+    /// The files of a drop are saved, and the worktree is in its place.
+    Saved,
+    /// The directory of a drop was moved aside, and was not looked at once more.
+    Moved,
     /// Everything is done, and its end is not recorded.
     Done,
     /// A worktree is there, and nothing of its preparation has begun.
@@ -23,12 +29,21 @@ pub enum TaskFailpoint {
 
 impl TaskFailpoint {
     /// Every step of a landing.
-    pub const LANDING: [Self; 6] =
-        [Self::Queued, Self::Planned, Self::Prepared, Self::GateStarted, Self::GatePassed, Self::Done];
+    pub const LANDING: [Self; 7] = [
+        Self::Queued,
+        Self::Planned,
+        Self::Prepared,
+        Self::GateStarted,
+        Self::GatePassed,
+        Self::TargetMoved,
+        Self::Done,
+    ];
     /// Every step of a creation.
     pub const CREATION: [Self; 4] = [Self::Planned, Self::Done, Self::Made, Self::Preparing];
-    /// Every step of a drop or a restoration.
-    pub const CHANGE: [Self; 2] = [Self::Planned, Self::Done];
+    /// Every step of a drop.
+    pub const REMOVAL: [Self; 4] = [Self::Planned, Self::Saved, Self::Moved, Self::Done];
+    /// Every step of a restoration.
+    pub const RESTORATION: [Self; 2] = [Self::Planned, Self::Done];
 
     /// What the step is called.
     #[must_use]
@@ -39,6 +54,9 @@ impl TaskFailpoint {
             Self::Prepared => "task-prepared",
             Self::GateStarted => "task-gate-started",
             Self::GatePassed => "task-gate-passed",
+            Self::TargetMoved => "task-target-moved",
+            Self::Saved => "task-saved",
+            Self::Moved => "task-moved",
             Self::Done => "task-done",
             Self::Made => "task-made",
             Self::Preparing => "task-preparing",

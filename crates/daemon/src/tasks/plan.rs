@@ -10,10 +10,11 @@ use proto::task::TaskCheckout;
 use proto::{ErrorCode, Failure, Limit, ProcessId, RunNumber};
 use serde::{Deserialize, Serialize};
 use worktree::{
-    Copied, Creation, Git, InitCommand, Landing, Prepared, Removal, Repository, Restoration, Resumed,
-    TargetCheckout, copy_included,
+    Copied, Creation, Git, InitCommand, Landing, Prepared, Removal, RemovalStep, Repository, Restoration,
+    Resumed, TargetCheckout, copy_included,
 };
 
+use super::failpoint::{TaskFailpoint, pass};
 use super::failure;
 
 /// What is to be done to the files of a task.
@@ -244,7 +245,11 @@ impl Plan {
     /// Saves and removes a worktree; a directory that is not ours stays. Blocks.
     pub(crate) fn remove(&self, git: &Git) -> Result<Dropped, NotDropped> {
         let Self::Remove(removal) = self else { return Ok(Dropped { trash: None, left: Vec::new() }) };
-        match removal.resume(git) {
+        let observe = |step| match step {
+            RemovalStep::Saved => pass(TaskFailpoint::Saved),
+            RemovalStep::Moved => pass(TaskFailpoint::Moved),
+        };
+        match removal.resume_observed(git, &observe) {
             Ok(removed) => {
                 let left = removed.left.iter().map(|error| failure(error).message).collect();
                 Ok(Dropped { trash: removal.trash.clone(), left })

@@ -273,7 +273,8 @@ fn finish(
     landing: &Landing,
     prepared: &Prepared,
 ) -> Result<Result<TargetCheckout, LandError>, Failure> {
-    let error = match landing.finish(git, prepared) {
+    let moved = || pass(TaskFailpoint::TargetMoved);
+    let error = match landing.finish_observed(git, prepared, &moved) {
         Ok(checkout) => return Ok(Ok(checkout)),
         Err(error) => failure(&error),
     };
