@@ -412,6 +412,9 @@ pub enum TaskCheckout {
     Updated {
         /// Where.
         path: String,
+        /// The reference that holds what was there, if some files were in neither the old nor the new state after a kill.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved: Option<String>,
     },
     /// It had changes of its own and was left alone.
     Left {

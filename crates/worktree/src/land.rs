@@ -85,6 +85,9 @@ pub enum TargetCheckout {
     Absent,
     /// Its files are those of the new commit.
     Updated(PathBuf),
+    /// Its files are those of the new commit. Some were in neither the old nor the new state; everything that was there is saved
+    /// under this reference.
+    Rewritten(PathBuf, String),
     /// It could not be updated and the target could not be moved back: its files are those of the old commit.
     Left(PathBuf),
 }

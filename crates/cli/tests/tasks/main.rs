@@ -6,6 +6,7 @@ mod agents;
 mod collect;
 mod cost;
 mod day;
+mod drops;
 mod import;
 mod init;
 mod killed;

@@ -63,12 +63,27 @@ impl TaskStage {
 
     fn write_counting_git(&self) {
         let Some(calls) = &self.calls else { return };
-        let script = calls.with_file_name("git");
         std::fs::create_dir(calls.parent().unwrap()).unwrap();
-        let text =
-            format!("#!/bin/sh\necho \"$*\" >>'{}'\nPATH=${{PATH#*:}} exec git \"$@\"\n", calls.display());
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        self.write_git("");
+    }
+
+    /// Writes the script that the daemon runs as git: it counts the call and does `line` before it runs the real one.
+    fn write_git(&self, line: &str) {
+        let calls = self.calls.as_ref().unwrap();
+        let (script, new) = (calls.with_file_name("git"), calls.with_file_name("new"));
+        let count = format!("echo \"$*\" >>'{}'", calls.display());
+        std::fs::write(&new, format!("#!/bin/sh\n{count}\n{line}\nPATH=${{PATH#*:}} exec git \"$@\"\n"))
+            .unwrap();
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(new, script).unwrap();
+    }
+
+    /// Lets the next git of the daemon with these words fail with this message. Only for a stage that counts the calls.
+    pub(crate) fn fail_next_git(&self, words: &str, message: &str) {
+        let armed = self.calls.as_ref().unwrap().with_file_name("armed");
+        std::fs::write(&armed, "").unwrap();
+        let fail = format!("rm '{}' 2>/dev/null && {{ echo '{message}' >&2; exit 128; }}", armed.display());
+        self.write_git(&format!("case \"$*\" in *'{words}'*) {fail};; esac"));
     }
 
     /// What git was asked for since the last call.

@@ -212,7 +212,8 @@ pub(crate) fn checkout(checkout: TargetCheckout) -> TaskCheckout {
     let path = |path: PathBuf| path.to_string_lossy().into_owned();
     match checkout {
         TargetCheckout::Absent => TaskCheckout::Absent,
-        TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at) },
+        TargetCheckout::Updated(at) => TaskCheckout::Updated { path: path(at), saved: None },
+        TargetCheckout::Rewritten(at, saved) => TaskCheckout::Updated { path: path(at), saved: Some(saved) },
         TargetCheckout::Left(at) => TaskCheckout::Left { path: path(at) },
     }
 }

@@ -99,7 +99,7 @@ impl Landing {
         repository.save_worktree(&path, &reference, time)?;
         let landed = self.landed_files(repository, result)?;
         match landed.write(git, &path, result, lock) {
-            Ok(()) => Ok(TargetCheckout::Updated(path)),
+            Ok(()) => Ok(TargetCheckout::Rewritten(path, reference)),
             Err(GitError::Failed { .. } | GitError::Locked { .. }) => Ok(TargetCheckout::Left(path)),
             Err(error) => Err(error),
         }

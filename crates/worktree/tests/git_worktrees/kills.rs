@@ -259,9 +259,14 @@ fn f6_a_checkout_that_was_cut_short_is_completed_beside_a_persons_changes() {
     stage.write(&app, "src/lib.rs", "one\ntw");
     stage.write(&app, "landed", "l\n");
     let resumed = landing.resume(&stage.git, Some(&prepared), UNIX_EPOCH).unwrap();
-    assert_eq!(resumed, Resumed::Landed(worktree::TargetCheckout::Updated(app.clone())));
+    let Resumed::Landed(worktree::TargetCheckout::Rewritten(path, saved)) = resumed else {
+        panic!("{resumed:?}")
+    };
+    assert_eq!(path, app);
     assert_eq!(stage.plain(&app, &["status", "--porcelain"]), " M README\n");
     assert_eq!(std::fs::read_to_string(app.join("README")).unwrap(), "a person's work\n");
+    let half = stage.plain(&app, &["show", &format!("{saved}:worktree/src/lib.rs")]);
+    assert_eq!(half, "one\ntw", "what was there is saved, and the caller knows where");
 }
 
 #[test]

@@ -63,7 +63,10 @@ impl LandArgs {
                 TaskCheckout::Left { path } => out.line(&format!(
                     "warning: {path} was not updated: its files are still those of the old commit; `git status` there shows them"
                 )),
-                TaskCheckout::Absent | TaskCheckout::Updated { .. } => Ok(()),
+                TaskCheckout::Updated { path, saved: Some(saved) } => out.line(&format!(
+                    "warning: some files of {path} were half written and were written anew; `git diff {saved}:worktree` there shows what was in them"
+                )),
+                TaskCheckout::Absent | TaskCheckout::Updated { saved: None, .. } => Ok(()),
             }
         })?;
         Ok(ExitCode::SUCCESS)

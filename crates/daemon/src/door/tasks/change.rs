@@ -136,6 +136,10 @@ pub(super) async fn restorable(client: &Client) -> Result<Vec<TaskRestorable>, F
     dropped.sort_by_key(|sight| Reverse(sight.task.id));
     let mut names = BTreeSet::new();
     dropped.retain(|sight| names.insert(sight.task.name.clone()));
+    dropped = blocking(move || {
+        Ok(dropped.into_iter().filter(|sight| is_restorable(&sight.task)).collect::<Vec<_>>())
+    })
+    .await?;
     let view = |sight: TaskSight| {
         let task = sight.task;
         let dropped_at = task.dropped?.at;
@@ -153,6 +157,12 @@ pub(super) async fn restorable(client: &Client) -> Result<Vec<TaskRestorable>, F
     let mut views: Vec<TaskRestorable> = dropped.into_iter().filter_map(view).collect();
     views.sort_by_key(|view| Reverse(view.dropped_at));
     Ok(views)
+}
+
+/// Returns true if the files of a dropped task are saved or where they were. Blocks.
+fn is_restorable(task: &TaskRecord) -> bool {
+    task.dropped.as_ref().is_some_and(|dropped| dropped.trash.is_some())
+        || Path::new(&task.directory).is_dir()
 }
 
 /// Brings a dropped task back with every byte that was saved.

@@ -26,7 +26,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
     let diff = json!({"name": "a", "base": "c", "files": [file], "text": "t", "is_truncated": true});
     let comment = json!({"number": 1, "file": "f", "side": "old", "first": 1, "last": 2, "quoted": ["q"], "text": "t",
         "author": "human", "status": "draft", "is_stale": true});
-    let landed = json!({"name": "a", "into": "main", "commit": "c", "checkout": {"updated": {"path": "/p"}}});
+    let landed = json!({"name": "a", "into": "main", "commit": "c", "checkout": {"updated": {"path": "/p", "saved": "r"}}});
     vec![
         ("task", printed::<TaskView>(task())),
         (
