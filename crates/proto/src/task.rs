@@ -244,6 +244,12 @@ pub struct TaskGit {
     pub untracked: u64,
     /// Files with conflicts.
     pub conflicted: u64,
+    /// Stashes that were made on the branch.
+    #[serde(default)]
+    pub stashed: u64,
+    /// Processes whose current directory is inside the task's, as far as the daemon's user sees them.
+    #[serde(default)]
+    pub in_use: u64,
     /// Commits that the base lacks.
     pub ahead: u64,
     /// Commits of the base that the branch lacks.

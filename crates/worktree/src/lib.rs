@@ -81,7 +81,7 @@ pub use init_file::{INIT_FILE, InitCommand, InitFile, InitFileError};
 pub use land::{LandMethod, LandRequest, Landing, Prepared, Resumed, TargetCheckout};
 pub use layout::{Layout, project_key, shared_path};
 pub use list::{ListedWorktree, parse_list};
-pub use losses::{Losses, Occupant};
+pub use losses::{Losses, Occupant, occupants};
 pub use name::BranchName;
 pub use oid::Oid;
 pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};

@@ -116,7 +116,7 @@ impl Repository {
         losses.stashes = self.stashes()?;
         losses.stashes.retain(|stash| stash.branch.is_some() && stash.branch.as_deref() == branch);
         losses.unpushed = self.unpushed(porcelain.head.as_ref().filter(|_| branch.is_none()), query)?;
-        losses.occupants = occupants(query.path);
+        losses.occupants = occupants(&[query.path]).concat();
         Ok(losses)
     }
 
@@ -147,17 +147,20 @@ impl Repository {
     }
 }
 
-/// Returns the processes whose current directory is in `path`, as far as this user may see them.
-fn occupants(path: &Path) -> Vec<Occupant> {
+/// Returns for each directory the processes whose current directory is in it, as far as this user may see them. However many
+/// directories these are, the processes are looked at once.
+#[must_use]
+pub fn occupants(directories: &[&Path]) -> Vec<Vec<Occupant>> {
+    let mut found = vec![Vec::new(); directories.len()];
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let is_inside =
-        |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(path));
-    processes
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(is_inside)
-        .map(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            Occupant { pid, name: name.trim().to_owned() }
-        })
-        .collect()
+    for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        let Ok(current) = fs::read_link(format!("/proc/{pid}/cwd")) else { continue };
+        for (directory, occupants) in directories.iter().zip(&mut found) {
+            if current.starts_with(directory) {
+                let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                occupants.push(Occupant { pid, name: name.trim().to_owned() });
+            }
+        }
+    }
+    found
 }

@@ -118,3 +118,20 @@ fn f6_a_dropped_task_is_listed_only_if_it_can_be_restored() {
     stage.qd(&["restore", "kept"]);
     assert!(Path::new(&kept).is_dir());
 }
+
+#[test]
+fn f6_the_list_says_what_a_drop_would_refuse() {
+    let stage = TaskStage::new();
+    let directory = stage.new_task("fix");
+    std::fs::write(directory.join("shared"), "stashed\n").unwrap();
+    git(&directory, &["stash", "--quiet"]);
+    let mut outside =
+        std::process::Command::new("sleep").arg("1000000").current_dir(&directory).spawn().unwrap();
+    let listed = stage.task("fix").unwrap()["git"].clone();
+    let (code, told) = stage.refused(&["drop", "fix"]);
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+    assert!(listed["stashed"] == 1 && listed["in_use"] == 1, "{listed}");
+    assert!(code == 7 && told.contains("1 stashed") && told.contains("1 process at work"), "{code} {told}");
+    assert_eq!(stage.task("fix").unwrap()["git"]["in_use"], 0);
+}

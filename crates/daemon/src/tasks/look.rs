@@ -8,7 +8,7 @@ use engine::tasks::status::{StatusInput, derive, sort};
 use engine::{TaskRecord, TaskSight};
 use proto::task::{TaskConflict, TaskForecast, TaskGit, TaskProcess, TaskView, TaskWorktree};
 use proto::{Failure, ProcessView};
-use worktree::{Merged, Oid, StatusQuery, WorktreeStatus};
+use worktree::{Merged, Oid, StatusQuery, WorktreeStatus, occupants};
 
 use super::forecast::{TaskBranch, conflicts};
 use super::{TaskRunner, blocking, failure};
@@ -89,6 +89,10 @@ impl TaskRunner {
             });
             found.push((task.id, Found { git: git.ok(), conflicts: Vec::new() }));
         }
+        let directories: Vec<&Path> = tasks.iter().map(|task| Path::new(&task.directory)).collect();
+        for ((_, found), occupants) in found.iter_mut().zip(occupants(&directories)) {
+            found.git.iter_mut().for_each(|git| git.in_use = number(occupants.len()));
+        }
         let conflicts = conflicts(&look, &branches(tasks, &found), &mut caches.forecast)?;
         for (id, conflict) in conflicts {
             let known = found.iter_mut().find(|(known, _)| *known == id);
@@ -122,7 +126,6 @@ fn query(common_dir: &Path, task: &TaskRecord) -> StatusQuery {
 /// What git says in the words of the protocol. A branch that stands where its base does is merged if it has moved since its
 /// beginning, and new otherwise.
 fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
-    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let checkout = status.checkout.clone();
     let comparison = status.comparison.as_ref();
     let commit = status.commit.as_ref().map(ToString::to_string);
@@ -138,6 +141,8 @@ fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
         unstaged: checkout.as_ref().map_or(0, |checkout| number(checkout.unstaged)),
         untracked: checkout.as_ref().map_or(0, |checkout| number(checkout.untracked)),
         conflicted: checkout.as_ref().map_or(0, |checkout| number(checkout.conflicted)),
+        stashed: number(status.stashes),
+        in_use: 0,
         ahead: comparison.map_or(0, |comparison| comparison.ahead.into()),
         behind: comparison.map_or(0, |comparison| comparison.behind.into()),
         added: status.lines.added,
@@ -145,6 +150,10 @@ fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
         merged: comparison.is_some_and(|comparison| is_merged(comparison.merged)),
         directory: checkout.is_some(),
     }
+}
+
+fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {

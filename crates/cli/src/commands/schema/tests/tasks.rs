@@ -16,7 +16,7 @@ fn task() -> Value {
         "processes": [{"id": id(), "name": name(), "kind": "agent", "status": "running", "state": "idle", "context": 3}],
         "runs": [{"process": id(), "name": name(), "kind": "agent", "run": 1, "session": "s", "started_at": 1,
             "ended_at": 2, "exit": exit(), "prompt": "p", "turns": 3}],
-        "git": {"commit": "c", "staged": 1, "unstaged": 1, "untracked": 1, "conflicted": 1, "ahead": 1, "behind": 1,
+        "git": {"commit": "c", "staged": 1, "unstaged": 1, "untracked": 1, "conflicted": 1, "stashed": 1, "in_use": 1, "ahead": 1, "behind": 1,
             "added": 1, "removed": 1, "merged": true, "directory": true}})
 }
 
