@@ -89,7 +89,7 @@ fn list_tam(lab: &Lab, report: &mut Report, tam: &Contender) -> Result<(), Strin
     Ok(())
 }
 
-/// A new task with a worktree, beside plain git that adds one and a process that is started there.
+/// A new task with a worktree and a process that is started in it, beside plain git that adds a worktree and the same process.
 fn create(lab: &Lab, report: &mut Report, qd: &Contender) -> Result<(), String> {
     let bench = Bench { root: lab.directory.join("tasks-created"), contender: qd, counts: false };
     qd.renew()?;
@@ -103,7 +103,9 @@ fn create(lab: &Lab, report: &mut Report, qd: &Contender) -> Result<(), String> 
         bench.qd(&["spawn", "--", "true"], &place)?;
         report.record("new task with a worktree", "bare", Unit::Time, Ok(start.elapsed().as_secs_f64()));
         let start = Instant::now();
-        bench.qd(&["new", &format!("ours{round}"), "--worktree"], &path)?;
+        let name = format!("ours{round}");
+        bench.qd(&["new", &name, "--worktree"], &path)?;
+        bench.qd(&["spawn", "--task", &name, "--", "true"], &path)?;
         report.record("new task with a worktree", "qd", Unit::Time, Ok(start.elapsed().as_secs_f64()));
     }
     qd.stop();
