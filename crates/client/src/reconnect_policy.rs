@@ -1,5 +1,4 @@
-//! What every client does after its daemon is gone: the pauses between attempts and the patience by what waits, when
-//! another daemon is started, which requests are sent again, and under which keys.
+//! Decides how long to wait between attempts, when to give up, when to start a daemon and which requests to repeat.
 //!
 //! Everything here is a pure decision: the drivers (`reconnect`, the async `AsyncClient`, the
 //! deck's loop) bring the time and the error, and do what is returned.
@@ -163,7 +162,7 @@ pub enum CallError {
     #[error("{0}")]
     Unreachable(String),
     /// The daemon went away, or did not answer, during a call that changes something.
-    #[error("the daemon went away during the call, and whether it was done is not known")]
+    #[error("the daemon went away during the call; the request may or may not have been carried out")]
     UnknownOutcome,
     /// Too many calls at once.
     #[error("too many calls are under way")]

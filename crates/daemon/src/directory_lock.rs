@@ -1,5 +1,5 @@
-//! The lock on the data directory itself. Whoever may remove the lock files in a directory cannot exchange the
-//! directory's own inode, so two daemons cannot have one directory even while a program removes every file in it.
+//! The lock on the data directory itself. A process that can remove the lock files in a directory cannot
+//! exchange the directory's own inode, so two daemons cannot have one directory even while a program removes every file in it.
 
 use std::fs::File;
 use std::io;

@@ -28,7 +28,7 @@ use crate::warnings::{Cause, Warnings};
 
 /// How soon a socket that could not be opened is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The most connections that wait to be accepted; whoever comes then waits in the kernel.
+/// The most connections that wait to be accepted; further connections wait in the kernel.
 const WAITING: i32 = 128;
 
 /// The sockets of a daemon. The locks are held as long as one of these exists.

@@ -154,8 +154,8 @@ pub struct TrustSubject {
     pub digest: String,
     /// The digest of the order: words, variables, directory, preset.
     pub frame: String,
-    /// The part of it that lies on the disk: which program it is, and what stands in the files that are run. Empty: nobody
-    /// has looked.
+    /// The part of it that lies on the disk: which program it is, and the contents of the files that are run; empty if not
+    /// read.
     pub content: String,
     /// The whole command, for a person, with nothing hidden in it.
     pub command: String,

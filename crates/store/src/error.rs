@@ -11,13 +11,13 @@ use rusqlite::{ErrorCode, ffi};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk or a quota is full. Nothing of this call was stored: keep it and retry.
-    #[error("no space left to write {}: free some, it is retried", .path.display())]
+    #[error("no space left to write {}: free some space; Quarterdeck tries again", .path.display())]
     NoSpace {
         /// The file that could not grow.
         path: PathBuf,
     },
     /// Another program holds the database. Nothing of this call was stored: retry.
-    #[error("{} is locked by another program: close it, it is retried", .path.display())]
+    #[error("{} is locked by another program: close that program; Quarterdeck tries again", .path.display())]
     Locked {
         /// The locked file.
         path: PathBuf,

@@ -92,10 +92,10 @@ pub enum PlanError {
     #[error("{0} names no program: give it and its arguments")]
     NoProgram(String),
     /// The vendor cannot resume a session.
-    #[error("{0} cannot take up a session by its id")]
+    #[error("{0} cannot resume a session by its id")]
     NotResumable(String),
     /// The vendor cannot resume its newest session.
-    #[error("{0} cannot take up its newest session")]
+    #[error("{0} cannot resume its newest session")]
     NotContinuable(String),
     /// The vendor accepts no model at its start.
     #[error("model: {0} takes no model when it starts")]

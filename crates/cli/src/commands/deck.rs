@@ -15,7 +15,7 @@ use crate::errors::CliError;
 /// Shows the deck until the person leaves it.
 pub(crate) fn run(context: &mut Context) -> Result<ExitCode, CliError> {
     if context.json || !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        // A closed output has nobody left to tell.
+        // Output is closed: nothing can be printed.
         drop(Cli::command().print_help());
         return Ok(ExitCode::SUCCESS);
     }

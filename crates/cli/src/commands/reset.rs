@@ -1,4 +1,4 @@
-//! `qd reset`: mends the terminal after a program that had it was killed. It needs no daemon.
+//! `qd reset`: repairs the terminal after a program that had it was killed. It needs no daemon.
 
 use std::process::ExitCode;
 

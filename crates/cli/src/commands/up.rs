@@ -63,7 +63,7 @@ impl UpArgs {
                 failed.add(context, name, ready);
             }
         }
-        // Whoever names presets does not ask about the rest of the file.
+        // With named presets, faults of other presets are not reported.
         for fault in list.faults.iter().filter(|_| self.presets.is_empty()) {
             let failure = Failure::new(ErrorCode::InvalidArgs, format!("a preset was left out: {fault}"));
             failed.code = errors::report(&CliError::Own(failure), context.json);

@@ -9,7 +9,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `terminal` | raw mode and restoring |
-//! | `reset` | mending a terminal that a killed program left |
+//! | `reset` | repairing a terminal that a killed program left |
 //! | `handoff` | passing the terminal to the daemon and taking it back |
 //! | `asking` | queries to the terminal about itself, and its answers |
 //! | `stall` | reading the keys in place of a daemon that does nothing |

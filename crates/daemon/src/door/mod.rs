@@ -118,7 +118,7 @@ impl Server {
 
     /// Closes the connections of a process. It may connect again, with the rights that it has then.
     fn sever(&self, process: ProcessId) {
-        // It has none, and nobody else any.
+        // No receiver: the process has no connection, and no other connection listens either.
         let _unheard = self.severed.send(process);
     }
 

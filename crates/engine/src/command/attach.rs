@@ -17,7 +17,7 @@ impl Decide for verb::Attach {
     fn decide(engine: &mut Engine, asker: Asker, attach: Attach) -> CommandResult {
         let Asker { caller, .. } = asker;
         check(&attach)?;
-        // Whoever sends the others away or decides about sizes does something to the process, watching or not.
+        // Detaching other viewers or changing the size policy needs `drive`, also for a watcher.
         let only_watches = attach.read_only && attach.policy.is_none() && !attach.take_over;
         let verb = if only_watches { Verb::Read } else { Verb::Drive };
         let process = engine.grants.find(caller, &attach.target, verb, &engine.ctx)?;

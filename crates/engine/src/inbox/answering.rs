@@ -154,7 +154,7 @@ impl Inbox {
             let words =
                 "the answer was typed, and a dialog that reads the same is open, which may be the next one";
             Failure::new(ErrorCode::NotDelivered, words)
-                .hint("qd inbox shows it; answer it there if it is to be")
+                .hint("qd inbox shows it; answer it there to allow it")
         } else {
             Failure::new(ErrorCode::NotDelivered, "the dialog is still open after the answer")
                 .hint("qd read shows its screen; qd inbox what is open")

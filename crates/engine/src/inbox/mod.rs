@@ -464,7 +464,7 @@ pub(crate) fn option(number: u32, name: &str, label: &str) -> DialogOption {
 
 /// The dialog that was to be answered is gone.
 pub(crate) fn no_longer_open() -> Failure {
-    Failure::new(ErrorCode::Conflict, "that dialog is no longer open").hint("qd inbox shows what is")
+    Failure::new(ErrorCode::Conflict, "that dialog is no longer open").hint("qd inbox lists the open items")
 }
 
 #[cfg(test)]

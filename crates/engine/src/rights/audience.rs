@@ -15,13 +15,13 @@ use crate::rights::{Granted, Relation, Verb, may};
 /// What an event is about, as far as rights go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// A process: whoever may list it.
+    /// A process: every caller that may list it.
     Process(ProcessId),
-    /// A message: its sender, and whoever drives its recipient.
+    /// A message: its sender, and every caller that may drive its recipient.
     Mail { from: Option<ProcessId>, to: ProcessId },
     /// An item of this process: people who may read it, and processes that may answer it, unless only people may.
     Item { of: ProcessId, is_persons: bool },
-    /// A timer: whoever may read its owner.
+    /// A timer: every caller that may read its owner.
     Timer(ProcessId),
     /// What belongs to a project: the processes in it, and people whose workspace has one there.
     Project(String),
@@ -154,15 +154,15 @@ impl Grants {
         .unwrap_or_default()
     }
 
-    /// Whoever may list a process: its workspace, and those to whom something over it was granted.
+    /// Every caller that may list a process: its workspace, and the processes with a grant over it.
     fn listing(&self, process: &Process) -> Audience {
         let over = self.all().filter(|grant| grant.over == process.id);
         let processes = over.map(|grant| (grant.to, Verb::List.role())).collect();
         Audience { has_neighbours: true, processes, ..only_people(process) }
     }
 
-    /// Whoever may do this to a process: itself and what is above it, as far as the tree gives it the right, and those to
-    /// whom it was granted.
+    /// Every caller that may do this to a process: itself and its ancestors, as far as the tree gives them the right, and the
+    /// processes with a grant over it.
     fn holding(&self, process: &Process, verb: Verb, ctx: &Context) -> Audience {
         let by_tree = ctx.processes.line(process.id).map(|above| {
             let relation = if above.id == process.id { Relation::Own } else { Relation::Descendant };

@@ -65,7 +65,7 @@ impl Grants {
         grant
     }
 
-    /// Takes a grant back; whether there was one.
+    /// Revokes a grant; returns false if there was none.
     pub(crate) fn drop_grant(&mut self, grant: u64, ctx: &mut Context) -> bool {
         let was_there = self.given.remove(&grant).is_some();
         if was_there {

@@ -41,7 +41,7 @@ impl Grants {
             };
         }
         Err(Failure::new(ErrorCode::Unauthorized, "the run that asks is over")
-            .hint("only a run that goes on may ask for anything"))
+            .hint("this run has ended: start the process again"))
     }
 
     /// Returns true if the caller may do that to this process, within the limit of its connection.
