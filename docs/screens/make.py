@@ -133,6 +133,8 @@ class Stage:
         for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "-m", "first"]):
             self.git(self.project, *words)
         self.write(os.path.join(root, "config"), "tui.toml", TUI)
+        # Worktrees lie below the person's home: paths in pictures are the same everywhere.
+        self.write(os.path.join(root, "config"), "config.toml", f"[tasks]\nroot = '{home}/wt'\n")
 
     def write(self, directory, name, text):
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:

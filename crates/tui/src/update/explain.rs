@@ -25,7 +25,7 @@ pub(super) fn agent_page(model: &Model, explanation: &Explanation) -> Page {
         state_sentence(explanation, now),
         Printable(&explanation.why).to_string(),
         String::new(),
-        "# Source     says       since rule".to_owned(),
+        "# Source       says       since rule".to_owned(),
     ];
     for opinion in &explanation.opinions {
         let state = opinion.evidence.state.map_or("unknown", proto::AgentState::word);

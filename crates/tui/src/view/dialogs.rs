@@ -19,6 +19,8 @@ pub(crate) fn page(model: &Model, page: &Page, grid: &mut Grid) {
     let top = page.top.min(lines.len().saturating_sub(usize::from(inside.rows)));
     for (row, line) in (inside.row..inside.bottom()).zip(lines.iter().skip(top)) {
         let role = if line.starts_with('#') { Role::Heading } else { Role::Text };
+        // The sign of a heading belongs to the text of a scratchpad; in pages of the deck it is only a mark.
+        let line = if page.pad.is_none() { line.trim_start_matches("# ") } else { line };
         grid.text(Point { col: inside.col + 2, row }, line, text(model, role), inside.cols.saturating_sub(3));
     }
 }

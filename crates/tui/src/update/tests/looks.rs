@@ -107,6 +107,21 @@ fn the_state_of_an_agent_is_explained_in_sentences() {
 }
 
 #[test]
+fn u15_who_asks_is_told_over_the_empty_deck_of_a_terminal_without_focus() {
+    let mut model = model(vec![process(1, "a", agent("idle", 0))]);
+    typed(&mut model, b"\x1b[O");
+    let item = json!({"item": 4, "id": proto::ProcessId::from_entropy(1).to_string(), "name": "a", "kind": "dialog",
+        "title": "Delete everything?", "body": "", "at": 0, "options": []});
+    let opened = proto::event::Event::ItemOpened(Box::new(serde_json::from_value(item).unwrap()));
+    let commands = update(&mut model, Message::Happened(opened));
+    assert!(
+        matches!(commands.as_slice(), [Command::Notify(words)] if words.starts_with("a needs you")),
+        "{commands:?}"
+    );
+    assert!(text(&model).contains("a needs you: Delete everything?"), "{}", text(&model));
+}
+
+#[test]
 fn an_empty_field_of_the_land_form_says_what_it_takes() {
     let mut model = model(Vec::new());
     listed(&mut model, vec![task("fix", "done", &[])]);
