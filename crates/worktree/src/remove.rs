@@ -291,7 +291,7 @@ impl Removal {
         let (Some(gone), Some(reference)) = (&self.gone, self.trash.as_deref()) else { return Ok(()) };
         if repository.find_commit(reference)?.is_none() {
             self.refuse_moved_branch(repository)?;
-            repository.save_gone(&self.path, (gone, self.branch.as_ref()), reference, self.time())?;
+            repository.save_gone(&self.path, gone, self.branch.as_ref(), reference, self.time())?;
         }
         Ok(())
     }
