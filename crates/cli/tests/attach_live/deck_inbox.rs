@@ -63,8 +63,8 @@ fn a_terminal_without_focus_is_asked_for_a_notice_when_an_agent_asks() {
     window.until_shows("CREW");
     window.type_keys("\u{1b}[O");
     crew.submit("a", "ask Delete everything?");
-    window.until_shows("a needs you");
-    assert!(window.has_drawn(b"\x1b]9;qd: a needs you: Delete everything?\x1b\\"));
+    // The notice on the screen goes by itself after a while; the terminal was asked for one all the same.
+    window.until_drawn(b"\x1b]9;qd: a needs you: Delete everything?\x1b\\");
     window.type_keys("\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }

@@ -67,6 +67,15 @@ impl Window {
         self.until(&format!("`{text}`"), |screen| screen.text(Wraps::Keep).contains(text));
     }
 
+    /// Draws until these bytes have come, however soon something else was drawn over them.
+    pub(crate) fn until_drawn(&mut self, needle: &[u8]) {
+        let until = Instant::now() + DEADLINE;
+        while !self.has_drawn(needle) {
+            let is_drawn = self.draw(until);
+            assert!(is_drawn, "never: {}; the window shows:\n{}", needle.escape_ascii(), self.text());
+        }
+    }
+
     /// Draws what comes next; returns false if nothing came.
     pub(crate) fn draw(&mut self, until: Instant) -> bool {
         let bytes = self.pty.take_drawn(until);

@@ -75,12 +75,7 @@ impl Crew {
                 self.inbox.retain(|other| other.item != *item);
                 self.snoozed.remove(item);
             }
-            Event::Timer(timer) => {
-                self.timers.retain(|other| other.timer != timer.timer);
-                if matches!(timer.status, TimerStatus::Armed | TimerStatus::Paused) {
-                    self.timers.push((**timer).clone());
-                }
-            }
+            Event::Timer(timer) => self.note_timer(timer),
             Event::Exited { .. }
             | Event::Done { .. }
             | Event::Mail(_)
@@ -89,6 +84,16 @@ impl Crew {
             | Event::TaskChanged { .. }
             | Event::Selected { .. }
             | Event::Resync {} => {}
+        }
+    }
+
+    /// Takes what an event says about a timer. Events have no texts: the one that is known stays.
+    fn note_timer(&mut self, timer: &TimerView) {
+        let known = self.timers.iter().position(|other| other.timer == timer.timer);
+        let known = known.map(|at| self.timers.remove(at));
+        if matches!(timer.status, TimerStatus::Armed | TimerStatus::Paused) {
+            let body = known.map_or_else(|| timer.body.clone(), |known| known.body);
+            self.timers.push(TimerView { body, ..timer.clone() });
         }
     }
 

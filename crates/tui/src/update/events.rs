@@ -1,7 +1,7 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
 use proto::agent::{Delivery, InboxItem};
-use proto::crew::PadOutcome;
+use proto::crew::{PadOutcome, TimerView};
 use proto::event::Event;
 use proto::process::UnseenEnd;
 use proto::request::{See, Target};
@@ -113,6 +113,13 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
             model.toast_about(format!("{name} has ended its turn"), id);
         }
         Event::Selected { id } => return show(model, id, crate::model::palette::Placement::Tab),
+        // What a new timer says is in the list alone.
+        Event::Timer(timer) => {
+            let is_bare = |known: &TimerView| known.timer == timer.timer && known.body.is_empty();
+            if model.crew.timers.iter().any(is_bare) {
+                return vec![call(CallFor::Timers, Request::Timers(proto::request::Empty {}))];
+            }
+        }
         Event::TaskChanged { .. } => return vec![tasks::ask_list()],
         Event::PadChanged { .. } => return vec![pads::ask_list(model)],
         Event::Resync {} => return vec![call(CallFor::Nothing, Request::List(proto::request::Empty {}))],

@@ -81,6 +81,26 @@ fn a_timer_is_set_with_a_time_and_a_text_and_asked_for_again_without_them() {
 }
 
 #[test]
+fn a_timer_says_what_it_tells_although_events_have_no_texts() {
+    use proto::event::Event;
+    let mut model = with_agent();
+    let id = ProcessId::from_entropy(1).to_string();
+    let timer = |status: &str, body: &str| {
+        json!({"timer": 3, "owner": id, "owner_name": "lead", "kind": "delay", "status": status, "body": body,
+            "remaining_ms": 60_000})
+    };
+    let happened = |status: &str| {
+        Message::Happened(Event::Timer(Box::new(serde_json::from_value(timer(status, "")).unwrap())))
+    };
+    let commands = update(&mut model, happened("armed"));
+    assert!(matches!(requests(&commands).as_slice(), [Request::Timers(_)]), "{commands:?}");
+    let all = serde_json::from_value(json!([timer("armed", "look at it")])).unwrap();
+    answer(&mut model, CallFor::Timers, Reply::Timers(all));
+    assert!(requests(&update(&mut model, happened("paused"))).is_empty());
+    assert_eq!(model.crew.timers[0].body, "look at it");
+}
+
+#[test]
 fn messages_are_listed_with_their_receipts_and_one_that_waits_is_cancelled_after_a_yes() {
     let mut model = with_agent();
     let commands = typed(&mut model, b"\x1c messages with\r");
