@@ -88,8 +88,11 @@ export class Viewer {
     this.tell(size ? { type: "own_size", size } : { type: "own_size" });
   }
 
+  /** Ends the view; the server still types what it has got. */
   close(): void {
+    const unsent = this.given - this.sent;
     this.socket.close();
+    if (unsent > 0) this.events.dropped?.(unsent);
   }
 
   private tell(message: object): void {

@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-D8FBXuuC.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-D8FBXuuC.js.br")),
+        path: "assets/index-BvhVqGv2.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BvhVqGv2.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BvhVqGv2.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BvhVqGv2.js.br")),
     },
     PageFile {
-        path: "assets/index-DqzrxU-j.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-DqzrxU-j.css.br")),
+        path: "assets/index-Dts6-d4R.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.br")),
     },
     PageFile {
-        path: "assets/lazy-Bhj942kv.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-Bhj942kv.js.br")),
+        path: "assets/lazy-DaRUNp0z.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-DaRUNp0z.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-DaRUNp0z.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-DaRUNp0z.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-xuh2G3QN.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-xuh2G3QN.js.br")),
+        path: "assets/terminal-FZSB17ib.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-FZSB17ib.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-FZSB17ib.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-FZSB17ib.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -133,7 +133,7 @@ test("w20 a paste that the program does not read waits in the page, counts what 
   });
 });
 
-test("w20 what was not written when a connection is lost is said, and not sent later", async () => {
+test("w20 what was not written when a connection is lost or the view is left is said, and not sent later", async () => {
   const world = makeWorld();
   world.received = (_path, data) => typeof data === "string" || world.frames.push(data.subarray(24));
   await withPage({ world, expects: /ERR_|WebSocket|Failed to load/ }, async ({ page, server, go }) => {
@@ -148,6 +148,10 @@ test("w20 what was not written when a connection is lost is said, and not sent l
     await page.keyboard.type("y");
     await until(page, () => world.frames.length === 3);
     assert.equal(world.frames[2].toString(), "y");
+    await pasteText(page, "z".repeat(300_000));
+    await until(page, () => world.frames.length === 5);
+    await page.locator(".top-links a", { hasText: "Deck" }).click();
+    await page.locator(".notes .error", { hasText: "The last 165 KiB that you typed may not have arrived." }).waitFor();
   });
 });
 
