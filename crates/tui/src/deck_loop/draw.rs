@@ -21,6 +21,8 @@ use crate::view;
 impl DeckLoop<'_> {
     /// Draws if something changed and its time has come; then writes what the terminal takes.
     pub(super) fn draw_when_due(&mut self, now: Instant) -> Result<(), TuiError> {
+        // What waits goes first: behind it the terminal takes a picture, or is busy and wakes the loop.
+        self.host.write(now)?;
         let change = self.change();
         self.drawing_due = self.due(change, now);
         if self.drawing_due.take_if(|due| *due <= now).is_some() {
