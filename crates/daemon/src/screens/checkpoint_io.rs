@@ -1,13 +1,13 @@
 //! Sends a run's checkpoint to its holder, and restores the one of an earlier daemon. Nothing is overwritten
 //! that no checkpoint covers. `checkpoint` decides when.
 
-use holder::ToHolder;
+use holder::{Link, ToHolder};
 use term::{Depth, Screen};
 
+use super::checkpoint::Checkpoints;
 use super::fault::attempt;
 use super::handle::ScreenHandle;
 use super::log_times::LogTimes;
-use super::run::Run;
 use crate::failpoint::{self, Failpoint};
 
 /// Begins the data after a screen's checkpoint: a daemon that does not know it still reads the checkpoint,
@@ -46,9 +46,18 @@ fn split_times(blob: &[u8]) -> (&[u8], LogTimes) {
     parts.unwrap_or((blob, LogTimes::default()))
 }
 
-impl Run {
+/// What sending a run's checkpoint needs of it.
+pub(super) struct CheckpointSender<'r> {
+    pub(super) handle: &'r ScreenHandle,
+    pub(super) link: &'r mut Link,
+    pub(super) checkpoints: &'r mut Checkpoints,
+    /// Output up to here is on the screen.
+    pub(super) seen: u64,
+}
+
+impl CheckpointSender<'_> {
     /// Sends the holder a checkpoint, and only then lets it overwrite what the checkpoint covers.
-    pub(super) fn send_taken_checkpoint(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
+    pub(super) fn send_taken(&mut self, checkpoint: Option<(u64, Vec<u8>)>) {
         if let Some((offset, blob)) = checkpoint {
             failpoint::pass(Failpoint::CheckpointTaken);
             let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
@@ -78,22 +87,22 @@ impl Run {
     /// it has: an earlier checkpoint and the output since then restore more of the history than the present
     /// screen alone.
     pub(super) fn keep_everything(&mut self) {
-        if self.send_checkpoint(Depth::Full) {
+        if self.send(Depth::Full) {
             self.checkpoints.completed(self.seen);
         } else {
-            self.tell_too_long();
+            self.warn_too_long();
             self.checkpoints.put_off();
         }
         self.let_go_of_covered();
     }
 
     /// Covers everything printed so far, even if history is lost.
-    pub(super) fn full_checkpoint(&mut self) {
-        if !self.send_checkpoint(Depth::Full) {
-            self.tell_too_long();
-            if !self.send_checkpoint(Depth::Screen) {
+    pub(super) fn cover_everything(&mut self) {
+        if !self.send(Depth::Full) {
+            self.warn_too_long();
+            if !self.send(Depth::Screen) {
                 // It is released all the same: stopping the child for a checkpoint would be worse.
-                tracing::warn!(run = ?self.key(), "no checkpoint can be handed over; a new daemon begins with a blank screen");
+                tracing::warn!(run = ?self.handle.run, "no checkpoint can be handed over; a new daemon begins with a blank screen");
             }
         }
         self.checkpoints.completed(self.seen);
@@ -102,22 +111,22 @@ impl Run {
 
     /// Covers everything with the screen alone: what was printed before must not be drawn again.
     pub(super) fn keep_screen(&mut self) {
-        self.send_checkpoint(Depth::Screen);
+        self.send(Depth::Screen);
         self.checkpoints.completed(self.seen);
         self.let_go_of_covered();
     }
 
-    fn tell_too_long(&self) {
+    fn warn_too_long(&self) {
         let lines = {
             let screen = self.handle.screen();
             screen.next_line().0 - screen.first_line().0
         };
-        tracing::warn!(run = ?self.key(), lines, "the history is too long to be kept; a new daemon has a part of it");
+        tracing::warn!(run = ?self.handle.run, lines, "the history is too long to be kept; a new daemon has a part of it");
     }
 
     /// Sends the holder a checkpoint of now; returns false if it could not be sent. One with a long history
     /// of wide lines is longer than a message may be.
-    fn send_checkpoint(&mut self, depth: Depth) -> bool {
+    fn send(&mut self, depth: Depth) -> bool {
         let blob = self.handle.screen().checkpoint(depth);
         let blob = with_version(blob, &self.times_to_keep(), self.handle.versions().next());
         failpoint::pass(Failpoint::CheckpointTaken);

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use engine::RunKey;
-use holder::{HolderHello, Link, LinkError, ToHolder};
+use holder::{HolderHello, Link, LinkError};
 use rustix::event::epoll;
 
 use super::hosting::kill_holder;
@@ -102,39 +102,20 @@ impl Displacement {
 }
 
 impl Run {
-    /// Returns true if the holder's process lives.
-    pub(super) fn is_holder_alive(&self) -> bool {
-        let stat = holder::proc_stat::stat(self.handle.holder_pid);
-        stat.is_some_and(|stat| Some(stat.start_time) == self.holder_start_time && stat.state != b'Z')
-    }
-
     /// Releases the holder.
     pub(super) fn release(&mut self, end_tree: bool) {
-        (self.is_released, self.release_ends_tree) = (true, end_tree);
-        let _gone = self.link.send(&ToHolder::Release { end_tree });
+        let order = self.holder.release(end_tree);
+        let _gone = self.link.send(&order);
         self.input_queue.clear();
-    }
-
-    /// Returns the orders that the holder may not have received: to exit, or to end its tree.
-    fn unheard_orders(&mut self, now: Instant) -> Vec<ToHolder> {
-        if self.is_released {
-            return vec![ToHolder::Release { end_tree: self.release_ends_tree }];
-        }
-        self.asking.ask_again(now)
-    }
-
-    /// Returns true if the holder may be killed without a loss: it was ordered to exit and to end its tree.
-    fn is_to_end(&self) -> bool {
-        self.is_released && self.release_ends_tree
     }
 
     /// Continues over a new link to the same holder. The size and the checkpoint replace what another program
     /// has sent meanwhile. The exit may have been announced to that program.
     fn go_on_linked(&mut self, exited: Option<holder::RunExit>, last_input_id: u64) {
-        self.exited = self.exited.or(exited);
+        self.end.learn(exited);
         self.input_queue.inherit(last_input_id);
-        let _gone = self.link.send(&ToHolder::Resize { cols: self.size.cols, rows: self.size.rows });
-        self.full_checkpoint();
+        self.send_size();
+        self.checkpoint_sender().cover_everything();
     }
 }
 
@@ -181,7 +162,7 @@ impl Worker {
     pub(super) fn look_unlinked(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let is_time = slot.run.displacement.looked(now);
-        if !slot.run.is_holder_alive() {
+        if !slot.run.holder.is_alive() {
             return self.holder_gone(number, now);
         }
         self.ready.insert(number);
@@ -194,10 +175,11 @@ impl Worker {
     fn link_again(&mut self, number: u64, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.displacement.begins();
-        let (pid, start_time) = (slot.run.handle.holder_pid, slot.run.holder_start_time.unwrap_or_default());
-        let first = slot.run.unheard_orders(now);
+        let holder = &mut slot.run.holder;
+        let (pid, start_time) = (holder.pid(), holder.start_time().unwrap_or_default());
+        let first = holder.unheard_orders(now);
         let data = epoll::EventData::new_u64(Source::Link(number).token());
-        let linked = Link::reconnect(&slot.run.socket, pid, start_time, &first).and_then(|link| {
+        let linked = Link::reconnect(&holder.socket, pid, start_time, &first).and_then(|link| {
             let added = epoll::add(&self.epoll, link.as_fd(), data, epoll::EventFlags::IN);
             added.map(|()| link).map_err(|error| LinkError::Io(error.into()))
         });
@@ -214,7 +196,7 @@ impl Worker {
     fn cannot_link(&mut self, number: u64, error: &LinkError, now: Instant) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         slot.run.displacement.displaced(now);
-        if !slot.run.is_holder_alive() {
+        if !slot.run.holder.is_alive() {
             // The next check finds it gone; until then it may still be exiting.
             return self.sync_interest(number);
         }
@@ -226,7 +208,7 @@ impl Worker {
                 format!("this daemon tries again; its output is still read, and `qd close {id}` ends it");
             warn(&self.warnings, key, &format!("cannot be reached: {error}; {rest}"));
         }
-        if slot.run.is_to_end() {
+        if slot.run.holder.is_to_end() {
             kill_holder(&mut slot.run);
         }
         self.sync_interest(number);
@@ -240,7 +222,7 @@ impl Worker {
             Ok(Some(hello)) => self.go_on_linked(number, hello, now),
             Err(error) => {
                 tracing::warn!(%error, run = ?slot.run.key(), "a holder did not take a new link");
-                if slot.run.is_holder_alive() {
+                if slot.run.holder.is_alive() {
                     self.unlink(number, now)
                 } else {
                     self.holder_gone(number, now)

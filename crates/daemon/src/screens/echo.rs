@@ -85,10 +85,10 @@ impl Run {
         let ring = &self.handle.ring;
         ring.disarm();
         let until = Instant::now() + BESIDE;
-        while ring.end() <= self.seen && Instant::now() < until {
+        while ring.end() <= self.position.seen() && Instant::now() < until {
             std::hint::spin_loop();
         }
-        self.echo.saw(self.handle.ring.end() > self.seen);
+        self.echo.saw(self.handle.ring.end() > self.position.seen());
     }
 }
 

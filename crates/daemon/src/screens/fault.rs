@@ -167,7 +167,7 @@ impl Run {
         self.faults.display_reset();
         let handle = std::sync::Arc::clone(&self.handle);
         let mut screen = handle.screen();
-        screen.reset_display(term::GridSize::clamped(self.size.cols.into(), self.size.rows.into()));
+        screen.reset_display(self.size.grid());
         drop(screen.take_facts());
         self.forget_picture(&screen, now, facts);
     }

@@ -98,7 +98,7 @@ impl Worker {
         }
         match slot.run.hear_holder(now, &mut self.facts) {
             LinkState::Here => {
-                slot.run.say_exit_if_drained(now, &mut self.facts);
+                slot.run.report_exit_if_drained(now, &mut self.facts);
                 // An exit may have been announced before the last bytes were read.
                 self.ready.insert(number);
                 self.go_on_hearing(number, now);
@@ -106,7 +106,7 @@ impl Worker {
             }
             LinkState::Anothers => self.on_displaced(number, now),
             // The holder lives, so it has accepted another link and could not report it.
-            LinkState::Gone if !slot.run.is_released && slot.run.is_holder_alive() => {
+            LinkState::Gone if !slot.run.holder.is_released() && slot.run.holder.is_alive() => {
                 self.on_displaced(number, now);
             }
             LinkState::Gone => self.holder_gone(number, now),
@@ -138,10 +138,10 @@ impl Worker {
             slot.run.faults.go_blind(now);
             attempt("the rest of the last output", run, || self.drain(&mut slot.run, now));
         }
-        slot.run.say_exit_if_drained(now, &mut self.facts);
-        slot.run.end_watches();
+        slot.run.report_exit_if_drained(now, &mut self.facts);
+        slot.run.watches.close_all();
         slot.run.input_queue.clear();
-        slot.run.abandon_typing(&mut self.facts);
+        slot.run.typing.abandon(run, &mut self.facts);
         slot.run.close_progress();
         for id in slot.viewers.clone() {
             self.contained(FaultScope::Viewer(id), now, |worker| {
@@ -157,7 +157,7 @@ impl Worker {
                 worker.catch_up(id, now);
             });
         }
-        if !slot.run.is_released {
+        if !slot.run.holder.is_released() {
             self.sweep(&slot.run);
         }
     }
@@ -174,8 +174,8 @@ impl Worker {
 
     /// Cleans up after a killed holder on another thread, because searching every process may take a while.
     pub(super) fn sweep(&self, run: &Run) {
-        let (key, token, seen) = (run.key(), run.token.clone(), run.seen);
-        let (pid, start_time) = (run.handle.child_pid, run.child_start_time);
+        let (key, token, seen) = (run.key(), run.holder.token.clone(), run.position.seen());
+        let (pid, start_time) = (run.handle.child_pid, run.holder.child_start_time);
         let engine = self.facts.sender();
         let sweeper = move || {
             if let Err(error) = holder::sweep_lost_run(&token, pid, start_time) {
@@ -192,7 +192,7 @@ impl Worker {
 /// Ends a holder that does not answer and its descendants; its end is then noticed and swept like any other
 /// loss. On another thread, because searching a tree may take a while.
 pub(super) fn kill_holder(run: &mut Run) {
-    let (pid, start_time) = (run.handle.holder_pid, run.holder_start_time);
+    let (pid, start_time) = (run.holder.pid(), run.holder.start_time());
     let ending = move || start_time.is_some_and(|start_time| holder::end_silent_holder(pid, start_time));
     drop(threads::run(ending));
 }

@@ -112,6 +112,20 @@ impl Observer {
         &self.shown
     }
 
+    /// Reads the screen now for a program that types. The engine gets it too, at the next opportunity: what
+    /// blocks the typing is news.
+    pub(crate) fn look_to_type(&mut self, screen: &Screen, now: Instant) -> ScreenSeen {
+        let look = self.look_now(screen, now).clone();
+        self.due = self.said.as_ref().is_none_or(|said| *said != look).then_some(now);
+        look
+    }
+
+    /// Handles another screen, whose content is unknown until it is read; returns what is new.
+    pub(crate) fn forget(&mut self, now: Instant) -> Vec<RunFact> {
+        (self.shown, self.due) = (ScreenSeen::default(), Some(now));
+        self.news()
+    }
+
     /// Returns what the engine has not got yet.
     pub(crate) fn news(&mut self) -> Vec<RunFact> {
         let is_new = self.said.as_ref() != Some(&self.shown);
@@ -174,7 +188,7 @@ impl Run {
         now: Instant,
         facts: &mut FactQueue,
     ) {
-        let (key, is_replaying) = (self.key(), self.seen < self.ready_at);
+        let (key, is_replaying) = (self.key(), self.position.is_replaying());
         let Some(observer) = &mut self.observer else { return };
         let from_stream = observer.hear(news);
         let looked = if is_replaying { Vec::new() } else { observer.changed(screen, now) };
@@ -188,8 +202,7 @@ impl Run {
     pub(super) fn look_anew(&mut self, now: Instant, facts: &mut FactQueue) {
         let key = self.key();
         let Some(observer) = &mut self.observer else { return };
-        (observer.shown, observer.due) = (ScreenSeen::default(), Some(now));
-        observer.news().into_iter().for_each(|news| facts.push_fact(key, news));
+        observer.forget(now).into_iter().for_each(|news| facts.push_fact(key, news));
     }
 
     /// Applies other rules from now on.
@@ -197,17 +210,6 @@ impl Run {
         if let Some(observer) = &mut self.observer {
             observer.replace(detector, now);
         }
-    }
-
-    /// Returns what the screen shows right now; unknown for a run that is not an agent.
-    pub(super) fn look_now(&mut self, now: Instant) -> ScreenSeen {
-        let handle = Arc::clone(&self.handle);
-        let Some(observer) = &mut self.observer else { return ScreenSeen::default() };
-        let look = observer.look_now(&handle.screen(), now).clone();
-        // The engine gets it too, at the next opportunity: what blocked the typing is news.
-        observer.due = observer.said.as_ref().is_none_or(|said| *said != look).then_some(now);
-        self.typing.looked(&look, now);
-        look
     }
 
     /// Reports what the screen shows at the end, whatever the rate.

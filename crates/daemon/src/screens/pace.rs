@@ -17,11 +17,12 @@ pub(crate) struct Pace {
     window_start: Instant,
     window_bytes: usize,
     look_at: Option<Instant>,
+    flood: Flood,
 }
 
 impl Pace {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { window_start: now, window_bytes: 0, look_at: None }
+        Self { window_start: now, window_bytes: 0, look_at: None, flood: Flood::default() }
     }
 
     /// Records handled bytes; returns true to wait a moment before the next check instead of asking for a
@@ -38,6 +39,7 @@ impl Pace {
             self.window_start = now;
             self.window_bytes = bytes.min(FLOOD_BYTES);
         }
+        self.flood.note_look(is_flood, now);
         is_flood
     }
 
@@ -49,6 +51,16 @@ impl Pace {
     /// Records a check.
     pub(crate) fn looked(&mut self) {
         self.look_at = None;
+    }
+
+    /// Records that a check found nothing.
+    pub(crate) fn found_nothing(&mut self, now: Instant) {
+        self.flood.note_look(false, now);
+    }
+
+    /// Returns whether the run floods.
+    pub(crate) fn flood(&self) -> &Flood {
+        &self.flood
     }
 }
 
@@ -67,7 +79,7 @@ pub(crate) struct Flood {
 
 impl Flood {
     /// Records the result of one check.
-    pub(crate) fn note_look(&mut self, is_flood: bool, now: Instant) {
+    fn note_look(&mut self, is_flood: bool, now: Instant) {
         if is_flood {
             self.since.get_or_insert(now);
             self.last = Some(now);

@@ -12,13 +12,16 @@ use engine::input::{JobId, ScreenSeen, TypingOutcome};
 use engine::{RunFact, RunKey};
 use proto::Owner;
 use proto::agent::Composer;
-use term::{Key, Modes, PastePiece};
+use term::{Key, Modes, PastePiece, Screen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::facts::FactQueue;
+use super::log_position::LogPosition;
+use super::observe::Observer;
 use super::order::{Text, WriteJob, WriteOutcome};
 use super::run::Run;
+use super::typing_guard::{TypingContext, obstacle};
 use super::worker::Worker;
 
 /// The kernel keeps this many bytes of a line for a child in canonical mode and drops the rest.
@@ -80,15 +83,185 @@ pub(crate) struct GuardedTyping {
     new_line: Option<Key>,
 }
 
+/// What typing needs of its run at one moment.
+pub(super) struct TypingRun<'r> {
+    pub(super) screen: &'r Screen,
+    /// Reads the screen, if the run is an agent's.
+    pub(super) observer: Option<&'r mut Observer>,
+    pub(super) position: LogPosition,
+    pub(super) log_end: u64,
+    /// The terminal reads lines without echo.
+    pub(super) is_secret: bool,
+    /// The child has ended.
+    pub(super) is_over: bool,
+    pub(super) now: Instant,
+}
+
+impl TypingRun<'_> {
+    /// Returns what the screen shows right now; unknown for a run that is not an agent.
+    fn look(&mut self) -> ScreenSeen {
+        let Some(observer) = &mut self.observer else { return ScreenSeen::default() };
+        observer.look_to_type(self.screen, self.now)
+    }
+
+    /// Returns the text of a draft in the composer, at the last look.
+    fn written(&self) -> Written {
+        self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default()
+    }
+
+    /// Returns true if the screen shows all output.
+    fn is_caught_up(&self) -> bool {
+        self.position.seen() >= self.log_end && !self.screen.is_synchronizing()
+    }
+
+    /// Encodes keys for the child's current modes; `None` when a name is not a key.
+    fn encode_keys(&self, names: &[String]) -> Option<Vec<u8>> {
+        let modes = self.screen.modes();
+        let keys: Result<Vec<Key>, _> = names.iter().map(|name| name.parse::<Key>()).collect();
+        keys.ok().map(|keys| keys.iter().flat_map(|key| key.encode(&modes)).collect())
+    }
+}
+
+/// What a run does next for its typing.
+pub(super) enum TypingStep {
+    /// Write this to the child.
+    Write(WriteJob),
+    /// Report this outcome.
+    Done(JobId, TypingOutcome),
+}
+
 impl GuardedTyping {
     pub(crate) fn new(settle: Duration, new_line: Option<Key>) -> Self {
         let (waiting, under_way) = (VecDeque::new(), None);
         Self { waiting, under_way, human_at: None, is_human_draft: false, settle, new_line }
     }
 
+    /// Adds something to be typed.
+    pub(super) fn push(&mut self, job: TypeJob, now: Instant) {
+        self.waiting.push_back((job, now + CATCH_UP));
+    }
+
+    /// Continues: after output, after a message of the holder, after a deadline. Returns the next step, if
+    /// there is one now.
+    pub(super) fn next_step(&mut self, run: &mut TypingRun<'_>) -> Option<TypingStep> {
+        if let Some(outcome) = self.advance(run)
+            && let Some(done) = self.under_way.take()
+        {
+            return Some(TypingStep::Done(done.job, outcome));
+        }
+        if self.under_way.is_some() || !self.may_begin(run) {
+            return None;
+        }
+        let (job, _) = self.waiting.pop_front()?;
+        Some(self.start(job, run))
+    }
+
+    /// Ends all typing because the child has gone.
+    pub(super) fn abandon(&mut self, run: RunKey, facts: &mut FactQueue) {
+        let waiting = self.waiting.drain(..).map(|(job, _)| job.job);
+        let left = self.under_way.take().map(|under_way| under_way.job).into_iter().chain(waiting);
+        left.for_each(|job| report_outcome(run, job, TypingOutcome::Gone, facts));
+    }
+
     /// Returns true if nothing is to be typed.
-    fn is_resting(&self) -> bool {
+    pub(super) fn is_resting(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_none()
+    }
+
+    /// Returns true if the next job can begin: the screen shows all output, or that has taken too long. While
+    /// an earlier log is replayed the screen shows the past.
+    fn may_begin(&self, run: &TypingRun<'_>) -> bool {
+        let Some((_, latest)) = self.waiting.front() else { return false };
+        !run.position.is_replaying() && (run.is_over || *latest <= run.now || run.is_caught_up())
+    }
+
+    /// Begins a job, unless something prevents it.
+    fn start(&mut self, job: TypeJob, run: &mut TypingRun<'_>) -> TypingStep {
+        let obstacle = if run.is_over { Some(TypingOutcome::Gone) } else { self.obstacle(&job.guard, run) };
+        if let Some(obstacle) = obstacle {
+            return TypingStep::Done(job.job, obstacle);
+        }
+        let will_show = self.look(run).composer == Composer::Empty;
+        let text = match &job.what {
+            Keystrokes::Paste(text) => {
+                Some((Text::Paste(PastePiece::whole(text)), Then::Settle { will_show }))
+            }
+            Keystrokes::Keys(names) => run.encode_keys(names).map(|bytes| (Text::Bytes(bytes), Then::Done)),
+        };
+        let Some((text, then)) = text else { return TypingStep::Done(job.job, TypingOutcome::Partial) };
+        let (reply, outcome) = oneshot::channel();
+        let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
+        let (deadline, guard) = (run.now + DRAIN, Some(job.guard));
+        let stage = Stage::Draining { outcome, then };
+        self.under_way = Some(UnderWay { job: job.job, stage, _turn: job.turn });
+        TypingStep::Write(WriteJob { text, is_prompt, deadline, by, guard, key: None, reply })
+    }
+
+    /// Advances the job under way; returns its outcome, if it has ended.
+    fn advance(&mut self, run: &mut TypingRun<'_>) -> Option<TypingOutcome> {
+        let is_hidden = matches!(self.under_way.as_ref()?.stage, Stage::Settling { is_shown: false, .. });
+        let is_draft = is_hidden && self.look(run).composer == Composer::Draft;
+        let (version, now, settle) = (run.screen.version(), run.now, self.settle);
+        let under_way = self.under_way.as_mut()?;
+        match &mut under_way.stage {
+            Stage::Draining { outcome, then } => {
+                let (is_whole, obstacle) = match outcome.try_recv() {
+                    Ok(outcome) => (outcome.written >= outcome.of, outcome.obstacle),
+                    Err(TryRecvError::Empty) => return None,
+                    Err(TryRecvError::Closed) => (false, None),
+                };
+                match (is_whole, *then) {
+                    _ if run.is_over => return Some(TypingOutcome::Gone),
+                    (false, _) if obstacle.is_some() => return obstacle,
+                    (false, _) => return Some(TypingOutcome::Partial),
+                    (true, Then::Done) => return Some(TypingOutcome::Done),
+                    (true, Then::Settle { will_show }) => {
+                        let latest = now + MAX_SETTLE;
+                        under_way.stage =
+                            Stage::Settling { is_shown: !will_show, version, still_since: now, latest };
+                    }
+                }
+                None
+            }
+            Stage::Settling { .. } if run.is_over => Some(TypingOutcome::Gone),
+            Stage::Settling { is_shown, version: seen, still_since, latest } => {
+                *is_shown |= is_draft;
+                if *seen != version {
+                    (*seen, *still_since) = (version, now);
+                }
+                let is_settled = *is_shown && now >= *still_since + settle;
+                (is_settled || now >= *latest).then_some(TypingOutcome::Done)
+            }
+        }
+    }
+
+    /// Returns the obstacle right now, by a fresh read.
+    fn obstacle(&mut self, guard: &Guard, run: &mut TypingRun<'_>) -> Option<TypingOutcome> {
+        let look = self.look(run);
+        let (written, is_secret) = (run.written(), run.is_secret);
+        let human_quiet = self.human_at.map(|at| run.now.duration_since(at));
+        obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
+    }
+
+    /// Returns the obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is
+    /// no obstacle: only a person's draft is.
+    pub(super) fn obstacle_to_write(
+        &mut self,
+        guard: &Guard,
+        run: &mut TypingRun<'_>,
+    ) -> Option<TypingOutcome> {
+        let composer = match &guard.composer {
+            ComposerIs::NoDraft if !self.is_human_draft => ComposerIs::NoShell,
+            wanted => wanted.clone(),
+        };
+        self.obstacle(&Guard { composer, ..guard.clone() }, run)
+    }
+
+    /// Reads the screen now, and records the read.
+    fn look(&mut self, run: &mut TypingRun<'_>) -> ScreenSeen {
+        let look = run.look();
+        self.looked(&look, run.now);
+        look
     }
 
     /// A person typed.
@@ -125,184 +298,28 @@ impl GuardedTyping {
     }
 }
 
-/// What a program's typing depends on.
-pub(crate) struct TypingContext<'a> {
-    pub(crate) look: &'a ScreenSeen,
-    /// The text of a draft in the composer.
-    pub(crate) written: &'a Written,
-    /// The terminal reads lines without echo.
-    pub(crate) is_secret: bool,
-    /// How long ago a person typed.
-    pub(crate) human_quiet: Option<Duration>,
-}
-
-/// Returns why nothing may be typed; `None` when it may.
-pub(crate) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<TypingOutcome> {
-    let open = around.look.dialog.as_ref();
-    let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
-    let is_human_near =
-        around.human_quiet.is_some_and(|quiet| quiet < Duration::from_millis(guard.human_quiet_ms));
-    match &guard.dialog {
-        Some(wanted) if digest != Some(wanted.as_str()) => Some(TypingOutcome::Stale),
-        None if open.is_some() => Some(TypingOutcome::Dialog),
-        _ if around.is_secret => Some(TypingOutcome::NoEcho),
-        _ if is_human_near => Some(TypingOutcome::HumanTyping),
-        _ => composer_obstacle(&guard.composer, around),
-    }
-}
-
-/// Returns the obstacle in the composer, if any.
-fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<TypingOutcome> {
-    match (wanted, around.look.composer) {
-        (ComposerIs::Any, _)
-        | (ComposerIs::NoShell, Composer::Unknown | Composer::Empty | Composer::Draft)
-        | (ComposerIs::NoDraft, Composer::Unknown | Composer::Empty)
-        | (ComposerIs::Empty, Composer::Empty) => None,
-        (_, Composer::Shell) => Some(TypingOutcome::Shell),
-        (ComposerIs::NoDraft | ComposerIs::Empty, Composer::Draft) => Some(TypingOutcome::Draft),
-        (ComposerIs::Holds(text), Composer::Draft) if around.written.reads_as(text) => None,
-        (ComposerIs::Holds(_), Composer::Draft | Composer::Empty) => Some(TypingOutcome::OtherText),
-        (ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => Some(TypingOutcome::NoComposer),
-    }
-}
-
 impl Run {
     /// Adds something to be typed; its outcome is sent as a fact.
     pub(crate) fn begin_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
-        self.typing.waiting.push_back((job, now + CATCH_UP));
+        self.typing.push(job, now);
         self.go_on_typing(now, facts);
     }
 
-    /// Continues typing: after output, after a message of the holder, after a deadline.
+    /// Does what its typing needs now.
     pub(crate) fn go_on_typing(&mut self, now: Instant, facts: &mut FactQueue) {
         // Every piece of output leads here; the screen is read only when something is to be typed.
-        if self.typing.is_resting() {
-            return;
-        }
-        loop {
-            if let Some(outcome) = self.advance_typing(now) {
-                if let Some(done) = self.typing.under_way.take() {
-                    say_done(self.key(), done.job, outcome, facts);
-                }
-            } else if self.typing.under_way.is_some() || !self.may_begin(now) {
-                return;
-            } else if let Some((job, _)) = self.typing.waiting.pop_front() {
-                self.start_typing(job, now, facts);
+        while !self.typing.is_resting() {
+            match self.with_typing(now, GuardedTyping::next_step) {
+                Some(TypingStep::Write(job)) => self.write(job, now, facts),
+                Some(TypingStep::Done(job, outcome)) => report_outcome(self.key(), job, outcome, facts),
+                None => return,
             }
         }
     }
 
-    /// Ends all typing because the child has gone.
-    pub(super) fn abandon_typing(&mut self, facts: &mut FactQueue) {
-        let waiting = self.typing.waiting.drain(..).map(|(job, _)| job.job);
-        let left: Vec<JobId> =
-            self.typing.under_way.take().map(|under_way| under_way.job).into_iter().chain(waiting).collect();
-        left.into_iter().for_each(|job| say_done(self.key(), job, TypingOutcome::Gone, facts));
-    }
-
-    /// Returns true if the next job can begin: the screen shows all output, or that has taken too long. While
-    /// an earlier log is replayed the screen shows the past.
-    fn may_begin(&self, now: Instant) -> bool {
-        let Some((_, latest)) = self.typing.waiting.front() else { return false };
-        if self.seen < self.ready_at {
-            return false;
-        }
-        let is_caught_up = self.seen >= self.handle.ring.end() && !self.handle.screen().is_synchronizing();
-        self.is_over() || is_caught_up || *latest <= now
-    }
-
-    fn start_typing(&mut self, job: TypeJob, now: Instant, facts: &mut FactQueue) {
-        let obstacle =
-            if self.is_over() { Some(TypingOutcome::Gone) } else { self.obstacle(&job.guard, now) };
-        let will_show = self.look_now(now).composer == Composer::Empty;
-        if let Some(obstacle) = obstacle {
-            return say_done(self.key(), job.job, obstacle, facts);
-        }
-        let text = match &job.what {
-            Keystrokes::Paste(text) => {
-                Some((Text::Paste(PastePiece::whole(text)), Then::Settle { will_show }))
-            }
-            Keystrokes::Keys(names) => self.encode_keys(names).map(|bytes| (Text::Bytes(bytes), Then::Done)),
-        };
-        let Some((text, then)) = text else {
-            return say_done(self.key(), job.job, TypingOutcome::Partial, facts);
-        };
-        let (reply, outcome) = oneshot::channel();
-        let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
-        let (deadline, guard) = (now + DRAIN, Some(job.guard));
-        let write = WriteJob { text, is_prompt, deadline, by, guard, key: None, reply };
-        self.typing.under_way =
-            Some(UnderWay { job: job.job, stage: Stage::Draining { outcome, then }, _turn: job.turn });
-        self.write(write, now, facts);
-    }
-
-    /// Encodes keys for the child's current modes; `None` when a name is not a key.
-    fn encode_keys(&self, names: &[String]) -> Option<Vec<u8>> {
-        let modes = self.handle.screen().modes();
-        let keys: Result<Vec<Key>, _> = names.iter().map(|name| name.parse::<Key>()).collect();
-        keys.ok().map(|keys| keys.iter().flat_map(|key| key.encode(&modes)).collect())
-    }
-
-    /// Advances the job under way; returns its outcome, if it has ended.
-    fn advance_typing(&mut self, now: Instant) -> Option<TypingOutcome> {
-        let version = self.handle.screen().version();
-        let (is_over, settle) = (self.is_over(), self.typing.settle);
-        let is_hidden = self
-            .typing
-            .under_way
-            .as_ref()
-            .is_some_and(|job| matches!(job.stage, Stage::Settling { is_shown: false, .. }));
-        let is_draft = is_hidden && self.look_now(now).composer == Composer::Draft;
-        let under_way = self.typing.under_way.as_mut()?;
-        match &mut under_way.stage {
-            Stage::Draining { outcome, then } => {
-                let (is_whole, obstacle) = match outcome.try_recv() {
-                    Ok(outcome) => (outcome.written >= outcome.of, outcome.obstacle),
-                    Err(TryRecvError::Empty) => return None,
-                    Err(TryRecvError::Closed) => (false, None),
-                };
-                match (is_whole, *then) {
-                    _ if is_over => return Some(TypingOutcome::Gone),
-                    (false, _) if obstacle.is_some() => return obstacle,
-                    (false, _) => return Some(TypingOutcome::Partial),
-                    (true, Then::Done) => return Some(TypingOutcome::Done),
-                    (true, Then::Settle { will_show }) => {
-                        let latest = now + MAX_SETTLE;
-                        under_way.stage =
-                            Stage::Settling { is_shown: !will_show, version, still_since: now, latest };
-                    }
-                }
-                None
-            }
-            Stage::Settling { .. } if is_over => Some(TypingOutcome::Gone),
-            Stage::Settling { is_shown, version: seen, still_since, latest } => {
-                *is_shown |= is_draft;
-                if *seen != version {
-                    (*seen, *still_since) = (version, now);
-                }
-                let is_settled = *is_shown && now >= *still_since + settle;
-                (is_settled || now >= *latest).then_some(TypingOutcome::Done)
-            }
-        }
-    }
-
-    /// Returns the obstacle right now, by a fresh read.
-    pub(crate) fn obstacle(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
-        let look = self.look_now(now);
-        let written = self.observer.as_ref().map(|observer| observer.written().clone()).unwrap_or_default();
-        let is_secret = self.handle.is_secret();
-        let human_quiet = self.typing.human_at.map(|at| now.duration_since(at));
-        obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
-    }
-
-    /// Returns the obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is
-    /// no obstacle: only a person's draft is.
-    pub(crate) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
-        let composer = match &guard.composer {
-            ComposerIs::NoDraft if !self.typing.is_human_draft => ComposerIs::NoShell,
-            wanted => wanted.clone(),
-        };
-        self.obstacle(&Guard { composer, ..guard.clone() }, now)
+    /// Returns why a program may not write by itself now.
+    pub(super) fn obstacle_to_write(&mut self, guard: &Guard, now: Instant) -> Option<TypingOutcome> {
+        self.with_typing(now, |typing, run| typing.obstacle_to_write(guard, run))
     }
 
     /// Checks a job that was held while the child was starting: the screen may differ from the one that
@@ -314,9 +331,22 @@ impl Run {
         }
     }
 
-    /// Records that a person typed into this run.
-    pub(crate) fn human_typed(&mut self, now: Instant) {
-        self.typing.human_typed(now);
+    /// Runs `act` with what typing needs of this run.
+    fn with_typing<T>(
+        &mut self,
+        now: Instant,
+        act: impl FnOnce(&mut GuardedTyping, &mut TypingRun<'_>) -> T,
+    ) -> T {
+        let mut run = TypingRun {
+            screen: &self.handle.screen(),
+            observer: self.observer.as_mut(),
+            position: self.position,
+            log_end: self.handle.ring.end(),
+            is_secret: self.handle.is_secret(),
+            is_over: self.end.is_over(),
+            now,
+        };
+        act(&mut self.typing, &mut run)
     }
 }
 
@@ -325,97 +355,21 @@ impl Worker {
     pub(super) fn type_into(&mut self, run: RunKey, job: TypeJob, now: Instant) {
         let id = job.job;
         if self.with(run, |run, facts| run.begin_typing(job, now, facts)).is_none() {
-            say_done(run, id, TypingOutcome::Gone, &mut self.facts);
+            report_outcome(run, id, TypingOutcome::Gone, &mut self.facts);
         }
     }
 }
 
-fn say_done(run: RunKey, job: JobId, outcome: TypingOutcome, facts: &mut FactQueue) {
+fn report_outcome(run: RunKey, job: JobId, outcome: TypingOutcome, facts: &mut FactQueue) {
     facts.push_fact(run, RunFact::TypingDone { job, outcome });
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use proto::agent::{Dialog, Source};
-    use proto::{AgentState, Evidence};
-
-    fn guard() -> Guard {
-        Guard { dialog: None, composer: ComposerIs::Empty, human_quiet_ms: 3_000 }
-    }
-
-    fn dialog(digest: &str) -> Evidence {
-        let open =
-            Dialog { digest: digest.to_owned(), title: String::new(), body: String::new(), options: vec![] };
-        Evidence { dialog: Some(open), ..Evidence::new(Source::Dialog, "ask", Some(AgentState::Blocked)) }
-    }
-
-    fn obstacle_with(
-        guard: &Guard,
-        look: &ScreenSeen,
-        is_secret: bool,
-        quiet_ms: Option<u64>,
-    ) -> Option<TypingOutcome> {
-        let human_quiet = quiet_ms.map(Duration::from_millis);
-        obstacle(guard, &TypingContext { look, written: &Written::default(), is_secret, human_quiet })
-    }
-
-    fn seen(composer: Composer) -> ScreenSeen {
-        ScreenSeen { composer, ..ScreenSeen::default() }
-    }
-
-    #[test]
-    fn c17_a_message_is_pasted_only_into_a_composer_that_is_seen_and_empty() {
-        let obstacle = |composer| obstacle_with(&guard(), &seen(composer), false, None);
-        assert_eq!(obstacle(Composer::Empty), None);
-        assert_eq!(obstacle(Composer::Unknown), Some(TypingOutcome::NoComposer));
-        assert_eq!(obstacle(Composer::Shell), Some(TypingOutcome::Shell));
-        assert_eq!(obstacle(Composer::Draft), Some(TypingOutcome::Draft));
-    }
-
-    #[test]
-    fn c17_enter_is_pressed_only_when_the_composer_holds_the_text_it_is_meant_for() {
-        let enter = Guard { composer: ComposerIs::Holds("fix it".to_owned()), ..guard() };
-        let obstacle = |composer| obstacle_with(&enter, &seen(composer), false, None);
-        assert_eq!(obstacle(Composer::Draft), Some(TypingOutcome::OtherText), "another text");
-        assert_eq!(obstacle(Composer::Empty), Some(TypingOutcome::OtherText));
-        assert_eq!(obstacle(Composer::Unknown), Some(TypingOutcome::NoComposer));
-        assert_eq!(obstacle(Composer::Shell), Some(TypingOutcome::Shell));
-    }
-
-    #[test]
-    fn c17_what_a_program_types_by_itself_never_reaches_a_shell_mode() {
-        for composer in [ComposerIs::NoDraft, ComposerIs::NoShell] {
-            let write = Guard { composer, ..guard() };
-            assert_eq!(
-                obstacle_with(&write, &seen(Composer::Shell), false, None),
-                Some(TypingOutcome::Shell)
-            );
-            assert_eq!(obstacle_with(&write, &seen(Composer::Unknown), false, None), None);
-        }
-    }
-
-    #[test]
-    fn c3_a_program_types_neither_into_a_dialog_nor_over_a_draft_nor_into_a_secret() {
-        let clear = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
-        let draft = ScreenSeen { composer: Composer::Draft, ..ScreenSeen::default() };
-        let asking = ScreenSeen { dialog: Some(dialog("d1")), ..ScreenSeen::default() };
-        assert_eq!(obstacle_with(&guard(), &clear, false, None), None);
-        assert_eq!(obstacle_with(&guard(), &draft, false, None), Some(TypingOutcome::Draft));
-        assert_eq!(obstacle_with(&guard(), &asking, false, None), Some(TypingOutcome::Dialog));
-        assert_eq!(obstacle_with(&guard(), &clear, true, None), Some(TypingOutcome::NoEcho));
-        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(TypingOutcome::HumanTyping));
-        assert_eq!(obstacle_with(&guard(), &clear, false, Some(3_000)), None);
-    }
-
-    #[test]
-    fn c3_an_answer_reaches_only_the_dialog_it_names() {
-        let answer = Guard { dialog: Some("d1".to_owned()), composer: ComposerIs::Any, human_quiet_ms: 0 };
-        let asking = |digest| ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
-        assert_eq!(obstacle_with(&answer, &asking("d1"), false, None), None);
-        assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(TypingOutcome::Stale));
-        assert_eq!(obstacle_with(&answer, &ScreenSeen::default(), false, None), Some(TypingOutcome::Stale));
-    }
+    use tokio::sync::Semaphore;
 
     #[test]
     fn a_draft_is_a_persons_until_the_composer_was_seen_empty_after_their_last_key() {
@@ -427,5 +381,74 @@ mod tests {
         assert!(typing.is_human_draft);
         typing.looked(&empty, start + Duration::from_millis(400));
         assert!(!typing.is_human_draft);
+    }
+
+    /// Returns what typing sees of a run whose screen shows the output up to `seen` of `log_end`.
+    fn run(screen: &Screen, seen: u64, log_end: u64, now: Instant) -> TypingRun<'_> {
+        let position = LogPosition::new(seen, 10, true);
+        TypingRun { screen, observer: None, position, log_end, is_secret: false, is_over: false, now }
+    }
+
+    fn screen() -> Screen {
+        Screen::new(term::GridSize::DEFAULT, term::Limits::default())
+    }
+
+    fn paste(number: u64) -> TypeJob {
+        let turn = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let guard = Guard { dialog: None, composer: ComposerIs::Any, human_quiet_ms: 0 };
+        TypeJob { job: JobId(number), what: Keystrokes::Paste("text".to_owned()), guard, turn }
+    }
+
+    /// Answers a write as a child that has read everything.
+    fn read_all(step: Option<TypingStep>) {
+        let Some(TypingStep::Write(job)) = step else { panic!("nothing is written") };
+        let (written, of) = (4, 4);
+        let outcome = WriteOutcome { written, of, was_held: false, obstacle: None, begun: None };
+        assert!(job.reply.send(outcome).is_ok());
+    }
+
+    #[test]
+    fn a_paste_is_done_when_the_screen_has_stood_still_and_the_next_one_begins_then() {
+        let (mut typing, mut screen, start) = (GuardedTyping::new(SETTLE, None), screen(), Instant::now());
+        typing.push(paste(1), start);
+        typing.push(paste(2), start);
+        read_all(typing.next_step(&mut run(&screen, 10, 10, start)));
+        assert!(typing.next_step(&mut run(&screen, 10, 10, start)).is_none());
+        assert_eq!(typing.due(), Some(start + SETTLE));
+        screen.feed(b"text");
+        let later = start + SETTLE / 2;
+        assert!(typing.next_step(&mut run(&screen, 10, 10, later)).is_none());
+        assert_eq!(typing.due(), Some(later + SETTLE), "the screen has changed");
+        let done = typing.next_step(&mut run(&screen, 10, 10, later + SETTLE));
+        assert!(matches!(done, Some(TypingStep::Done(JobId(1), TypingOutcome::Done))));
+        read_all(typing.next_step(&mut run(&screen, 10, 10, later + SETTLE)));
+    }
+
+    #[test]
+    fn typing_waits_for_output_to_be_read_but_not_for_ever_and_never_types_at_the_past() {
+        let (mut typing, screen, start) = (GuardedTyping::new(SETTLE, None), screen(), Instant::now());
+        typing.push(paste(1), start);
+        let late = start + CATCH_UP;
+        assert!(typing.next_step(&mut run(&screen, 9, 20, late)).is_none(), "a replay shows the past");
+        assert!(typing.next_step(&mut run(&screen, 10, 20, start)).is_none());
+        assert_eq!(typing.due(), Some(late));
+        read_all(typing.next_step(&mut run(&screen, 10, 20, late)));
+    }
+
+    #[test]
+    fn a_child_that_has_gone_ends_what_is_under_way() {
+        let (mut typing, screen, start) = (GuardedTyping::new(SETTLE, None), screen(), Instant::now());
+        typing.push(paste(1), start);
+        typing.push(paste(2), start);
+        read_all(typing.next_step(&mut run(&screen, 10, 10, start)));
+        for job in [1, 2] {
+            let mut gone = TypingRun { is_over: true, ..run(&screen, 10, 10, start) };
+            let step = typing.next_step(&mut gone);
+            assert!(
+                matches!(step, Some(TypingStep::Done(JobId(done), TypingOutcome::Gone)) if done == job),
+                "{job}"
+            );
+        }
+        assert!(typing.is_resting());
     }
 }

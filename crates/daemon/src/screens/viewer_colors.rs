@@ -103,11 +103,11 @@ impl Run {
         screen.set_viewer_colors(shown.0, shown.1);
         let replies = screen.take_replies();
         drop(screen);
-        if !replies.is_empty() && self.ended.is_none() {
+        if !replies.is_empty() && self.end.announced().is_none() {
             self.input_queue.answer(&replies, &self.handle, &mut self.link);
         }
-        if self.seen >= self.ready_at {
-            self.keep_everything();
+        if !self.position.is_replaying() {
+            self.checkpoint_sender().keep_everything();
         }
     }
 }

@@ -20,11 +20,11 @@ impl Run {
         let output = self.output();
         output.show_size(&mut viewer);
         facts.push_fact(self.key(), joined(&viewer));
-        match viewer.options.from.filter(|from| viewer.mode == Mode::Live && *from <= self.seen) {
-            Some(from) => viewer.position.continue_from(from, self.seen, now),
+        match viewer.options.from.filter(|from| viewer.mode == Mode::Live && *from <= self.position.seen()) {
+            Some(from) => viewer.position.continue_from(from, self.position.seen(), now),
             None => output.repaint(&mut viewer, now),
         }
-        if let Some(ended) = self.ended {
+        if let Some(ended) = self.end.announced() {
             output.report_exit(&mut viewer, ended, now);
         }
         viewer
@@ -61,7 +61,8 @@ impl Run {
     /// if they do. A paste then waits in its terminal or its client, as it would without us, and nothing is
     /// lost. From one that has gone only what is on its way can still come.
     pub(crate) fn hold_back(&self, viewer: &mut Viewer) -> bool {
-        let has_a_reader = !viewer.read_only && self.ended.is_none() && !viewer.socket.is_peer_gone();
+        let has_a_reader =
+            !viewer.read_only && self.end.announced().is_none() && !viewer.socket.is_peer_gone();
         viewer.keys.is_held_back =
             has_a_reader && self.input_queue.is_full_for(viewer.id, viewer.keys.is_held_back);
         viewer.keys.is_held_back
@@ -104,15 +105,15 @@ impl Run {
         if viewer.read_only {
             return viewer.refuse_keys();
         }
-        if self.ended.is_some() || keys.is_empty() {
+        if self.end.announced().is_some() || keys.is_empty() {
             return;
         }
         self.echo.is_due = true;
         self.input_queue.type_keys(viewer.id, keys, &self.handle, &mut self.link);
         if viewer.by == Owner::User {
-            self.human_typed(now);
+            self.typing.human_typed(now);
         }
-        if self.typist.is_news(viewer.id, now) {
+        if self.reports.typist.is_news(viewer.id, now) {
             facts.push_fact(self.key(), RunFact::Typed { by: viewer.by, viewer: Some(viewer.id) });
         }
     }
@@ -155,7 +156,7 @@ impl Run {
             ViewCall::OwnSize(_) => {
                 let (id, size) = (viewer.id, viewer.size);
                 // The next viewer that types owns the size again, and the engine must learn of it.
-                self.typist.forget();
+                self.reports.typist.forget();
                 facts.push_fact(self.key(), RunFact::ViewerResized { viewer: id, size, owns: true });
             }
         }

@@ -95,7 +95,7 @@ impl Watches {
     }
 
     /// Closes all searches: each reports its failure once it has searched everything.
-    fn close_all(&mut self) {
+    pub(super) fn close_all(&mut self) {
         self.due = None;
         let ids: Vec<u64> = self.watches.drain(..).map(|watch| watch.id).collect();
         self.matcher.close(&ids);
@@ -285,9 +285,9 @@ fn first_shown(screen: &Screen) -> LineId {
 impl Run {
     /// Begins a watch; that of a run that is over ends with what there is.
     pub(crate) fn watch(&mut self, wait: WaitId, pattern: LinePattern, since: Option<u64>) {
-        let log = since.map(|since| LogScan::new(&self.handle.ring, since, self.seen));
+        let log = since.map(|since| LogScan::new(&self.handle.ring, since, self.position.seen()));
         self.watches.begin(wait, pattern, log, &self.handle.screen());
-        if self.is_over() {
+        if self.end.is_over() {
             self.watches.close_all();
         }
     }
@@ -295,15 +295,10 @@ impl Run {
     /// Searches what the screen shows at the end, whatever the rate. It runs right here as far as it costs
     /// little: a pattern in a run's last output is found before the run's end is reported.
     pub(super) fn look_at_last_words(&mut self, now: Instant, facts: &mut FactQueue) {
-        self.watches.changed(&self.handle.screen(), self.seen, now, true);
+        self.watches.changed(&self.handle.screen(), self.position.seen(), now, true);
         for (run, fact) in self.watches.finish() {
             facts.push_fact(run, fact);
         }
-    }
-
-    /// Ends the watches because no more output comes.
-    pub(crate) fn end_watches(&mut self) {
-        self.watches.close_all();
     }
 }
 

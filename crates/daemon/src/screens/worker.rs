@@ -199,7 +199,8 @@ impl Worker {
     /// Replies to the daemon's end once all released holders have exited. A holder that has not got its
     /// release would stay for ever.
     fn tell_finished(&mut self) {
-        let is_over = self.finishing.is_some() && self.slots.values().all(|slot| !slot.run.is_released);
+        let is_over =
+            self.finishing.is_some() && self.slots.values().all(|slot| !slot.run.holder.is_released());
         if let Some(told) = self.finishing.take_if(|_| is_over) {
             // The daemon may have stopped waiting.
             let _unheard = told.send(());
@@ -422,7 +423,7 @@ impl Worker {
                 self.behind.insert(number);
             }
         }
-        slot.run.say_exit_if_drained(now, &mut self.facts);
+        slot.run.report_exit_if_drained(now, &mut self.facts);
         work
     }
 

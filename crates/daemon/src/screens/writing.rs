@@ -30,13 +30,13 @@ impl Run {
             return;
         }
         if job.by == Owner::User {
-            self.human_typed(now);
+            self.typing.human_typed(now);
         }
         facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
         let modes = self.handle.screen().modes();
         let job = WriteJob { text: self.typing.with_line_ends(job.text, &modes), ..job };
         self.input_queue.write(job, now, &self.handle, &mut self.link);
-        if self.is_over() && !is_repeated {
+        if self.end.is_over() && !is_repeated {
             self.input_queue.clear();
         }
     }
@@ -45,7 +45,7 @@ impl Run {
 /// Continues a job of an earlier daemon after the holder has reported how much of it it has.
 pub(super) fn go_on_writing(run: &mut Run, state: &KeyState, now: Instant) {
     let obstacle = match run.input_queue.repeated_guard(state) {
-        _ if run.is_over() => Some(TypingOutcome::Gone),
+        _ if run.end.is_over() => Some(TypingOutcome::Gone),
         Some(guard) => run.obstacle_to_write(&guard, now),
         None => None,
     };
