@@ -100,9 +100,9 @@ impl OutOfBand {
 
     /// Keeps a command that is not about the screen: notifications (9, 99, 777) and the clipboard (52).
     fn keep(&mut self) {
-        let is_aside =
+        let is_kept =
             [&b"9;"[..], b"99;", b"777;", b"52;"].iter().any(|head| self.command.starts_with(head));
-        if is_aside && self.command.len() <= LONGEST && self.found.len() + self.command.len() <= MOST {
+        if is_kept && self.command.len() <= LONGEST && self.found.len() + self.command.len() <= MOST {
             self.found.extend_from_slice(b"\x1b]");
             self.found.extend_from_slice(&self.command);
             self.found.extend_from_slice(b"\x1b\\");
@@ -117,11 +117,11 @@ mod tests {
     use super::*;
 
     fn found(pieces: &[&[u8]]) -> String {
-        let mut asides = OutOfBand::default();
+        let mut out_of_band = OutOfBand::default();
         for piece in pieces {
-            asides.feed(piece);
+            out_of_band.feed(piece);
         }
-        asides.take().escape_ascii().to_string()
+        out_of_band.take().escape_ascii().to_string()
     }
 
     #[test]
@@ -146,15 +146,15 @@ mod tests {
 
     #[test]
     fn d10_nothing_grows_without_end() {
-        let mut asides = OutOfBand::default();
+        let mut out_of_band = OutOfBand::default();
         let long = [b"\x1b]52;c;".to_vec(), vec![b'a'; 10 * LONGEST]].concat();
-        asides.feed(&long);
-        assert!(asides.command.len() <= LONGEST + 1);
-        asides.feed(b"\x07");
-        assert!(asides.take().is_empty());
+        out_of_band.feed(&long);
+        assert!(out_of_band.command.len() <= LONGEST + 1);
+        out_of_band.feed(b"\x07");
+        assert!(out_of_band.take().is_empty());
         for _ in 0..10_000 {
-            asides.feed(b"\x1b]9;a notification of some length\x07");
+            out_of_band.feed(b"\x1b]9;a notification of some length\x07");
         }
-        assert!(asides.take().len() <= MOST + 64 * 1024);
+        assert!(out_of_band.take().len() <= MOST + 64 * 1024);
     }
 }

@@ -178,7 +178,7 @@ impl Terminal {
     }
 
     /// Draws one byte that is not output.
-    pub(crate) fn draw_aside(&mut self, byte: u8) {
+    pub(crate) fn draw_byte(&mut self, byte: u8) {
         if !self.is_set_aside() {
             self.undrawn.push(&[byte]);
         }

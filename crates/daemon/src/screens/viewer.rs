@@ -230,7 +230,7 @@ impl Viewer {
     /// Reports that keys were not delivered.
     pub(crate) fn refuse_keys(&mut self) {
         match &mut self.terminal {
-            Some(terminal) => terminal.draw_aside(BELL),
+            Some(terminal) => terminal.draw_byte(BELL),
             None => {
                 self.send_failure(0, Failure::new(ErrorCode::Denied, "denied: this viewer is read-only"));
             }

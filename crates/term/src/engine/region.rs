@@ -20,16 +20,19 @@ impl ScrollRegion {
     }
 
     /// Returns the first row.
+    #[inline]
     pub(super) fn top(self) -> usize {
         self.top
     }
 
     /// Returns the row after the last.
+    #[inline]
     pub(super) fn bottom(self) -> usize {
         self.bottom
     }
 
     /// Returns how many rows it has.
+    #[inline]
     pub(super) fn height(self) -> usize {
         self.bottom - self.top
     }
@@ -47,17 +50,20 @@ impl ScrollRegion {
     }
 
     /// Returns true if the row is inside.
+    #[inline]
     pub(super) fn contains(self, row: i32) -> bool {
         (self.top as i32..self.bottom as i32).contains(&row)
     }
 
     /// Returns the nearest row inside.
+    #[inline]
     pub(super) fn clamp(self, row: i32) -> i32 {
         row.clamp(self.top as i32, self.bottom as i32 - 1)
     }
 
     /// Returns the row that a move by `delta` rows ends in. A margin stops a cursor that comes from inside
     /// the region; the edge of the screen stops any other.
+    #[inline]
     pub(super) fn row_after(self, row: i32, delta: i32, last_row: i32) -> i32 {
         let (top, bottom) = (self.top as i32, self.bottom as i32 - 1);
         let first = if row >= top { top } else { 0 };

@@ -40,6 +40,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Returns the cost so far.
+    #[inline]
     pub(super) fn spent(self) -> u64 {
         self.spent
     }
