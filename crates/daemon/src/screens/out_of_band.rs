@@ -100,8 +100,7 @@ impl OutOfBand {
 
     /// Keeps a command that is not about the screen: notifications (9, 99, 777) and the clipboard (52).
     fn keep(&mut self) {
-        let is_kept =
-            [&b"9;"[..], b"99;", b"777;", b"52;"].iter().any(|head| self.command.starts_with(head));
+        let is_kept = [&b"9;"[..], b"99;", b"777;", b"52;"].iter().any(|head| self.command.starts_with(head));
         if is_kept && self.command.len() <= LONGEST && self.found.len() + self.command.len() <= MOST {
             self.found.extend_from_slice(b"\x1b]");
             self.found.extend_from_slice(&self.command);
