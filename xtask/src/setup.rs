@@ -27,10 +27,17 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("chromium", "chromium", "tests of the page"),
 ];
 
-/// Programs that only make the bench table longer: peers, and the counter of instructions. A distribution
-/// without them is no reason to fail.
-const WELCOME: &[(&str, &str)] =
-    &[("dtach", "dtach"), ("abduco", "abduco"), ("screen", "screen"), ("valgrind", "valgrind")];
+/// Programs that only make the bench table or a test longer: peers, the counter of instructions, what runs in panes. A
+/// distribution without them is no reason to fail.
+const WELCOME: &[(&str, &str)] = &[
+    ("dtach", "dtach"),
+    ("abduco", "abduco"),
+    ("screen", "screen"),
+    ("valgrind", "valgrind"),
+    ("htop", "htop"),
+    ("vim", "vim"),
+    ("less", "less"),
+];
 
 /// Pinned so that every machine checks the same tree by the same rules.
 const DENY_VERSION: &str = "0.20.2";

@@ -40,7 +40,7 @@ pub(crate) fn showing_x(window: &mut Window) {
 }
 
 /// The cells of the rail.
-fn rail(screen: &Screen) -> Vec<Vec<Cell>> {
+pub(crate) fn rail(screen: &Screen) -> Vec<Vec<Cell>> {
     (1..SIZE.rows - 1).map(|row| screen.row_cells(row)[..RAIL].to_vec()).collect()
 }
 

@@ -165,7 +165,7 @@ fn u22_after_a_storm_of_sizes_the_deck_and_its_process_have_the_last_one() {
     let mut window = Window::open(&stage, SIZE, &[]);
     showing_x(&mut window);
     let mut seed = 7_u32;
-    for _ in 0..scaled(300) {
+    for _ in 0..scaled(1_000) {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let size = Size { cols: 1 + (seed >> 8) as u16 % 300, rows: 1 + (seed >> 20) as u16 % 100 };
         window.resize(size);

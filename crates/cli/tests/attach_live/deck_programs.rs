@@ -81,6 +81,10 @@ fn u3_editors_and_pagers_look_in_a_pane_as_they_do_alone() {
     if has("vim") {
         looks_as_alone("vim", &format!("exec vim -u NONE -N -i NONE -n -c 'syntax on' {file}"), "j");
     }
+    if has("htop") {
+        // It draws seldom, so that both are looked at between two of its pictures.
+        looks_as_alone("htop", "exec htop --delay=100", "j");
+    }
     if has("less") {
         looks_as_alone("less", &format!("exec less -N {file}"), "j");
     }

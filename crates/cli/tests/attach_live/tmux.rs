@@ -15,7 +15,7 @@ const STATE: &str = "#{pane_title}|#{cursor_flag}|#{cursor_x}|#{insert_flag}|#{k
                      #{scroll_region_upper}|#{scroll_region_lower}|#{pane_fg}|#{pane_bg}|#{pane_tabs}";
 
 /// A tmux server of its own, which ends with the test.
-struct Tmux {
+pub(super) struct Tmux {
     socket: PathBuf,
     piped: PathBuf,
 }
@@ -23,7 +23,7 @@ struct Tmux {
 impl Tmux {
     /// Returns a session in which a shell runs `script`, with everything allowed that tmux forbids by
     /// default.
-    fn start(stage: &MarkedDaemon, script: &str) -> Self {
+    pub(super) fn start(stage: &MarkedDaemon, script: &str) -> Self {
         let (socket, piped) = (stage.root().join("host.tmux"), stage.root().join("host.bytes"));
         let tmux = Self { socket, piped };
         tmux.call(&[
@@ -62,7 +62,7 @@ impl Tmux {
         tmux
     }
 
-    fn call(&self, words: &[&str]) -> String {
+    pub(super) fn call(&self, words: &[&str]) -> String {
         let mut command = Command::new("tmux");
         let output =
             command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).args(words).output().unwrap();
@@ -70,18 +70,26 @@ impl Tmux {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn until_shows(&self, text: &str) {
+    pub(super) fn until_shows(&self, text: &str) {
         let until = Instant::now() + DEADLINE;
         while !self.call(&["capture-pane", "-p", "-J"]).contains(text) {
             assert!(Instant::now() < until, "never `{text}`:\n{}", self.call(&["capture-pane", "-p", "-J"]));
         }
     }
 
-    fn state(&self) -> String {
+    /// Waits until something was copied.
+    pub(super) fn until_has_buffer(&self) {
+        let until = Instant::now() + DEADLINE;
+        while self.call(&["list-buffers"]).is_empty() {
+            assert!(Instant::now() < until, "nothing was copied");
+        }
+    }
+
+    pub(super) fn state(&self) -> String {
         self.call(&["display-message", "-p", STATE])
     }
 
-    fn type_keys(&self, keys: &[&str]) {
+    pub(super) fn type_keys(&self, keys: &[&str]) {
         self.call(&[&["send-keys"], keys].concat());
     }
 
