@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
-/// How long a browser keeps it, in seconds: 30 days, anew with each sign-in.
+/// How long a browser keeps it, in seconds: 30 days, anew whenever its page asks who it is.
 const MAX_AGE: u32 = 30 * 24 * 60 * 60;
 
 /// The name and the attributes of the cookie.

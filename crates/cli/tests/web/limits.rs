@@ -141,6 +141,7 @@ fn w6_n5_t3_a_token_of_one_workspace_knows_of_no_other_on_any_channel() {
     std::fs::create_dir(&work).unwrap();
     let made = daemon.command(&["new", "fix"]).current_dir(&work).output().unwrap();
     assert!(made.status.success(), "{made:?}");
+    let page = server.sign_in();
     let token = secret(&daemon.json(&["workspace", "token", "new", "phone", "ci", "--role", "admin"]));
     let mut events = Socket::open(&server, "/ws/events", &token);
     let snapshot = events.until("snapshot", |message| message["type"] == "snapshot");
@@ -156,6 +157,19 @@ fn w6_n5_t3_a_token_of_one_workspace_knows_of_no_other_on_any_channel() {
     {
         assert_eq!(ask("GET", &format!("/api/v1/{path}"), json!({})).0, 404, "{path}");
     }
+    let (_, own) = ask("GET", "/api/v1/devices", json!({}));
+    assert_eq!((own[0]["label"].as_str(), own.as_array().map(Vec::len)), (Some("ci"), Some(1)), "{own}");
+    for record in daemon.json(&["access", "list"]).as_array().unwrap() {
+        let path = format!("/api/v1/devices/{}", record["id"].as_str().unwrap());
+        if record["workspace"] != "phone" {
+            assert_eq!(ask("DELETE", &path, json!({})).0, 404, "{record}");
+        }
+    }
+    assert_eq!(
+        server.ask("GET", "/api/v1/me", &page, b"").status,
+        200,
+        "the administrator is still signed in"
+    );
     let mut view = Socket::open(&server, &format!("/ws/view/{}", desk.id), &token);
     let refused = view.until("an error", |message| message["type"] == "error");
     assert_eq!(refused["error"]["code"], "not_found", "{refused}");

@@ -228,3 +228,24 @@ fn w8_a_link_to_a_task_ends_when_it_is_revoked_and_with_its_task_whose_name_anot
         assert_eq!(answer.status, 404, "{path}: {answer:?}");
     }
 }
+
+#[test]
+fn w8_a_paired_browser_that_opens_a_link_stays_signed_in() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let cat = daemon.spawn("cat", child::shell("exec cat"));
+    let page = server.sign_in();
+    let sent = body(&json!({ "link": daemon.json(&["access", "link", "cat"])["secret"] }));
+    let answer = server.ask("POST", "/api/v1/login", &page, &sent);
+    assert_eq!((answer.status, answer.header("set-cookie")), (200, None), "{answer:?}");
+    assert_eq!(answer.json()["target"], json!(cat.id), "the page goes there");
+    assert_eq!(server.ask("GET", "/api/v1/me", &page, b"").json()["kind"], "device");
+    let unknown = As::Page(page_cookie(&page).replace('=', "=0"));
+    let answer = server.ask("POST", "/api/v1/login", &unknown, &sent);
+    assert!(answer.header("set-cookie").is_some(), "a cookie that counts for nothing is replaced");
+}
+
+fn page_cookie(page: &As) -> &str {
+    let As::Page(cookie) = page else { panic!("no cookie") };
+    cookie
+}

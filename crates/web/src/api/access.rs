@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Extension, Json};
@@ -12,7 +12,7 @@ use proto::{ErrorCode, Printable, Reply, Request, Role};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::NewIdentity;
+use crate::access::{AccessRecord, NewIdentity};
 use crate::clock::{DAY, MINUTE};
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
@@ -59,19 +59,33 @@ async fn body<T: serde::de::DeserializeOwned>(body: Body) -> Result<T, Problem> 
 }
 
 pub(crate) fn login() -> MethodRouter<Shared> {
-    async fn handle(State(gateway): State<Shared>, sent: Body) -> Result<Response, Problem> {
+    async fn handle(
+        State(gateway): State<Shared>,
+        headers: HeaderMap,
+        sent: Body,
+    ) -> Result<Response, Problem> {
         let sign_in: SignIn = body(sent).await?;
         match (sign_in.code, sign_in.link) {
             (Some(code), None) => pair(&gateway, &code, &sign_in.name),
-            (None, Some(link)) => {
-                let identity = gate::known(&gateway, &link, &[IdentityKind::Link])?;
-                gateway.audit.note(&identity, "signed_in", json!({}));
-                Ok(signed_in(&gateway, &identity, &link))
-            }
+            (None, Some(link)) => follow_link(&gateway, &headers, &link),
             _ => Err(Problem::invalid("body", "give a code or a link")),
         }
     }
     post(handle)
+}
+
+/// Signs a browser in by a link. A paired device stays the device that it is and goes to the target as such: the link's cookie
+/// would sign it out.
+fn follow_link(gateway: &Gateway, headers: &HeaderMap, link: &str) -> Result<Response, Problem> {
+    let identity = gate::known(gateway, link, &[IdentityKind::Link])?;
+    let shown = gateway.cookie.find(headers);
+    let device = shown.and_then(|secret| gate::known(gateway, secret, &[IdentityKind::Device]).ok());
+    if let Some(device) = device {
+        gateway.audit.note(&device, "followed_link", json!({"link": identity.id}));
+        return Ok(Json(json!(identity)).into_response());
+    }
+    gateway.audit.note(&identity, "signed_in", json!({}));
+    Ok(signed_in(gateway, &identity, link))
 }
 
 /// Makes a device of the browser that shows the right code.
@@ -136,16 +150,24 @@ pub(crate) fn me() -> MethodRouter<Shared> {
     async fn handle(
         State(gateway): State<Shared>,
         Extension(caller): Extension<AccessIdentity>,
-    ) -> Json<Value> {
+        headers: HeaderMap,
+    ) -> Response {
         let mut who = json!(caller);
         who["confirmed"] = json!(gateway.confirmations.is_confirmed(&caller.id));
         who["version"] = json!(proto::version::VERSION);
         let passphrase = gateway.passphrase.is_set().then_some("passphrase");
         let push = cfg!(feature = "push").then_some("push");
         who["features"] = ["files"].into_iter().chain(passphrase).chain(push).collect();
-        Json(who)
+        let renewed = renewed_cookie(&gateway, &caller, &headers);
+        (renewed.map(|cookie| [(header::SET_COOKIE, cookie)]), Json(who)).into_response()
     }
     get(handle)
+}
+
+/// Returns the cookie of a device anew, so that the browser keeps it for 30 days after its last use, too.
+fn renewed_cookie(gateway: &Gateway, caller: &AccessIdentity, headers: &HeaderMap) -> Option<String> {
+    let shown = gateway.cookie.find(headers).filter(|_| caller.kind == IdentityKind::Device)?;
+    Some(gateway.cookie.set(shown))
 }
 
 pub(crate) fn step_up() -> MethodRouter<Shared> {
@@ -189,11 +211,22 @@ async fn check_passphrase(gateway: Shared, shown: String) -> Result<(), Problem>
 }
 
 pub(crate) fn list() -> MethodRouter<Shared> {
-    async fn handle(State(gateway): State<Shared>) -> Result<Json<Value>, Problem> {
-        let records = gateway.access.list().map_err(Problem::internal)?;
-        Ok(Json(records.iter().map(crate::access::AccessRecord::view).collect()))
+    async fn handle(
+        State(gateway): State<Shared>,
+        Extension(caller): Extension<AccessIdentity>,
+    ) -> Result<Json<Value>, Problem> {
+        Ok(Json(governed(&gateway, &caller)?.iter().map(AccessRecord::view).collect()))
     }
     get(handle)
+}
+
+/// Returns the identities that an administrator decides about: one with a workspace knows of no other's.
+fn governed(gateway: &Gateway, caller: &AccessIdentity) -> Result<Vec<AccessRecord>, Problem> {
+    let mut records = gateway.access.list().map_err(Problem::internal)?;
+    if let Some(workspace) = &caller.scope.workspace {
+        records.retain(|record| record.scope.workspace.as_ref() == Some(workspace));
+    }
+    Ok(records)
 }
 
 pub(crate) fn revoke() -> MethodRouter<Shared> {
@@ -202,11 +235,12 @@ pub(crate) fn revoke() -> MethodRouter<Shared> {
         Extension(caller): Extension<AccessIdentity>,
         Path(id): Path<String>,
     ) -> Result<Json<Value>, Problem> {
-        gateway.tickets.revoke(&id);
-        if !gateway.access.revoke(&id).map_err(Problem::internal)? {
+        let is_governed = governed(&gateway, &caller)?.iter().any(|record| record.id == id);
+        if !is_governed || !gateway.access.revoke(&id).map_err(Problem::internal)? {
             let message = format!("no device, token or link \"{}\"", Printable(&id));
             return Err(Problem::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message));
         }
+        gateway.tickets.revoke(&id);
         gateway.audit.note(&caller, "revoked", json!({"id": id}));
         Ok(Json(json!({})))
     }
