@@ -88,7 +88,7 @@ async fn pump(reader: &mut AsyncReader, ends: &mut Ends) -> Option<axum::extract
                 let asked = message?.into_text().ok()?;
                 let asked: serde_json::Value = serde_json::from_str(&asked).unwrap_or_default();
                 if asked["type"] == "ping" {
-                    ends.outbox.send(socket::text(&json!({"type": "pong", "id": asked["id"]}))).await.ok()?;
+                    ends.outbox.send(socket::text(&socket::pong(&asked))).await.ok()?;
                 }
             }
         }

@@ -6,7 +6,8 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderMap, header};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use tokio::sync::mpsc;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::gate;
@@ -23,6 +24,8 @@ const MAX_FRAME: usize = 256 << 10; // 256 KiB
 const PING: Duration = Duration::from_secs(20);
 /// How long a client may be silent, and how long one message may take to leave.
 pub(crate) const DEAD: Duration = Duration::from_secs(30);
+/// How often an identity is looked up if its file cannot be watched: a revoked caller loses its sockets within a second.
+const UNWATCHED: Duration = Duration::from_secs(1);
 /// Messages that wait for the network.
 const OUTBOX: usize = 8;
 
@@ -82,10 +85,15 @@ pub(crate) async fn revoked(gateway: Shared, identity: AccessIdentity) {
         if !is_valid(&gateway, &identity) {
             return;
         }
-        // A link ends by time, without a change of the file.
-        if let Ok(Err(_)) = tokio::time::timeout(DEAD, changes.changed()).await {
-            return std::future::pending().await;
-        }
+        next_check(&mut changes).await;
+    }
+}
+
+/// Returns when an identity is to be looked up again: its file has changed, or a while is over, because a link ends by time.
+async fn next_check(changes: &mut watch::Receiver<u64>) {
+    if let Ok(Err(_)) = tokio::time::timeout(DEAD, changes.changed()).await {
+        // Nothing watches the file any more.
+        tokio::time::sleep(UNWATCHED).await;
     }
 }
 
@@ -147,11 +155,32 @@ impl Inbox {
 }
 
 /// Returns a text message with this value.
-pub(crate) fn text(value: &serde_json::Value) -> Message {
+pub(crate) fn text(value: &Value) -> Message {
     Message::Text(value.to_string().into())
+}
+
+/// Returns the answer to a ping. It has the ping's number; anything else in its place could be a MiB long and is not sent back.
+pub(crate) fn pong(ping: &Value) -> Value {
+    let id = Some(&ping["id"]).filter(|id| id.is_number());
+    json!({"type": "pong", "id": id})
 }
 
 /// Returns a close message.
 pub(crate) fn close(code: u16, reason: &'static str) -> Message {
     Message::Close(Some(CloseFrame { code, reason: reason.into() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn w8_identities_are_looked_up_although_nothing_watches_their_file_any_more() {
+        let (watcher, mut changes) = watch::channel(0);
+        drop(watcher);
+        for _ in 0..2 {
+            let checked = tokio::time::timeout(DEAD, next_check(&mut changes)).await;
+            assert!(checked.is_ok(), "the check waits for a change that never comes");
+        }
+    }
 }
