@@ -69,20 +69,23 @@ pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Check
     merge::lay(&mut table, own);
     merge::without_disabled(&mut table);
     whole(name, table, &found.lacking).map_err(|reasons| {
-        reasons.iter().map(|(spot, reason)| fault(text, spot.span(parsed.get_ref()), reason)).collect()
+        reasons
+            .iter()
+            .map(|(location, reason)| fault(text, location.span(parsed.get_ref()), reason))
+            .collect()
     })
 }
 
 /// Where to report a fault of a merged manifest.
 #[derive(Clone, Debug)]
-enum Spot {
+enum FaultLocation {
     /// Where the file sets this key; the file's first line if the manifest below sets it.
     Said(KeyPlace),
     /// Here.
     Span(Option<Range<usize>>),
 }
 
-impl Spot {
+impl FaultLocation {
     fn span(&self, file: &DeTable<'_>) -> Option<Range<usize>> {
         match self {
             Self::Said(KeyPlace::Table(key)) => file.get(*key).map(Spanned::span),
@@ -111,26 +114,26 @@ fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
 }
 
 /// Reads a merged table. A key that an entry of the file lacks is a fault if the merged entry lacks it too.
-fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Spot, String)>> {
+fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(FaultLocation, String)>> {
     let mut manifest: Manifest = table.clone().try_into().map_err(|error: toml::de::Error| {
         let here = lacking.iter().filter(|lack| lack.reason == error.message());
         let mut reasons: Vec<_> =
-            here.map(|lack| (Spot::Span(lack.span.clone()), lack.reason.clone())).collect();
+            here.map(|lack| (FaultLocation::Span(lack.span.clone()), lack.reason.clone())).collect();
         if reasons.is_empty() {
-            reasons.push((Spot::Span(None), error.message().to_owned()));
+            reasons.push((FaultLocation::Span(None), error.message().to_owned()));
         }
         reasons
     })?;
     if !manifest.name.is_empty() && manifest.name != name {
         let reason = format!("name is {:?}, but the file is called {name:?}", manifest.name);
-        return Err(vec![(Spot::Said(KeyPlace::Table("name")), reason)]);
+        return Err(vec![(FaultLocation::Said(KeyPlace::Table("name")), reason)]);
     }
     name.clone_into(&mut manifest.name);
     let found = manifest.contradictions().into_iter();
     let mut reasons: Vec<_> =
-        found.map(|contradiction| (Spot::Said(contradiction.place), contradiction.reason)).collect();
+        found.map(|contradiction| (FaultLocation::Said(contradiction.place), contradiction.reason)).collect();
     let patches = variation::faults(&manifest, &table).into_iter();
-    reasons.extend(patches.map(|(id, reason)| (Spot::Said(KeyPlace::Entry(id)), reason)));
+    reasons.extend(patches.map(|(id, reason)| (FaultLocation::Said(KeyPlace::Entry(id)), reason)));
     if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
 }
 

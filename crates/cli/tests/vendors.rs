@@ -8,8 +8,6 @@
 mod another_user;
 #[path = "vendors/clients.rs"]
 mod clients;
-#[path = "vendors/crew.rs"]
-mod crew;
 #[path = "vendors/day.rs"]
 mod day;
 #[path = "vendors/deck.rs"]
@@ -20,10 +18,10 @@ mod dialogs;
 mod first_meeting;
 #[path = "vendors/leading.rs"]
 mod leading;
-#[path = "vendors/leading_leave.rs"]
-mod leading_leave;
 #[path = "vendors/leading_stage.rs"]
 mod leading_stage;
+#[path = "vendors/leading_trust.rs"]
+mod leading_trust;
 #[path = "vendors/life.rs"]
 mod life;
 #[path = "vendors/limits.rs"]
@@ -36,6 +34,8 @@ mod tasks;
 mod tour;
 #[path = "vendors/traces.rs"]
 mod traces;
+#[path = "vendors/vendor_stage.rs"]
+mod vendor_stage;
 #[path = "vendors/versions.rs"]
 mod versions;
 #[path = "vendors/views.rs"]

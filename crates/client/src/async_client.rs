@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::connect_or_start::has_closed;
 use crate::protocol::hello_for;
-use crate::reconnect_policy::{Attempts, CallAttempts, Patience};
+use crate::reconnect_policy::{Attempts, CallAttempts, RetryLimit};
 use crate::verbs::unexpected;
 use crate::{AsyncConnection, CallError, ClientError, DaemonAddress, DaemonStart, Incoming, RemotePerson};
 
@@ -35,14 +35,14 @@ pub struct CallOptions {
     /// Whether a daemon is started for it.
     pub start: DaemonStart,
     /// How long the daemon may be away.
-    pub patience: Patience,
+    pub patience: RetryLimit,
     /// How long one attempt may take.
     pub limit: Duration,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        Self { start: DaemonStart::Always, patience: Patience::Call, limit: CALL_LIMIT }
+        Self { start: DaemonStart::Always, patience: RetryLimit::Call, limit: CALL_LIMIT }
     }
 }
 
@@ -50,7 +50,7 @@ impl CallOptions {
     /// A call that clients make by habit: it is not worth starting a daemon or waiting for one.
     #[must_use]
     pub fn optional() -> Self {
-        Self { start: DaemonStart::Never, patience: Patience::None, ..Self::default() }
+        Self { start: DaemonStart::Never, patience: RetryLimit::None, ..Self::default() }
     }
 
     /// Adds the time that the answer may take by design.
@@ -239,7 +239,7 @@ impl AsyncClient {
     /// Begins to listen to events.
     #[must_use]
     pub fn events(&self) -> AsyncEvents {
-        let attempts = Attempts::new(Patience::Endless, Instant::now());
+        let attempts = Attempts::new(RetryLimit::Endless, Instant::now());
         AsyncEvents { client: self.clone(), connection: None, began: None, attempts }
     }
 }
@@ -313,7 +313,7 @@ impl AsyncEvents {
                 Ok((connection, began)) => {
                     let revision = began.revision;
                     (self.connection, self.began) = (Some(connection), Some(began));
-                    self.attempts = Attempts::new(Patience::Endless, Instant::now());
+                    self.attempts = Attempts::new(RetryLimit::Endless, Instant::now());
                     return Ok(Announcement { revision, what: Event::Resync {} });
                 }
                 Err(error) => match self.attempts.pause_after(&error, Instant::now()) {

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crate::reconnect_policy::{Attempts, Patience};
+use crate::reconnect_policy::{Attempts, RetryLimit};
 use crate::stream_end::{Stops, StreamEnd};
 use crate::{ClientError, Connection, DaemonAddress};
 
@@ -48,7 +48,7 @@ pub(crate) fn begin_again<T>(
     mut begin: impl FnMut(Connection) -> Result<T, ClientError>,
 ) -> Result<Reconnected<T>, ClientError> {
     loop {
-        let attempts = Attempts::new(Patience::Stream, Instant::now());
+        let attempts = Attempts::new(RetryLimit::Stream, Instant::now());
         let connection = match reconnect(address, stops, attempts, parting)? {
             Reconnected::There(connection) => connection,
             Reconnected::Stopped(stop) => return Ok(Reconnected::Stopped(stop)),

@@ -50,7 +50,7 @@ impl DaemonStart {
 
 /// How long a client tries to reach the next daemon, by what waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum RetryLimit {
     /// One attempt: nobody needs the result.
     None,
     /// A person in front of a terminal that shows nothing new.
@@ -65,7 +65,7 @@ pub enum Patience {
     Endless,
 }
 
-impl Patience {
+impl RetryLimit {
     /// Returns its length; `None` is endless.
     #[must_use]
     pub fn length(self) -> Option<Duration> {
@@ -90,7 +90,7 @@ pub struct Attempts {
 impl Attempts {
     /// Begins at `now`.
     #[must_use]
-    pub fn new(patience: Patience, now: Instant) -> Self {
+    pub fn new(patience: RetryLimit, now: Instant) -> Self {
         let give_up = patience.length().and_then(|length| now.checked_add(length));
         Self { give_up, pause: FIRST_PAUSE }
     }
@@ -104,7 +104,7 @@ impl Attempts {
     /// Does not give up before `deadline`, as long as that is within the patience of a stream.
     #[must_use]
     pub fn at_least(self, deadline: Option<Instant>, now: Instant) -> Self {
-        let latest = Self::new(Patience::Stream, now).give_up;
+        let latest = Self::new(RetryLimit::Stream, now).give_up;
         Self { give_up: self.give_up.max(deadline.min(latest)), ..self }
     }
 
@@ -181,7 +181,7 @@ pub struct CallAttempts {
 
 impl CallAttempts {
     /// Begins a call at `now`; gives the request a key if it takes one.
-    pub fn new(request: &mut Request, patience: Patience, start: DaemonStart, now: Instant) -> Self {
+    pub fn new(request: &mut Request, patience: RetryLimit, start: DaemonStart, now: Instant) -> Self {
         let repeat = request.make_repeatable(&mut fresh_key);
         Self { attempts: Attempts::new(patience, now), start, repeat, is_in_doubt: false }
     }

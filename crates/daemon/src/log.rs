@@ -36,10 +36,11 @@ pub(crate) fn start(path: &Path) {
 /// Returns what is logged: what `QD_LOG` says, or everything from `info` on. The emulator logs nothing in any case. It
 /// warns of each byte that it does not know and quotes it, so a child could put its output into the log, push every other
 /// line out of it, and delay its neighbours by the writing.
-fn filter(wish: Option<&str>) -> EnvFilter {
-    let wished =
-        wish.and_then(|wish| EnvFilter::try_new(wish).ok()).unwrap_or_else(|| EnvFilter::new("info"));
-    EMULATOR_OFF.parse().map_or_else(|_| EnvFilter::new("off"), |directive| wished.add_directive(directive))
+fn filter(requested: Option<&str>) -> EnvFilter {
+    let chosen = requested
+        .and_then(|requested| EnvFilter::try_new(requested).ok())
+        .unwrap_or_else(|| EnvFilter::new("info"));
+    EMULATOR_OFF.parse().map_or_else(|_| EnvFilter::new("off"), |directive| chosen.add_directive(directive))
 }
 
 /// A file that is rotated when it is full.
@@ -194,10 +195,10 @@ mod tests {
         }
     }
 
-    fn logged(wish: Option<&str>, action: impl FnOnce()) -> String {
+    fn logged(requested: Option<&str>, action: impl FnOnce()) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter(wish));
+        let builder = tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter(requested));
         tracing::subscriber::with_default(builder.with_writer(move || writer.clone()).finish(), action);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
@@ -205,14 +206,14 @@ mod tests {
 
     #[test]
     fn m5e_a_child_that_prints_unknown_bytes_writes_nothing_into_the_log() {
-        for wish in [None, Some("debug"), Some("rio_vt=trace"), Some("not a = filter [")] {
-            let log = logged(wish, || {
+        for requested in [None, Some("debug"), Some("rio_vt=trace"), Some("not a = filter [")] {
+            let log = logged(requested, || {
                 let mut screen = term::Screen::new(term::GridSize::DEFAULT, term::Limits::default());
                 screen.feed("x\u{80}\u{9b}\u{fffd}\x01\x1b[99999z\x1bP1$zsecret\x1b\\".as_bytes());
                 tracing::warn!("this line is ours");
             });
-            let ours = usize::from(wish != Some("rio_vt=trace"));
-            assert_eq!(log.lines().count(), ours, "{wish:?}: {log}");
+            let ours = usize::from(requested != Some("rio_vt=trace"));
+            assert_eq!(log.lines().count(), ours, "{requested:?}: {log}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, Row};
 
-use crate::records::{MAIL, PROCESS, SETTING, TURN, mail_id, rows, seal, turn_id};
+use crate::records::{MAIL, PROCESS, SETTING, TURN, checksum, mail_id, rows, turn_id};
 
 /// The first schema that has mail and turns.
 const WITH_MAIL: i64 = 3;
@@ -16,7 +16,7 @@ pub(crate) struct OldRow {
     /// Its id as a document.
     pub(crate) id: String,
     pub(crate) document: String,
-    /// True if it fits its seal.
+    /// True if it fits its checksum.
     pub(crate) is_whole: bool,
 }
 
@@ -36,24 +36,24 @@ pub(crate) fn read(connection: &Connection, version: i64) -> rusqlite::Result<Ve
 
 fn process(row: &Row<'_>) -> rusqlite::Result<OldRow> {
     let (id, document): (String, String) = (row.get(0)?, row.get(1)?);
-    let is_whole = row.get::<_, Vec<u8>>(2)? == seal(&["process", &id, &document]);
+    let is_whole = row.get::<_, Vec<u8>>(2)? == checksum(&["process", &id, &document]);
     Ok(OldRow { kind: PROCESS, id, document, is_whole })
 }
 
 fn setting(row: &Row<'_>) -> rusqlite::Result<OldRow> {
     let (id, document): (String, String) = (row.get(0)?, row.get(1)?);
-    let is_whole = row.get::<_, Vec<u8>>(2)? == seal(&["setting", &id, &document]);
+    let is_whole = row.get::<_, Vec<u8>>(2)? == checksum(&["setting", &id, &document]);
     Ok(OldRow { kind: SETTING, id, document, is_whole })
 }
 
 fn mail(row: &Row<'_>) -> rusqlite::Result<OldRow> {
     let (id, document): (i64, String) = (row.get(0)?, row.get(1)?);
-    let is_whole = row.get::<_, Vec<u8>>(2)? == seal(&["mail", &id.to_string(), &document]);
+    let is_whole = row.get::<_, Vec<u8>>(2)? == checksum(&["mail", &id.to_string(), &document]);
     Ok(OldRow { kind: MAIL, id: mail_id(id), document, is_whole })
 }
 
 fn turn(row: &Row<'_>) -> rusqlite::Result<OldRow> {
     let (process, turn, document): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let is_whole = row.get::<_, Vec<u8>>(3)? == seal(&["turn", &process, &turn.to_string(), &document]);
+    let is_whole = row.get::<_, Vec<u8>>(3)? == checksum(&["turn", &process, &turn.to_string(), &document]);
     Ok(OldRow { kind: TURN, id: turn_id(&process, turn), document, is_whole })
 }

@@ -131,13 +131,13 @@ pub(crate) fn load(connection: &Connection, path: &Path, version: i64) -> Result
     let view = connection.unchecked_transaction().map_err(fail)?;
     let mut contents = Contents::default();
     for row in old_tables::read(&view, version).map_err(fail)? {
-        check_seal(path, row.is_whole, row.kind)?;
+        check_checksum(path, row.is_whole, row.kind)?;
         contents.add(path, row.kind.to_owned(), row.id, row.document)?;
     }
     if version >= schema::WITH_DOCUMENTS {
         let found = rows(&view, "SELECT kind, id, document, seal FROM documents", document).map_err(fail)?;
         for (kind, id, document, found) in found {
-            check_seal(path, found == seal(&["document", &kind, &id, &document]), &kind)?;
+            check_checksum(path, found == checksum(&["document", &kind, &id, &document]), &kind)?;
             contents.add(path, kind, id, document)?;
         }
     }
@@ -162,10 +162,10 @@ impl Contents {
     }
 }
 
-fn check_seal(path: &Path, fits: bool, what: &str) -> Result<(), StoreError> {
+fn check_checksum(path: &Path, fits: bool, what: &str) -> Result<(), StoreError> {
     match fits {
         true => Ok(()),
-        false => Err(StoreError::corrupt(path, format!("a {what} does not fit its seal"))),
+        false => Err(StoreError::corrupt(path, format!("a {what} does not fit its checksum"))),
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn put(
             "INSERT INTO documents (kind, id, document, seal) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET document = excluded.document, seal = excluded.seal",
         )?
-        .execute(params![kind, id, document, seal(&["document", kind, id, document])])
+        .execute(params![kind, id, document, checksum(&["document", kind, id, document])])
         .map(drop)
 }
 
@@ -234,7 +234,7 @@ fn document(row: &Row<'_>) -> rusqlite::Result<(String, String, String, Vec<u8>)
 
 /// Checksums a record against bit rot and stray writes, not against people, so eight bytes suffice. SQLite
 /// has no checksum over pages: without it a flipped byte inside a document would be read as data.
-pub(crate) fn seal(fields: &[&str]) -> Vec<u8> {
+pub(crate) fn checksum(fields: &[&str]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for field in fields {
         hash.update((field.len() as u64).to_le_bytes());

@@ -96,7 +96,7 @@ const STEPS: [&str; 6] = [
     CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
         WHEN NOT EXISTS (SELECT 1 FROM audit_segments WHERE last >= OLD.id AND is_kept = 0)
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;",
-    // 6: one table for all records. `migrate` moves the rows, because SQL cannot compute their seals.
+    // 6: one table for all records. `migrate` moves the rows, because SQL cannot compute their checksums.
     "DROP TABLE processes;
     DROP TABLE settings;
     DROP TABLE mail;

@@ -90,7 +90,7 @@ pub enum ServerNews {
 }
 
 /// To which session an event belongs.
-enum Whose {
+enum SessionOwner {
     Own,
     Former,
     Others,
@@ -197,11 +197,11 @@ impl ServerReader {
             }
             // A subagent's request appears on the agent's screen: it blocks the agent as its own would.
             self.now.take_ask(spec, event);
-            match self.whose(about.as_deref()) {
-                Whose::Own => self.apply(spec, event, news),
-                Whose::Former => self.may_return(spec, event, about.as_deref(), news),
-                Whose::Others => {}
-                Whose::Unknown(session) => self.ask_who(&session, news),
+            match self.owner_of(about.as_deref()) {
+                SessionOwner::Own => self.apply(spec, event, news),
+                SessionOwner::Former => self.may_return(spec, event, about.as_deref(), news),
+                SessionOwner::Others => {}
+                SessionOwner::Unknown(session) => self.ask_who(&session, news),
             }
         }
     }
@@ -256,13 +256,13 @@ impl ServerReader {
         self.others.insert(session.to_owned());
     }
 
-    fn whose(&self, session: Option<&str>) -> Whose {
+    fn owner_of(&self, session: Option<&str>) -> SessionOwner {
         match session {
-            None => Whose::Others,
-            Some(session) if self.session.as_deref() == Some(session) => Whose::Own,
-            Some(session) if self.former.contains_key(session) => Whose::Former,
-            Some(session) if self.others.contains(session) => Whose::Others,
-            Some(session) => Whose::Unknown(session.to_owned()),
+            None => SessionOwner::Others,
+            Some(session) if self.session.as_deref() == Some(session) => SessionOwner::Own,
+            Some(session) if self.former.contains_key(session) => SessionOwner::Former,
+            Some(session) if self.others.contains(session) => SessionOwner::Others,
+            Some(session) => SessionOwner::Unknown(session.to_owned()),
         }
     }
 

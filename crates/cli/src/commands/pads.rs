@@ -100,7 +100,7 @@ enum PadsVerb {
 
 /// The operation, once its input has been read.
 #[derive(Debug, PartialEq, Eq)]
-enum Deed {
+enum PadAction {
     Act(PadAct),
     Edit(String),
     Path(String),
@@ -108,23 +108,23 @@ enum Deed {
 
 impl PadsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let deed = self.verb.unwrap_or(PadsVerb::List).deed()?;
+        let action = self.verb.unwrap_or(PadsVerb::List).action()?;
         let mut connection = context.connect()?;
         let project = self.project.directory(&mut connection)?;
-        match deed {
-            Deed::Act(act) => {
+        match action {
+            PadAction::Act(act) => {
                 let outcome = ask(&mut connection, project, act)?;
                 show(context, outcome)?;
             }
-            Deed::Edit(name) => edit::edit(context, connection, project, &name)?,
-            Deed::Path(name) => print_path(context, connection, project, &name)?,
+            PadAction::Edit(name) => edit::edit(context, connection, project, &name)?,
+            PadAction::Path(name) => print_path(context, connection, project, &name)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl PadsVerb {
-    fn deed(self) -> Result<Deed, CliError> {
+    fn action(self) -> Result<PadAction, CliError> {
         let act = match self {
             Self::List => PadAct::List(Empty {}),
             Self::Show { name, revision } => PadAct::Read { name, revision },
@@ -135,10 +135,10 @@ impl PadsVerb {
             Self::Rm { name, expect } => PadAct::Delete { name, expected_revision: expect },
             Self::Mv { name, to } => PadAct::Rename { name, to },
             Self::History { name } => PadAct::History { name },
-            Self::Edit { name } => return plain(name).map(Deed::Edit),
-            Self::Path { name } => return plain(name).map(Deed::Path),
+            Self::Edit { name } => return plain(name).map(PadAction::Edit),
+            Self::Path { name } => return plain(name).map(PadAction::Path),
         };
-        Ok(Deed::Act(act))
+        Ok(PadAction::Act(act))
     }
 }
 

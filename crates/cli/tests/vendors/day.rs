@@ -13,7 +13,7 @@ use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{PATIENCE, shell_script};
+use crate::vendor_stage::{PATIENCE, shell_script};
 
 /// The tasks, their agents and what each does: `left` and `right` change the same line.
 const TASKS: [(&str, Vendor, &str); 5] = [

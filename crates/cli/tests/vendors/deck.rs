@@ -8,7 +8,7 @@ use term::{Screen, Wraps};
 use testkit::vendor::Vendor;
 
 use crate::QD;
-use crate::crew::{FakeAgents, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, PATIENCE, shell_script};
 use crate::window::Window;
 
 const SIZE: Size = Size { cols: 140, rows: 44 };

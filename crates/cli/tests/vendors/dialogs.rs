@@ -10,7 +10,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{FakeAgents, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, PATIENCE, shell_script};
 
 /// Returns a program in this home, not started yet.
 fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> FakeAgents {

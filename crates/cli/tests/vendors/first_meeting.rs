@@ -4,7 +4,7 @@ use proto::AgentState;
 use proto::agent::BlockedKind;
 use testkit::vendor::Vendor;
 
-use crate::crew::FakeAgents;
+use crate::vendor_stage::FakeAgents;
 
 fn asks_before_it_starts(vendor: Vendor, word: &str) {
     let crew = FakeAgents::newcomer(vendor);

@@ -14,7 +14,7 @@ use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::PATIENCE;
+use crate::vendor_stage::PATIENCE;
 
 /// The leader's name.
 pub(crate) const LEAD: &str = "lead";
@@ -23,7 +23,7 @@ pub(crate) const LEAD: &str = "lead";
 pub(crate) struct Leading {
     // Dropped in this order: the daemon ends its agents before their home and their model are removed.
     pub(crate) daemon: TestDaemon,
-    pub(crate) household: VendorHomes,
+    pub(crate) homes: VendorHomes,
     pub(crate) server: ModelServer,
     /// Processes that used the home before the leader.
     before: BTreeSet<i32>,
@@ -33,13 +33,13 @@ impl Leading {
     /// Returns the leader's program at its prompt.
     pub(crate) fn by(vendor: Vendor) -> Self {
         let server = ModelServer::start();
-        let household = VendorHomes::seeded(&server);
+        let homes = VendorHomes::seeded(&server);
         let daemon = TestDaemon::without_start(QD);
         let mut first = daemon.command(&["ps"]);
-        let started = first.envs(household.env()).output().unwrap();
+        let started = first.envs(homes.env()).output().unwrap();
         assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
-        let before = household.living().into_iter().collect();
-        let leading = Self { daemon, household, server, before };
+        let before = homes.living().into_iter().collect();
+        let leading = Self { daemon, homes, server, before };
         leading.enlist(vendor);
         leading
     }
@@ -47,7 +47,7 @@ impl Leading {
     /// Returns the environment that `qd spawn` of this person sends.
     fn persons_environment(&self) -> BTreeMap<String, String> {
         let path = std::env::var("PATH").ok().map(|path| ("PATH".to_owned(), path));
-        let own = self.household.env().into_iter();
+        let own = self.homes.env().into_iter();
         path.into_iter()
             .chain(own.map(|(name, value)| (name, value.to_string_lossy().into_owned())))
             .collect()
@@ -58,7 +58,7 @@ impl Leading {
             kind: Kind::Agent,
             name: Some(LEAD.to_owned()),
             argv: vec![vendor.name().to_owned()],
-            cwd: Some(self.household.workdir().display().to_string()),
+            cwd: Some(self.homes.workdir().display().to_string()),
             size: SizeRequest::from(Size { cols: 120, rows: 40 }),
             base_env: Some(self.persons_environment()),
             ..Spawn::default()
@@ -120,7 +120,7 @@ impl Leading {
 
     /// Returns a scratchpad's text and who wrote it.
     pub(crate) fn pad(&self, name: &str) -> (String, String) {
-        let project = Some(self.household.workdir().display().to_string());
+        let project = Some(self.homes.workdir().display().to_string());
         let act = PadAct::Read { name: name.to_owned(), revision: None };
         match self.daemon.client().pad(Pad { project, act }) {
             Ok(proto::pads::PadOutcome::Text { content, author, .. }) => (content, author),
@@ -140,7 +140,7 @@ impl Leading {
             let holders = std::fs::read_dir(self.daemon.places().holders()).unwrap();
             (holders.count() == 0).then_some(())
         });
-        let left: BTreeSet<i32> = self.household.living().into_iter().collect();
+        let left: BTreeSet<i32> = self.homes.living().into_iter().collect();
         let left: Vec<String> = left.difference(&self.before).map(|pid| command_line(*pid)).collect();
         assert!(left.is_empty(), "left behind: {left:?}");
     }

@@ -8,7 +8,7 @@ use proto::agent::{ItemKind, TurnEnd};
 use proto::request::{Kill, Resume};
 use testkit::vendor::Vendor;
 
-use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, NAME, PATIENCE, shell_script};
 
 /// Returns the words of a prompt that must arrive whole: 500 lines, each with its number.
 fn long_prompt(say: &str) -> String {

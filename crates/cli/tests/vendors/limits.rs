@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proto::AgentState;
 use testkit::vendor::Vendor;
 
-use crate::crew::{FakeAgents, PATIENCE};
+use crate::vendor_stage::{FakeAgents, PATIENCE};
 
 fn runs_out(vendor: Vendor, tells_when: bool) {
     let crew = FakeAgents::seeded(vendor);

@@ -8,7 +8,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{FakeAgents, NAME, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, NAME, PATIENCE, shell_script};
 
 /// Returns a seeded program that is started with its first prompt.
 fn instructed(vendor: Vendor, prompt: &str) -> FakeAgents {

@@ -11,7 +11,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{FakeAgents, PATIENCE};
+use crate::vendor_stage::{FakeAgents, PATIENCE};
 
 fn git(directory: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");

@@ -12,7 +12,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{DEADLINE, ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::shell_script;
+use crate::vendor_stage::shell_script;
 use crate::window::Window;
 
 const SIZE: Size = Size { cols: 140, rows: 44 };

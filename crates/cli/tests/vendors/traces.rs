@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proto::AgentState;
 use testkit::vendor::Vendor;
 
-use crate::crew::FakeAgents;
+use crate::vendor_stage::FakeAgents;
 
 /// Returns the settings files that a user of each owns; what the programs write by themselves (histories,
 /// caches) is theirs.

@@ -12,7 +12,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::crew::{self, FakeAgents, NAME, shell_script};
+use crate::vendor_stage::{self, FakeAgents, NAME, shell_script};
 
 /// What fits a terminal as it is opened by most programs.
 const SMALL: Size = Size { cols: 80, rows: 24 };
@@ -37,7 +37,11 @@ const SCENARIOS: [Scenario; 7] = [
 /// The first start of one of them in a fresh home takes long.
 fn starts(crew: &FakeAgents) {
     let is_first = |request: &testkit::model::ModelRequest| request.prompt.contains("streamed-answer");
-    if crew.server.find_request(|request| !request.is_side && is_first(request), crew::PATIENCE).is_none() {
+    if crew
+        .server
+        .find_request(|request| !request.is_side && is_first(request), vendor_stage::PATIENCE)
+        .is_none()
+    {
         crew.fail("the prompt of the spawn never reached the model");
     }
 }

@@ -7,7 +7,7 @@ use proto::agent::{Composer, Delivery};
 use proto::request::{Explain, TypedInput, Write};
 use testkit::vendor::Vendor;
 
-use crate::crew::{FakeAgents, NAME, PATIENCE};
+use crate::vendor_stage::{FakeAgents, NAME, PATIENCE};
 
 /// Longer than programs wait after a person's key: only the view holds a message back.
 const BEYOND_THE_LEASE: Duration = Duration::from_millis(4_500);

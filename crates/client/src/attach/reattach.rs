@@ -19,7 +19,7 @@ use super::attach_once::attach_request;
 use super::handoff::TerminalOwner;
 use super::session::{Session, TYPED_AT_ONCE, is_passing};
 use crate::connection::broken;
-use crate::reconnect_policy::{Attempts, DaemonStart, Patience, is_final};
+use crate::reconnect_policy::{Attempts, DaemonStart, RetryLimit, is_final};
 use crate::verbs::unexpected;
 use crate::wait_limit::WaitLimit;
 use crate::{ClientError, ready};
@@ -44,7 +44,7 @@ impl Session<'_> {
         if !is_ours && let Some(left) = self.read_rest_of_answers(&mut kept)? {
             return Ok(Some(left));
         }
-        let mut attempts = Attempts::new(Patience::Person, Instant::now());
+        let mut attempts = Attempts::new(RetryLimit::Person, Instant::now());
         let mut before = None;
         let error = loop {
             let error = match self.attach_again(&attempts, &mut kept) {
@@ -93,7 +93,7 @@ impl Session<'_> {
     pub(super) fn await_next_run(&mut self, reason: String) -> Result<Option<Left>, ClientError> {
         let run = self.attached.run;
         let mut kept = Vec::new();
-        let mut attempts = Attempts::new(Patience::Person, Instant::now());
+        let mut attempts = Attempts::new(RetryLimit::Person, Instant::now());
         while let Some(pause) = attempts.next_pause(Instant::now()) {
             match self.attach_again(&attempts, &mut kept) {
                 Ok(left) if self.attached.run != run => return Ok(left),

@@ -30,7 +30,7 @@ fn a_daemon_that_was_shut_down_is_started_only_for_a_new_request() {
 }
 
 /// Returns the pauses of attempts that take no time and always fail.
-fn pauses(patience: Patience) -> Vec<Duration> {
+fn pauses(patience: RetryLimit) -> Vec<Duration> {
     let mut now = Instant::now();
     let mut attempts = Attempts::new(patience, now);
     let pauses = std::iter::from_fn(|| {
@@ -43,30 +43,30 @@ fn pauses(patience: Patience) -> Vec<Duration> {
 
 #[test]
 fn pauses_double_up_to_the_longest_and_end_with_the_patience() {
-    let all = pauses(Patience::Person);
+    let all = pauses(RetryLimit::Person);
     assert_eq!(all[..3], [20, 40, 80].map(Duration::from_millis));
     assert!(all.iter().all(|pause| *pause <= LONGEST_PAUSE));
     assert_eq!(all.iter().sum::<Duration>(), Duration::from_secs(5));
-    assert_eq!(pauses(Patience::None), []);
-    assert_eq!(pauses(Patience::Endless).len(), 1_000);
+    assert_eq!(pauses(RetryLimit::None), []);
+    assert_eq!(pauses(RetryLimit::Endless).len(), 1_000);
 }
 
 #[test]
 fn an_attempt_ends_with_the_deadline_of_its_caller() {
     let now = Instant::now();
     let soon = now + Duration::from_secs(1);
-    let attempts = Attempts::new(Patience::Stream, now).before(Some(soon));
+    let attempts = Attempts::new(RetryLimit::Stream, now).before(Some(soon));
     assert_eq!((attempts.give_up(), attempts.attempt_deadline(now)), (Some(soon), soon));
-    let endless = Attempts::new(Patience::Endless, now);
+    let endless = Attempts::new(RetryLimit::Endless, now);
     assert_eq!(endless.attempt_deadline(now), now + LONGEST_ATTEMPT);
-    let receipt = Attempts::new(Patience::Typing, now).at_least(Some(now + Duration::from_secs(3600)), now);
+    let receipt = Attempts::new(RetryLimit::Typing, now).at_least(Some(now + Duration::from_secs(3600)), now);
     assert_eq!(receipt.give_up(), Some(now + Duration::from_secs(60)), "at most as long as a stream");
 }
 
 #[test]
 fn what_another_attempt_cannot_change_ends_the_attempts() {
     let now = Instant::now();
-    let mut attempts = Attempts::new(Patience::Stream, now);
+    let mut attempts = Attempts::new(RetryLimit::Stream, now);
     assert_eq!(attempts.pause_after(&ClientError::Version { ours: 1, theirs: 2 }, now), None);
     assert_eq!(attempts.pause_after(&failed(ErrorCode::Denied), now), None);
     assert!(attempts.pause_after(&failed(ErrorCode::ShuttingDown), now).is_some());
@@ -83,7 +83,7 @@ fn tell() -> Request {
 }
 
 fn begun(mut request: Request, now: Instant) -> CallAttempts {
-    CallAttempts::new(&mut request, Patience::Call, DaemonStart::Always, now)
+    CallAttempts::new(&mut request, RetryLimit::Call, DaemonStart::Always, now)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_call_that_may_be_done_twice_is_not_sent_again() {
 fn a_keyed_call_is_sent_again_and_its_outcome_is_unknown_when_no_daemon_comes() {
     let now = Instant::now();
     let mut request = tell();
-    let mut call = CallAttempts::new(&mut request, Patience::Call, DaemonStart::Always, now);
+    let mut call = CallAttempts::new(&mut request, RetryLimit::Call, DaemonStart::Always, now);
     assert!(matches!(&request, Request::Tell(tell) if tell.key.is_some()), "it got a key");
     assert!(call.pause_after(broken(), true, now).is_ok());
     assert_eq!(call.start(), DaemonStart::AfterCrash);

@@ -8,7 +8,7 @@ use proto::task::TaskOutcome;
 use proto::{ErrorCode, Failure, ProcessView};
 
 use crate::reconnect::{Reconnected, reconnect};
-use crate::reconnect_policy::{Attempts, Patience, fresh_key};
+use crate::reconnect_policy::{Attempts, RetryLimit, fresh_key};
 use crate::{ClientError, Connection, DaemonAddress, Stops};
 
 /// Asks about tasks as [`Connection::task`] does. When the daemon ends meanwhile, the next one gets the same key: it goes on
@@ -55,7 +55,7 @@ fn again<T>(
             Err(error) if error.is_leaving() => error,
             answer => return answer,
         };
-        let attempts = Attempts::new(Patience::Call, Instant::now());
+        let attempts = Attempts::new(RetryLimit::Call, Instant::now());
         connection = match reconnect(address, &mut Stops::default(), attempts, parting) {
             Ok(Reconnected::There(connection)) => connection,
             Ok(Reconnected::Stopped(_)) => return Err(unknown("this command was stopped", hint)),

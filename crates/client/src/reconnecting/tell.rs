@@ -6,7 +6,7 @@ use proto::agent::Receipt;
 use proto::request::Tell;
 
 use crate::reconnect::{Reconnected, reconnect};
-use crate::reconnect_policy::{Attempts, Patience, fresh_key};
+use crate::reconnect_policy::{Attempts, RetryLimit, fresh_key};
 use crate::{ClientError, DaemonAddress, Stops};
 
 /// Sends a message as [`crate::Connection::tell`] does. When the daemon ends meanwhile, the next one gets the
@@ -26,7 +26,7 @@ pub fn tell(address: &mut DaemonAddress, mut request: Tell) -> Result<Receipt, C
         };
         // The fate of a message that was sent is worth some time beyond the wait for its receipt.
         let now = Instant::now();
-        let attempts = Attempts::new(Patience::Typing, now).at_least(deadline, now);
+        let attempts = Attempts::new(RetryLimit::Typing, now).at_least(deadline, now);
         connection = match reconnect(address, &mut Stops::default(), attempts, parting)? {
             Reconnected::There(connection) => connection,
             Reconnected::Stopped(_) => return Err(ClientError::gone()),

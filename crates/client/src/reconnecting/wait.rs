@@ -11,7 +11,7 @@ use proto::{ErrorCode, Failure, ProcessId, Reply, Request, RunNumber};
 use super::check_runs;
 use crate::protocol::outcome;
 use crate::reconnect::{Reconnected, reconnect};
-use crate::reconnect_policy::{Attempts, Patience};
+use crate::reconnect_policy::{Attempts, RetryLimit};
 use crate::verbs::unexpected;
 use crate::{ClientError, Connection, DaemonAddress, Incoming, Stops};
 
@@ -38,7 +38,7 @@ pub fn wait(address: &mut DaemonAddress, request: Wait) -> Result<Waited, Client
             Err(error) if error.is_leaving() => error,
             answer => return answer,
         };
-        let attempts = Attempts::new(Patience::Stream, Instant::now()).before(deadline);
+        let attempts = Attempts::new(RetryLimit::Stream, Instant::now()).before(deadline);
         connection = match reconnect(address, &mut Stops::default(), attempts, parting) {
             Ok(Reconnected::There(connection)) => connection,
             Ok(Reconnected::Stopped(_)) => return Err(ClientError::gone()),

@@ -10,7 +10,7 @@ use proto::{ErrorCode, Failure, Target};
 
 use crate::paste::{PIECE, Paste, PasteError, fill_piece};
 use crate::reconnect::{Reconnected, reconnect};
-use crate::reconnect_policy::{Attempts, Patience, fresh_key};
+use crate::reconnect_policy::{Attempts, RetryLimit, fresh_key};
 use crate::{ClientError, Connection, DaemonAddress, Stops};
 
 /// Types as [`Connection::write`] does. If the daemon dies meanwhile, the request is repeated to the next one
@@ -91,7 +91,7 @@ fn next_daemon(
         );
         Failure::new(ErrorCode::UnknownOutcome, message).hint("look before you type again: qd read")
     };
-    let attempts = Attempts::new(Patience::Typing, Instant::now());
+    let attempts = Attempts::new(RetryLimit::Typing, Instant::now());
     match reconnect(address, &mut Stops::default(), attempts, parting) {
         Ok(Reconnected::There(connection)) => Ok(connection),
         Ok(Reconnected::Stopped(_)) => Err(ClientError::gone()),

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use client::reconnect_policy::{Attempts, Patience};
+use client::reconnect_policy::{Attempts, RetryLimit};
 use client::{ClientError, DaemonAddress, Incoming};
 use proto::request::Empty;
 use proto::{Outcome, Reply, Request};
@@ -87,13 +87,13 @@ impl DaemonLink {
     pub(super) fn lose(&mut self, now: Instant) {
         self.wire = None;
         self.pending.clear();
-        let attempts = Attempts::new(Patience::Endless, now);
+        let attempts = Attempts::new(RetryLimit::Endless, now);
         self.away = Some(Away { since: now, next: now, attempts, is_shut_down: false, is_wanted: false });
     }
 
     /// True if what was typed meanwhile waits for no daemon any longer.
     pub(super) fn is_given_up(&self, now: Instant) -> bool {
-        let patience = Patience::Typing.length().unwrap_or_default();
+        let patience = RetryLimit::Typing.length().unwrap_or_default();
         self.away.as_ref().is_some_and(|away| away.is_shut_down || now >= away.since + patience)
     }
 

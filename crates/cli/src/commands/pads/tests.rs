@@ -7,15 +7,15 @@ use crate::args::Cli;
 use crate::commands::Verb;
 use crate::output::memory::Memory;
 
-fn deed(words: &[&str]) -> Result<Deed, CliError> {
+fn action(words: &[&str]) -> Result<PadAction, CliError> {
     let cli = Cli::try_parse_from(["qd", "pads"].iter().chain(words)).unwrap();
     let Some(Verb::Pads(pads)) = cli.verb else { panic!("not pads") };
-    pads.verb.unwrap_or(PadsVerb::List).deed()
+    pads.verb.unwrap_or(PadsVerb::List).action()
 }
 
 fn act(words: &[&str]) -> PadAct {
-    match deed(words) {
-        Ok(Deed::Act(act)) => act,
+    match action(words) {
+        Ok(PadAction::Act(act)) => act,
         other => panic!("{other:?}"),
     }
 }
@@ -34,8 +34,8 @@ fn every_verb_becomes_its_act() {
     );
     assert_eq!(act(&["mv", "notes", "b"]), PadAct::Rename { name: name(), to: "b".into() });
     assert_eq!(act(&["history", "notes"]), PadAct::History { name: name() });
-    assert_eq!(deed(&["edit", "notes"]).unwrap(), Deed::Edit(name()));
-    assert_eq!(deed(&["path", "notes"]).unwrap(), Deed::Path(name()));
+    assert_eq!(action(&["edit", "notes"]).unwrap(), PadAction::Edit(name()));
+    assert_eq!(action(&["path", "notes"]).unwrap(), PadAction::Path(name()));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn an_appended_line_ends_once() {
 fn a_name_that_becomes_a_path_is_none() {
     for bad in ["../x", "a/b", "", ".hidden", "a\u{1b}b", &"x".repeat(65)] {
         for verb in ["edit", "path"] {
-            let error = deed(&[verb, bad]).unwrap_err().to_string();
+            let error = action(&[verb, bad]).unwrap_err().to_string();
             assert!(error.starts_with("NAME: ") && !error.contains('\u{1b}'), "{error}");
         }
     }

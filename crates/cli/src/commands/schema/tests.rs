@@ -1,6 +1,6 @@
 //! The schema against the types that are really printed: a field that only one of them has fails here.
 
-mod crew;
+mod orchestration;
 mod tasks;
 
 use clap::CommandFactory;
@@ -258,7 +258,7 @@ fn the_schema_names_exactly_what_is_printed() {
         .into_iter()
         .chain(agent_samples())
         .chain(event_samples())
-        .chain(crew::samples())
+        .chain(orchestration::samples())
         .chain(tasks::samples())
     {
         check(&root, &root["$defs"][verb], &value, verb);

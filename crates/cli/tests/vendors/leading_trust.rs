@@ -7,8 +7,8 @@ use serde_json::json;
 use testkit::model::ModelRequest;
 use testkit::vendor::Vendor;
 
-use crate::crew::{FakeAgents, PATIENCE};
 use crate::leading_stage::call;
+use crate::vendor_stage::{FakeAgents, PATIENCE};
 
 fn asks_before_it_uses_our_tools(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
