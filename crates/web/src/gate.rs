@@ -22,7 +22,7 @@ use crate::gateway::{Gateway, Shared};
 use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
 use crate::routes::{Access, Route};
-use crate::{link, secrets, socket};
+use crate::{link, secrets, socket, step_up};
 
 /// The header that a page sends with every request. No other site's page can: it would have to be asked for first.
 const OWN_HEADER: &str = "x-qd";
@@ -122,7 +122,7 @@ pub(crate) async fn authorize(
     response
 }
 
-/// Answers a request of a known caller; a link gets nothing beside its target.
+/// Answers a request of a known caller; a link gets nothing beside its target, and what lasts needs a confirmation.
 async fn serve(
     route: &'static Route,
     gateway: Shared,
@@ -132,7 +132,10 @@ async fn serve(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let checked = match RawPathParams::from_request_parts(&mut parts, &gateway).await {
-        Ok(named) => link::check_route(&gateway, &caller, route.path, &named).await,
+        Ok(named) => match link::check_route(&gateway, &caller, route.path, &named).await {
+            Ok(()) => step_up::check_route(&gateway, &caller, route.path, &named).await,
+            refused => refused,
+        },
         Err(error) => Err(Problem::invalid("path", error)),
     };
     if let Err(problem) = checked {
@@ -177,18 +180,24 @@ fn refuse(gateway: &Gateway, problem: Problem) -> Response {
 fn check(gateway: &Gateway, access: Access, needed: Role, identity: &AccessIdentity) -> Result<(), Problem> {
     identity.check_role(needed)?;
     match access {
-        Access::Confirmed if identity.kind != IdentityKind::Device => {
-            Err(Problem::denied("only a paired device may do this"))
-        }
-        Access::Confirmed if !gateway.confirmations.is_confirmed(&identity.id) => {
-            let problem = Problem::denied("a person at the machine must confirm this");
-            Err(problem.hint("`qd pair --confirm` shows a code; POST it to /api/v1/step-up"))
-        }
+        Access::Confirmed => check_confirmed(gateway, identity),
         Access::Bearer if identity.kind != IdentityKind::Token => {
             Err(Problem::denied("this needs a bearer token"))
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a caller that no person at the machine has confirmed lately.
+pub(crate) fn check_confirmed(gateway: &Gateway, identity: &AccessIdentity) -> Result<(), Problem> {
+    if identity.kind != IdentityKind::Device {
+        return Err(Problem::denied("only a paired device may do this"));
+    }
+    if gateway.confirmations.is_confirmed(&identity.id) {
+        return Ok(());
+    }
+    let problem = Problem::denied("a person at the machine must confirm this");
+    Err(problem.hint("`qd pair --confirm` shows a code; POST it to /api/v1/step-up"))
 }
 
 /// Returns who calls.

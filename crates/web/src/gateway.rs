@@ -13,6 +13,7 @@ use crate::audit::AuditFile;
 use crate::cookie::CookieSpec;
 use crate::dialect::Registry;
 use crate::door::Door;
+use crate::guest_sockets::GuestSockets;
 use crate::identity::AccessIdentity;
 use crate::metrics::Metrics;
 use crate::pairing::Pairing;
@@ -42,6 +43,8 @@ pub(crate) struct Gateway {
     pub(crate) base: String,
     pub(crate) confirmations: Confirmations,
     pub(crate) sockets: SocketLimits,
+    /// WebSockets whose caller is not known yet.
+    pub(crate) guests: GuestSockets,
     /// Changes whenever the file of identities has changed.
     pub(crate) revocations: watch::Receiver<u64>,
     pub(crate) metrics: Metrics,

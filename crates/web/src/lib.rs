@@ -4,16 +4,16 @@
 //! role of every caller on every route and socket.
 //!
 //! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
-//! [`pairing`], [`passphrase`] and `tickets` (who calls), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
+//! [`pairing`], [`passphrase`] and `tickets` (who calls), `step_up` (what a person must confirm), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
 //! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
 //! of the page), [`bind`], [`tls`], `serve` and `metrics_listener` (where it listens).
 //!
 //! | task | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
 //! | connection (1 per client) | its TCP stream | requests | answers | a request has 10 s to arrive | the client goes |
-//! | socket (1 per WebSocket) | one connection to the daemon | output, messages | frames, orders | output: it stops reading, and the daemon skips ahead; keys: it stops reading the client | either side ends, or the caller is revoked |
+//! | socket (1 per WebSocket) | one connection to the daemon | output, messages | frames, orders | output: it stops reading, and the daemon skips ahead; answers and keys: it stops reading the client | either side ends, or the caller is revoked |
 //! | writer (1 per WebSocket) | the sending half | 8 messages | frames, pings | the socket waits | a message does not leave within 30 s |
-//! | orders (1 per viewer) | the half that sends to the daemon | 8 orders | calls, input | the client is not read; in the dialect for 3 s, then input is refused | the viewer goes, and 10 s later at the latest |
+//! | orders (1 per viewer) | the half that sends to the daemon | 1 MiB of keys; in the dialect 8 orders | calls, input | the client is not read; in the dialect for 3 s, then input is refused | the viewer goes, and 10 s later at the latest |
 //! | revocation (thread) | an inotify descriptor | changes of the file of identities | a number | - | the server ends |
 
 pub mod access;
@@ -30,18 +30,22 @@ mod api_query;
 mod attachments;
 mod audit;
 mod clock;
+mod compression;
 mod cookie;
 mod dialect;
 mod door;
 mod events;
 mod gate;
 mod gateway;
+mod guest_sockets;
 mod last_orders;
 mod link;
 mod metrics;
 mod metrics_listener;
 mod openapi;
 mod page;
+mod pairing_wait;
+mod probe;
 mod problem;
 #[cfg(feature = "push")]
 mod push;
@@ -49,6 +53,7 @@ mod qr;
 mod revocation;
 mod serve;
 mod socket;
+mod step_up;
 mod tickets;
 mod tools;
 mod verb_call;
@@ -58,7 +63,9 @@ pub use access::{AccessFile, AccessRecord, NewIdentity};
 pub use bind::{Encryption, Exposure, UnsafeBind};
 pub use identity::{AccessIdentity, IdentityKind, LinkTarget, Scope};
 pub use pairing::{CodePurpose, Pairing};
+pub use pairing_wait::PairingWait;
 pub use passphrase::PassphraseFile;
+pub use probe::{ProbeFault, ProbeResult, probe};
 pub use qr::qr_lines;
 pub use routes::{Access, HttpMethod, ROUTES, Route};
 pub use secrets::Secret;

@@ -14,6 +14,7 @@ use axum::routing::{MethodRouter, get};
 use sha2::Digest as _;
 
 use crate::api::service;
+use crate::compression::accepts;
 use crate::gate::Nonce;
 use crate::gateway::{Gateway, Shared};
 use files::FILES;
@@ -123,12 +124,9 @@ fn serve(path: &str, headers: &HeaderMap) -> Response {
 
 /// Returns the smallest form of a file that the browser understands.
 fn encoded(file: &PageFile, headers: &HeaderMap) -> (Option<&'static str>, &'static [u8]) {
-    let accepted =
-        headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let accepts = |name: &str| accepted.split(',').any(|one| one.trim().split(';').next() == Some(name));
     match (file.brotli, file.gzip) {
-        (Some(bytes), _) if accepts("br") => (Some("br"), bytes),
-        (_, Some(bytes)) if accepts("gzip") => (Some("gzip"), bytes),
+        (Some(bytes), _) if accepts(headers, "br") => (Some("br"), bytes),
+        (_, Some(bytes)) if accepts(headers, "gzip") => (Some("gzip"), bytes),
         _ => (None, file.bytes),
     }
 }

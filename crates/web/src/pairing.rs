@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,12 @@ impl Pairing {
             drop(fs::remove_file(&self.path));
         }
         Err(CodeRefusal::Wrong)
+    }
+
+    /// Returns how long a code is still good for; none if it was used or burnt, or if there is another one.
+    pub(crate) fn life_left(&self, code: &Secret) -> Option<Duration> {
+        let open = self.read().filter(|open| open.digest.matches(&code.digest()))?;
+        Some(Duration::from_millis(open.expires.saturating_sub(now_ms())))
     }
 
     fn read(&self) -> Option<StoredCode> {

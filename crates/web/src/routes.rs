@@ -1,16 +1,16 @@
 //! The table of routes: the single source of the router, the roles, the OpenAPI document and the security tests.
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use proto::Role;
 
-use crate::api::{access, processes, service, tickets};
+use crate::api::{access, log, processes, service, tickets};
 use crate::gateway::Shared;
 #[cfg(feature = "push")]
 use crate::push;
 use crate::verb_call::{self, Input, VerbCall};
-use crate::{dialect, events, gate, page, tools, view};
+use crate::{compression, dialect, events, gate, page, tools, view};
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,12 @@ impl Route {
         }
     }
 }
+
+/// Where an item is answered. `step_up` says which answers need a confirmation besides the role.
+pub(crate) const ANSWER: &str = "/api/v1/inbox/{item}/answer";
+
+/// Routes whose answers are long texts.
+const COMPRESSED: &[&str] = &["/api/v1/processes/{id}/history", "/api/v1/processes/{id}/log"];
 
 const VIEW: Access = Access::Role(Role::View);
 const TYPE: Access = Access::Role(Role::Type);
@@ -257,7 +263,7 @@ pub const ROUTES: &[Route] = &[
         "Lines by id, as text or styled rows",
         call("read", Input::history),
     ),
-    own(Get, "/api/v1/processes/{id}/log", VIEW, "Bytes of the log from an offset", processes::log),
+    own(Get, "/api/v1/processes/{id}/log", VIEW, "Bytes of the log from an offset", log::log),
     verb(
         Get,
         "/api/v1/processes/{id}/search",
@@ -296,7 +302,7 @@ pub const ROUTES: &[Route] = &[
         call("cancel_message", Input::mail),
     ),
     own(Get, "/api/v1/inbox", VIEW, "What needs a person", processes::inbox),
-    verb(Post, "/api/v1/inbox/{item}/answer", TYPE, "Answers an item", call("answer", Input::item)),
+    verb(Post, ANSWER, TYPE, "Answers an item", call("answer", Input::item)),
     verb(Get, "/api/v1/timers", VIEW, "The timers", call("timers", Input::nothing)),
     verb(Get, "/api/v1/presets", VIEW, "A project's stored commands", call("presets", Input::project)),
     verb(Get, "/api/v1/pads", VIEW, "A project's scratchpads", call("pad", Input::pad_list)),
@@ -368,6 +374,8 @@ fn answered(route: &'static Route, gateway: &Shared) -> MethodRouter<Shared> {
         Handler::Verb(call) => lasting(on(route.method.filter(), verb_call::handler(call)), gateway),
         Handler::Mcp => lasting(on(route.method.filter(), tools::handle), gateway),
     };
+    let methods =
+        if COMPRESSED.contains(&route.path) { methods.layer(from_fn(compression::gzip)) } else { methods };
     methods.route_layer(from_fn_with_state(gateway.clone(), move |state, request, next| {
         gate::authorize(route, state, request, next)
     }))

@@ -20,6 +20,7 @@ use crate::cookie::CookieSpec;
 use crate::dialect::Registry;
 use crate::door::Door;
 use crate::gateway::{Confirmations, Gateway, Shared, SocketLimits};
+use crate::guest_sockets::GuestSockets;
 use crate::identity::Scope;
 use crate::metrics::Metrics;
 use crate::metrics_listener::MetricsListener;
@@ -193,6 +194,7 @@ fn gateway(setup: WebSetup, exposure: &Exposure) -> Result<Gateway, WebError> {
         base: setup.base,
         confirmations: Confirmations::default(),
         sockets: SocketLimits::default(),
+        guests: GuestSockets::default(),
         revocations: revocation::watch(&directory).map_err(WebError::Files)?,
         metrics: Metrics::default(),
         audit: AuditFile::open(&directory),

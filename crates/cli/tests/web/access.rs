@@ -7,6 +7,7 @@ use rustix::net;
 use serde_json::json;
 use testkit::{DEADLINE, child, process_scan};
 
+use crate::QD;
 use crate::server::{As, Server, traced_daemon};
 use crate::socket::{Frame, Socket};
 
@@ -275,4 +276,43 @@ fn w6_the_dialect_is_closed_to_callers_that_may_watch_and_to_other_workspaces() 
     typing.type_bytes(b"allowed\r");
     daemon.wait_pattern("cat", "allowed");
     assert!(!daemon.screen("cat").contains("smuggled"));
+}
+
+#[test]
+fn w9_a_browser_keeps_its_cookie_for_as_long_as_it_is_used() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let As::Page(cookie) = server.sign_in() else { panic!("no cookie") };
+    let me = server.ask("GET", "/api/v1/me", &As::Page(cookie.clone()), b"");
+    let renewed = me.header("set-cookie").unwrap();
+    assert!(renewed.starts_with(&format!("{cookie};")) && renewed.contains("Max-Age=2592000"), "{renewed}");
+    let by_token = server.ask("GET", "/api/v1/me", &Server::token(&daemon, "admin"), b"");
+    assert_eq!(by_token.header("set-cookie"), None, "a program has none");
+}
+
+#[test]
+fn what_agents_may_start_from_now_on_is_decided_after_a_confirmation_at_the_machine() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let page = server.sign_in();
+    let asks = format!("{QD} spawn --name wanted -- sleep 1000; exec sleep 1000");
+    daemon.spawn("asker", child::shell(&asks));
+    let item = process_scan::eventually("the question", || {
+        let items = server.ask("GET", "/api/v1/inbox", &page, b"").json();
+        items.as_array()?.iter().find(|item| item["kind"] == "trust").map(|item| item["item"].clone())
+    });
+    let path = format!("/api/v1/inbox/{item}/answer");
+    let answer = |who: &As| server.ask("POST", &path, who, &body(json!({"choice": "1"})));
+    let hint = answer(&page).json()["error"]["hint"].to_string();
+    assert!(hint.contains("step-up"), "{hint}");
+    for (role, why) in [("type", "the role admin"), ("admin", "only a paired device")] {
+        let refused = answer(&Server::token(&daemon, role));
+        let said = refused.json()["error"]["message"].to_string();
+        assert!(refused.status == 403 && said.contains(why), "{role}: {said}");
+    }
+    let code = daemon.json(&["pair", "--confirm"])["code"].clone();
+    assert_eq!(server.ask("POST", "/api/v1/step-up", &page, &body(json!({ "code": code }))).status, 200);
+    let given = answer(&page);
+    assert_eq!(given.status, 200, "{given:?}");
+    assert_eq!(server.ask("GET", "/api/v1/inbox", &page, b"").json(), json!([]));
 }

@@ -20,6 +20,7 @@ const FACTS: &[&str] = &[
     "closing",
     "ends",
     "detaching",
+    "late",
     "full_buffers",
     "environment",
     "queries",

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use proto::Role;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use testkit::{child, process_scan};
 use web::{Access, HttpMethod, ROUTES, Route};
@@ -289,4 +290,30 @@ fn w14_a10_silent_connections_many_headers_and_giant_frames_are_refused_and_othe
     assert!(after < before + (16 << 10), "{before} KiB became {after}");
     assert_eq!(server.ask("GET", "/api/v1/me", &token, b"").status, 200);
     drop(slow);
+}
+
+/// Lets a server have so many descriptors and no more.
+fn limit_descriptors(server: &Server, most: u64) {
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    prlimit(Pid::from_raw(server.pid()), Resource::Nofile, limit).unwrap();
+}
+
+#[test]
+fn w14_a10_three_hundred_silent_sockets_of_the_dialect_keep_nobody_out() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    let As::Token(secret) = &token else { panic!("no token") };
+    limit_descriptors(&server, 200);
+    let headers = [header("Host", &server.host)];
+    let paths = ["/ws/terminal", "/ws/issues/fix/terminal"];
+    let dial = |path: &str| Socket::upgrade(&server, path, &headers).unwrap();
+    let mut silent: Vec<Socket> = (0..300).map(|number| dial(paths[number % 2])).collect();
+    assert_eq!(server.ask("GET", "/api/v1/me", &token, b"").status, 200, "others are served");
+    let refused = silent[0].until("an error", |frame| frame["error"].is_string());
+    let why = refused["error"].as_str().unwrap();
+    assert!(why.contains("too many clients"), "the oldest leaves for a new one: {why}");
+    let mut late = dial(paths[0]);
+    late.send_text(&json!({"type": "auth", "payload": {"token": secret}}));
+    late.until("auth_ack", |frame| frame["type"] == "auth_ack");
 }

@@ -1,5 +1,8 @@
 //! What a server says about itself, its audit log, and the tools for agents on the same server.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 use testkit::{TestDaemon, child};
 use web::ROUTES;
@@ -126,4 +129,53 @@ fn the_audit_log_says_who_opened_what_and_never_what_was_typed() {
     assert_eq!(of("opened")["process"], json!(cat.id));
     assert_eq!((of("left")["typed"].as_u64(), of("left")["label"].as_str()), (Some(14), Some("test")));
     assert!(!read().contains("secret word"));
+}
+
+#[test]
+fn a_log_is_read_by_ranges_and_long_pages_are_compressed_for_clients_that_take_it() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    daemon.spawn("lines", child::shell("seq -f 'line %06.0f' 1 2000; echo all done; exec sleep 1000"));
+    daemon.wait_pattern("lines", "all done");
+    let ask = |path: &str, name: &str, value: &str| {
+        let mut headers = vec![("Host".to_owned(), server.host.clone()), (name.to_owned(), value.to_owned())];
+        headers.extend(server.headers(&token));
+        server.send("GET", &format!("/api/v1/processes/lines/{path}"), &headers, b"")
+    };
+    let whole = server.ask("GET", "/api/v1/processes/lines/log", &token, b"");
+    let end = whole.body.len();
+    assert_eq!((whole.status, whole.header("accept-ranges")), (200, Some("bytes")));
+    for (range, expected) in
+        [("bytes=5-17", 5..18), ("bytes=20000-", 20_000..end), ("bytes=-9", end - 9..end)]
+    {
+        let part = ask("log", "Range", range);
+        let content = format!("bytes {}-{}/{end}", expected.start, expected.end - 1);
+        assert_eq!((part.status, part.header("content-range")), (206, Some(content.as_str())), "{range}");
+        assert!(part.body == whole.body[expected], "{range}");
+    }
+    let beyond = ask("log", "Range", &format!("bytes={end}-"));
+    assert_eq!(
+        (beyond.status, beyond.header("content-range")),
+        (416, Some(format!("bytes */{end}").as_str()))
+    );
+    for path in ["log", "history?limit=2000"] {
+        let packed = ask(path, "Accept-Encoding", "gzip");
+        assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")), "{path}");
+        let plain = ask(path, "Accept-Encoding", "identity");
+        assert_eq!(plain.header("content-encoding"), None, "{path}");
+        assert!(packed.body.len() * 3 < plain.body.len(), "{} of {}", packed.body.len(), plain.body.len());
+        assert!(unpacked(&packed.body) == plain.body, "{path}");
+    }
+}
+
+/// Returns what `gzip -d` makes of these bytes.
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip =
+        Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = gzip.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || input.write_all(bytes).unwrap());
+        gzip.wait_with_output().unwrap().stdout
+    })
 }

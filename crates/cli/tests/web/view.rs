@@ -1,7 +1,9 @@
 //! The data plane: bytes with offsets, acknowledgements, going on after a cut, typing, and who may.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 use testkit::process_scan::eventually;
 use testkit::{ScriptedChild, TestDaemon, child};
@@ -301,4 +303,106 @@ fn a_view_says_how_its_run_ended_and_closes() {
     socket.until("end", |message| message["type"] == "end");
     assert_eq!(socket.next(), Frame::Close(1000));
     eventually("the viewer to leave", || daemon.client().viewers().unwrap().is_empty().then_some(()));
+}
+
+/// Returns the most memory that a process has had, in KiB.
+fn peak_kib(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Writes until everything is written or the server takes no more; returns how much it took.
+fn write_unread(stream: &TcpStream, bytes: &[u8]) -> usize {
+    let mut sent = 0;
+    stream.set_nonblocking(true).unwrap();
+    while sent < bytes.len() {
+        match (&*stream).write(&bytes[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                let wait = rustix::event::Timespec { tv_sec: 2, tv_nsec: 0 };
+                let mut polled = [PollFd::new(stream, PollFlags::OUT)];
+                if poll(&mut polled, Some(&wait)).unwrap() == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    stream.set_nonblocking(false).unwrap();
+    sent
+}
+
+#[test]
+fn w17_a8_a_viewer_that_asks_and_reads_nothing_costs_no_memory_and_gets_every_answer_later() {
+    const QUESTIONS: usize = 300_000;
+    let daemon = traced_daemon();
+    let server = Server::start_with_variable(&daemon, &[], ("QD_LOG", "info"));
+    let token = Server::token(&daemon, "view");
+    daemon.spawn("cat", child::shell("exec cat"));
+    let mut socket = view(&server, "cat", "", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    let before = peak_kib(server.pid());
+    // An empty object in a frame with a mask of zeros; its answer is ten times as long.
+    let questions = [0x81, 0x82, 0, 0, 0, 0, b'{', b'}'].repeat(QUESTIONS);
+    let sent = write_unread(&socket.stream, &questions);
+    std::thread::scope(|scope| {
+        let mut rest = socket.stream.try_clone().unwrap();
+        scope.spawn(move || rest.write_all(&questions[sent..]).unwrap());
+        for _ in 0..QUESTIONS {
+            socket.until("a refusal", |message| message["error"]["code"] == "invalid_args");
+        }
+    });
+    let after = peak_kib(server.pid());
+    assert!(after < before + (16 << 10), "{before} KiB became {after}");
+    // A name in place of a number would be sent back, however long it is.
+    socket.send_text(&json!({"type": "ping", "id": "x".repeat(100_000)}));
+    assert!(socket.until("pong", |message| message["type"] == "pong")["id"].is_null());
+}
+
+#[test]
+fn w20_a_paste_into_a_program_that_reads_nothing_leaves_its_view_alive_and_is_typed_later() {
+    const PASTE: usize = 1_000_000;
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "type");
+    let (go, sent) = (daemon.root().join("go"), daemon.root().join("sent"));
+    let script = format!(
+        "stty raw -echo; echo ready; until test -e {}; do sleep 0.05; done; head -c {PASTE} | cmp - {} && echo all the same; exec sleep 1000",
+        go.display(),
+        sent.display()
+    );
+    let deaf = daemon.spawn("deaf", child::shell(&script));
+    daemon.wait_pattern("deaf", "ready");
+    let mut socket = view(&server, &deaf.id.to_string(), "mode=type", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    let paste: Vec<u8> = (0..PASTE).map(|number| b'a' + u8::try_from(number % 23).unwrap()).collect();
+    std::fs::write(sent, &paste).unwrap();
+    paste.chunks(64 << 10).for_each(|piece| socket.type_bytes(piece));
+    socket.send_text(&json!({"type": "ping", "id": 7}));
+    let mut typed = 0;
+    socket.until("pong", |message| {
+        typed = message["bytes"].as_u64().unwrap_or(typed);
+        message["type"] == "pong"
+    });
+    assert!(typed < PASTE as u64, "{typed} bytes were typed into a program that reads nothing");
+    std::fs::write(go, "").unwrap();
+    socket.until("the receipt", |message| message["type"] == "typed" && message["bytes"] == PASTE);
+    daemon.wait_pattern("deaf", "all the same");
+}
+
+#[test]
+fn w13_a_text_for_the_clipboard_reaches_a_view_and_a_question_about_it_does_not() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    let mut child = ScriptedChild::new(daemon.root(), "offers");
+    daemon.spawn("offers", child.argv());
+    let mut socket = view(&server, "offers", "", &token);
+    socket.until("attached", |message| message["type"] == "attached");
+    child.tell(b"\x1b]52;c;?\x07\x1b]52;c;aHR0cHM6Ly9sb2dpbg==\x07offered\r\n");
+    let mut bytes = Vec::new();
+    collect(&mut socket, &mut bytes, |bytes| contains(bytes, "offered"));
+    let shown = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(shown.contains("\x1b]52;c;aHR0cHM6Ly9sb2dpbg==") && !shown.contains("]52;c;?"), "{shown:?}");
 }

@@ -1,16 +1,15 @@
-//! The processes, one of them, what needs a person, what its agent said, the bytes of its log, and files for it.
+//! The processes, one of them, what needs a person, what its agent said, and files for it.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
-use client::{ClientError, Incoming};
+use client::ClientError;
 use proto::agent::InboxItem;
-use proto::frame::DataKind;
-use proto::request::{AskResult, Empty, Follow};
-use proto::{ErrorCode, Notice, Printable, ProcessView, Reply, Request, Target};
+use proto::request::{AskResult, Empty};
+use proto::{ErrorCode, Printable, ProcessView, Reply, Request, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,9 +19,6 @@ use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
 use crate::link;
 use crate::problem::Problem;
-
-/// The most bytes of a log in one answer.
-const MAX_LOG: usize = 1 << 20; // 1 MiB
 
 async fn all(gateway: &Gateway, caller: &AccessIdentity) -> Result<Vec<ProcessView>, Problem> {
     match gateway.door.ask(caller, Request::List(Empty {})).await? {
@@ -143,66 +139,4 @@ pub(crate) fn attach() -> MethodRouter<Shared> {
         Ok(Json(json!({"path": stored.path, "bytes": stored.bytes})))
     }
     post(handle)
-}
-
-#[derive(Debug, Deserialize)]
-struct Span {
-    #[serde(default)]
-    from: u64,
-}
-
-/// The bytes of the log from `from` on, at most 1 MiB. `X-Qd-Offset` is the offset of the first byte, which is later than
-/// `from` when older bytes are gone; `X-Qd-End` is where to go on.
-pub(crate) fn log() -> MethodRouter<Shared> {
-    async fn handle(
-        State(gateway): State<Shared>,
-        Extension(caller): Extension<AccessIdentity>,
-        Path(id): Path<String>,
-        ApiQuery(span): ApiQuery<Span>,
-    ) -> Result<Response, Problem> {
-        let (offset, bytes) = read_log(&gateway, &caller, &id, span.from).await?;
-        let number = |name, value: u64| (HeaderName::from_static(name), value.to_string());
-        let end = offset + bytes.len() as u64;
-        let kind = (header::CONTENT_TYPE, "application/octet-stream".to_owned());
-        let attachment = (header::CONTENT_DISPOSITION, "attachment; filename=\"log\"".to_owned());
-        Ok(([kind, attachment, number("x-qd-offset", offset), number("x-qd-end", end)], bytes)
-            .into_response())
-    }
-    get(handle)
-}
-
-/// Returns the offset of the first byte, and the bytes.
-async fn read_log(
-    gateway: &Gateway,
-    caller: &AccessIdentity,
-    id: &str,
-    from: u64,
-) -> Result<(u64, Vec<u8>), Problem> {
-    let mut connection = gateway.door.connect(caller).await?;
-    let follow = Follow { target: Target(id.to_owned()), from: Some(from), ..Follow::default() };
-    let reply = connection.call(Request::Follow(follow)).await?;
-    let Reply::Following(_) = reply else {
-        return Err(Problem::internal("follow was answered with something else"));
-    };
-    let (mut start, mut bytes) = (from, Vec::new());
-    while let Some(incoming) = connection.reader.receive().await? {
-        match incoming {
-            Incoming::Data(data) if data.kind == DataKind::Output => {
-                if bytes.is_empty() {
-                    start = data.offset;
-                } else if start + bytes.len() as u64 != data.offset {
-                    break;
-                }
-                bytes.extend_from_slice(&data.bytes);
-                if bytes.len() >= MAX_LOG {
-                    bytes.truncate(MAX_LOG);
-                    break;
-                }
-            }
-            Incoming::Notice(Notice::End { .. }) => break,
-            Incoming::Notice(Notice::Gap { to, .. }) if bytes.is_empty() => start = to,
-            _ => {}
-        }
-    }
-    Ok((start, bytes))
 }

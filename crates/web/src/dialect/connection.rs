@@ -14,6 +14,7 @@ use super::wire::{self, DialectError, FromClient, Open};
 use crate::api::processes;
 use crate::gate;
 use crate::gateway::{Gateway, Shared};
+use crate::guest_sockets::GuestPlace;
 use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
 use crate::socket::{self, Ends, REVOKED};
@@ -22,6 +23,15 @@ use crate::socket::{self, Ends, REVOKED};
 const AUTHENTICATION: Duration = Duration::from_secs(10);
 /// Sessions of one socket.
 const MOST_SESSIONS: usize = 16;
+
+/// Who opens a socket.
+#[derive(Debug)]
+pub(super) enum Opener {
+    /// A caller with a ticket or a token.
+    Known(AccessIdentity),
+    /// A client whose token comes in its first frame.
+    Guest(GuestPlace),
+}
 
 /// One socket.
 #[derive(Debug)]
@@ -32,12 +42,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a socket to its end. Its sessions are then detached and run on.
-    pub(super) async fn serve(
-        gateway: Shared,
-        opener: Option<AccessIdentity>,
-        implicit: Option<Open>,
-        socket: WebSocket,
-    ) {
+    pub(super) async fn serve(gateway: Shared, opener: Opener, implicit: Option<Open>, socket: WebSocket) {
         gateway.metrics.count_socket();
         let mut ends = socket::split(socket);
         let Some(identity) = authenticate(&gateway, opener, &mut ends).await else { return };
@@ -130,16 +135,18 @@ impl Connection {
 
     async fn attach(&mut self, id: String, from: u64) {
         let Caller { gateway, identity, .. } = &self.caller;
-        if let Some(exit) = gateway.sessions.exit_of(&identity.id, &id) {
-            return self.send(session::exit_frame(&id, exit)).await;
-        }
         // The terminal keeps its size until the client sends another.
         match session::attach(gateway, identity, &id, from, SizeRequest::default()).await {
             Ok((connection, attached)) => {
                 let session = Session::begin(&self.caller, connection, &attached, from);
                 self.sessions.insert(id, session);
             }
-            Err(error) => self.send(error.frame("", &id)).await,
+            // A terminal that has just ended is attached to as well: its last bytes come before its exit. This one is gone.
+            Err(error) => {
+                let end = gateway.sessions.end_of(&identity.id, &id);
+                let frame = end.map_or_else(|| error.frame("", &id), |end| end.frame(&id));
+                self.send(frame).await;
+            }
         }
     }
 
@@ -186,32 +193,36 @@ impl Connection {
     }
 }
 
-/// Returns who the client is: by the header or the ticket of its upgrade, or by a token in its first frame.
-async fn authenticate(
-    gateway: &Gateway,
-    opener: Option<AccessIdentity>,
-    ends: &mut Ends,
-) -> Option<AccessIdentity> {
-    if opener.is_some() {
-        return opener;
-    }
-    let first = tokio::time::timeout(AUTHENTICATION, ends.inbox.next()).await.ok().flatten();
-    let token = match first {
-        Some(Message::Text(text)) => match serde_json::from_str(&text) {
-            Ok(FromClient::Auth { token }) => Some(token),
-            _ => None,
-        },
-        _ => None,
+/// Returns who the client is: by the header or the ticket of its upgrade, or by a token in its first frame. A guest loses its
+/// socket when its place goes to another one.
+async fn authenticate(gateway: &Gateway, opener: Opener, ends: &mut Ends) -> Option<AccessIdentity> {
+    let place = match opener {
+        Opener::Known(identity) => return Some(identity),
+        Opener::Guest(place) => place,
     };
-    let found = token.and_then(|token| gate::known(gateway, &token, &[IdentityKind::Token]).ok());
-    let answer = match &found {
-        Some(_) => json!({"type": "auth_ack"}),
-        None => {
-            json!({"error": "the first frame must be {type:\"auth\", payload:{token}} with a valid token"})
+    let found = tokio::select! {
+        first = tokio::time::timeout(AUTHENTICATION, ends.inbox.next()) => {
+            let token = token_of(first.ok().flatten());
+            let found = token.and_then(|token| gate::known(gateway, &token, &[IdentityKind::Token]).ok());
+            found.ok_or("the first frame must be {type:\"auth\", payload:{token}} with a valid token")
         }
+        () = place.lost() => Err("too many clients have not sent a token yet: connect again"),
+    };
+    let answer = match &found {
+        Ok(_) => json!({"type": "auth_ack"}),
+        Err(why) => json!({ "error": why }),
     };
     drop(ends.outbox.send(socket::text(&answer)).await);
-    found
+    found.ok()
+}
+
+/// Returns the token of a first frame.
+fn token_of(first: Option<Message>) -> Option<String> {
+    let Message::Text(text) = first? else { return None };
+    match serde_json::from_str(&text) {
+        Ok(FromClient::Auth { token }) => Some(token),
+        _ => None,
+    }
 }
 
 /// Refuses a caller that may only watch: everything that this dialect does needs more.

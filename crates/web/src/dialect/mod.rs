@@ -24,7 +24,7 @@ use crate::gateway::Shared;
 use crate::problem::Problem;
 use crate::socket;
 use crate::tickets::TicketFor;
-use connection::Connection;
+use connection::{Connection, Opener};
 pub(crate) use registry::Registry;
 use wire::Open;
 
@@ -76,7 +76,7 @@ fn begin(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     implicit: Option<Open>,
 ) -> Result<Response, Problem> {
-    let opener = match socket::opener(&gateway, headers)? {
+    let known = match socket::opener(&gateway, headers)? {
         Some((_, Some(what))) if what != TicketFor::Dialect => {
             return Err(Problem::denied("this ticket opens something else"));
         }
@@ -88,6 +88,7 @@ fn begin(
     };
     Ok(match upgrade {
         Ok(upgrade) => {
+            let opener = known.map_or_else(|| Opener::Guest(gateway.guests.enter()), Opener::Known);
             let serve = move |socket| Connection::serve(gateway, opener, implicit, socket);
             socket::limited(upgrade).on_upgrade(serve)
         }

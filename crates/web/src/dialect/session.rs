@@ -7,12 +7,14 @@ use client::{AsyncReader, AsyncWriter, ClientError, Incoming};
 use proto::frame::{Data, DataKind};
 use proto::reply::{Attached, Spawned};
 use proto::request::{Attach, Close, SizeRequest, Spawn, View};
+use proto::terminal::Clipboard;
 use proto::{Exit, Kind, Notice, Reply, Request, Size, Stop, Target};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
 use tokio::task::JoinHandle;
 
+use super::registry::SessionEnd;
 use super::wire::{self, DialectError, Open};
 use crate::door::DoorConnection;
 use crate::gateway::Shared;
@@ -126,7 +128,7 @@ impl Session {
     pub(super) fn begin(caller: &Caller, connection: DoorConnection, attached: &Attached, from: u64) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
         let writing = tokio::spawn(carry_out(connection.writer, attached.stream, waiting));
-        let (session, filter) = (attached.id.to_string(), OutputFilter::new(from));
+        let (session, filter) = (attached.id.to_string(), OutputFilter::new(from, Clipboard::Refused));
         let pump =
             Pump { caller: caller.clone(), session, filter, span: Span { shown: from, received: from } };
         let reading = tokio::spawn(pump.run(connection.reader));
@@ -235,7 +237,8 @@ impl Pump {
 
     async fn over(self, exit: Option<Exit>, reason: &str) {
         if let Some(exit) = exit {
-            self.caller.gateway.sessions.keep(&self.caller.identity.id, &self.session, exit);
+            let end = SessionEnd::Exited(exit);
+            self.caller.gateway.sessions.keep(&self.caller.identity.id, &self.session, end);
             drop(self.caller.outbox.send(exit_frame(&self.session, exit)).await);
         } else {
             drop(self.caller.outbox.send(wire::close(&self.session, reason)).await);
@@ -268,7 +271,8 @@ mod tests {
 
     /// Returns (offset, end, bytes) of the frames for these pieces of output.
     fn frames(pieces: &[(u64, &[u8])]) -> Vec<(u64, u64, Vec<u8>)> {
-        let (mut filter, mut span) = (OutputFilter::new(0), Span { shown: 0, received: 0 });
+        let (mut filter, mut span) =
+            (OutputFilter::new(0, Clipboard::Refused), Span { shown: 0, received: 0 });
         let show = |(offset, piece): &(u64, &[u8])| {
             span.receive(*offset, piece.len());
             let (shown, end) = filter.output(*offset, piece);

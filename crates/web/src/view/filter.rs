@@ -1,5 +1,6 @@
 //! What of a child's output reaches a browser. Queries are removed, because the daemon's emulator has answered them, and a
-//! terminal in a browser would answer them again as if somebody had typed.
+//! terminal in a browser would answer them again as if somebody had typed. A text for the clipboard (OSC 52) reaches only clients
+//! that ask a person first; a question about the clipboard reaches none.
 
 use std::borrow::Cow;
 
@@ -16,8 +17,8 @@ pub(crate) struct OutputFilter {
 
 impl OutputFilter {
     /// Creates a filter for a stream that begins at `offset`.
-    pub(crate) fn new(offset: u64) -> Self {
-        Self { filter: Filter::new(Clipboard::Refused), resume: offset, is_after_output: false }
+    pub(crate) fn new(offset: u64, clipboard: Clipboard) -> Self {
+        Self { filter: Filter::new(clipboard), resume: offset, is_after_output: false }
     }
 
     /// Returns what may be shown of output at `offset`, and where a client that has parsed it goes on.
@@ -50,14 +51,14 @@ mod tests {
 
     #[test]
     fn w15_a_query_is_removed_and_its_bytes_count_all_the_same() {
-        let mut filter = OutputFilter::new(10);
+        let mut filter = OutputFilter::new(10, Clipboard::Writable);
         let (shown, end) = filter.output(10, b"a\x1b[cb");
         assert_eq!((shown.as_ref(), end), (&b"ab"[..], 15));
     }
 
     #[test]
     fn w16_a_client_goes_on_before_a_sequence_that_is_not_whole() {
-        let mut filter = OutputFilter::new(0);
+        let mut filter = OutputFilter::new(0, Clipboard::Writable);
         let (shown, end) = filter.output(0, b"ab\x1b[3");
         assert_eq!((shown.as_ref(), end), (&b"ab"[..], 2));
         let (shown, end) = filter.output(5, b"1mc");
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn w16_text_before_a_string_that_has_no_end_yet_is_not_shown_again() {
-        let mut filter = OutputFilter::new(0);
+        let mut filter = OutputFilter::new(0, Clipboard::Writable);
         let long = [b"ab\x1bP".to_vec(), vec![b'x'; 40_000]].concat();
         let (shown, end) = filter.output(0, &long);
         assert_eq!((shown.as_ref(), end), (&b"ab"[..], 2));
@@ -81,10 +82,23 @@ mod tests {
 
     #[test]
     fn w16_a_repaint_begins_anew() {
-        let mut filter = OutputFilter::new(0);
+        let mut filter = OutputFilter::new(0, Clipboard::Writable);
         filter.output(0, b"\x1b[3");
         assert_eq!(filter.repaint(100, b"\x1b[2Jx"), b"\x1b[2Jx");
         let (shown, end) = filter.output(100, b"1m");
         assert_eq!((shown.as_ref(), end), (&b"1m"[..], 102));
+    }
+
+    #[test]
+    fn w13_a_text_for_the_clipboard_reaches_a_view_and_not_the_dialect_and_a_question_reaches_neither() {
+        let (write, question) = (b"a\x1b]52;c;aGk=\x07b", b"c\x1b]52;c;?\x07d");
+        let offered: &[u8] = b"a\x1b]52;c;aGk=\x1b\\b";
+        for (clipboard, expected) in [(Clipboard::Writable, offered), (Clipboard::Refused, b"ab")] {
+            let mut filter = OutputFilter::new(0, clipboard);
+            let (shown, end) = filter.output(0, write);
+            assert_eq!((shown.as_ref(), end), (expected, write.len() as u64));
+            let (shown, _) = filter.output(end, question);
+            assert_eq!(shown.as_ref(), b"cd");
+        }
     }
 }

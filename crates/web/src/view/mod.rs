@@ -6,12 +6,14 @@
 //! | `credit` | how much may be on its way to a client that has not parsed it |
 //! | `filter` | what of a child's output reaches a browser, and where a client can go on |
 //! | `lease` | a terminal's size for one viewer, for a while |
+//! | `orders` | what a client has typed and the daemon has not taken yet |
 //! | `session` | one viewer: attaching, passing on, typing |
 
 mod credit;
 mod filter;
 mod frames;
 mod lease;
+mod orders;
 mod session;
 
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};

@@ -8,6 +8,7 @@ use client::{AsyncWriter, ClientError, Incoming};
 use proto::frame::{Data, DataKind};
 use proto::reply::Attached;
 use proto::request::{Attach, Empty, View};
+use proto::terminal::Clipboard;
 use proto::{ErrorCode, Failure, Notice, Reply, Request, RunNumber, Size, Target};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -16,14 +17,15 @@ use super::credit::Credit;
 use super::filter::OutputFilter;
 use super::frames::{self, FrameKind};
 use super::lease::Lease;
+use super::orders::{self, Order, OrderReceiver, OrderSender};
 use crate::door::DoorConnection;
 use crate::gateway::Shared;
 use crate::identity::{AccessIdentity, checks_roles};
 use crate::last_orders::LastOrders;
 use crate::socket::{self, DAEMON_GONE, REVOKED};
 
-/// Orders that wait for the daemon.
-const ORDERS: usize = 8;
+/// Messages that wait for a client that does not read: beyond them, it is not heard.
+const MAX_OUTGOING: usize = 16;
 
 /// What a viewer wants.
 #[derive(Debug)]
@@ -35,13 +37,6 @@ pub(super) struct Wanted {
     pub(super) types: bool,
 }
 
-/// Something for the daemon.
-#[derive(Debug)]
-enum Order {
-    Input(Vec<u8>),
-    Repaint,
-}
-
 /// One viewer.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -49,10 +44,9 @@ pub(super) struct Session {
     types: bool,
     filter: OutputFilter,
     credit: Credit,
-    /// Messages for the client, at most those of one thing that the daemon sent.
+    /// Messages for the client: those of one thing that the daemon sent, and answers to its own.
     outgoing: VecDeque<Message>,
-    /// The order that waits for room.
-    order: Option<Order>,
+    orders: OrderSender,
     typed: usize,
     /// The process's size, and the size that the client wants leased or given back.
     size: Size,
@@ -79,12 +73,13 @@ impl Session {
                     "opened",
                     json!({"process": attached.id, "types": wanted.types}),
                 );
-                let mut session = Self::new(gateway.clone(), &wanted, attached.size);
+                let (orders, waiting) = orders::queue();
+                let mut session = Self::new(gateway.clone(), &wanted, attached.size, orders);
                 session.outgoing.push_back(hello(&attached, &wanted));
                 if let Some(failure) = refusal {
                     session.say(json!({"type": "error", "error": failure}));
                 }
-                let last = session.run(connection, &attached, ends, &identity).await;
+                let last = session.run(connection, waiting, &attached, ends, &identity).await;
                 let length = json!({"process": attached.id, "seconds": began.elapsed().as_secs(), "typed": session.typed});
                 gateway.audit.note(&identity, "left", length);
                 last
@@ -100,14 +95,15 @@ impl Session {
         }
     }
 
-    fn new(gateway: Shared, wanted: &Wanted, size: Size) -> Self {
+    fn new(gateway: Shared, wanted: &Wanted, size: Size, orders: OrderSender) -> Self {
         Self {
             gateway,
             types: wanted.types || !checks_roles(),
-            filter: OutputFilter::new(wanted.from.unwrap_or(0)),
+            // The page offers a text for the clipboard to a person, who decides.
+            filter: OutputFilter::new(wanted.from.unwrap_or(0), Clipboard::Writable),
             credit: Credit::default(),
             outgoing: VecDeque::new(),
-            order: None,
+            orders,
             typed: 0,
             size,
             wanted_size: None,
@@ -119,11 +115,11 @@ impl Session {
     async fn run(
         &mut self,
         connection: DoorConnection,
+        waiting: OrderReceiver,
         attached: &Attached,
         mut ends: socket::Ends,
         identity: &AccessIdentity,
     ) -> Option<Message> {
-        let (orders, waiting) = mpsc::channel(ORDERS);
         // What was typed before the client left is still typed, if the child reads it soon.
         let mut writer = LastOrders::of(tokio::spawn(carry_out(connection.writer, attached.stream, waiting)));
         let (mut reader, process) = (connection.reader, attached.id.to_string());
@@ -145,11 +141,8 @@ impl Session {
                         break Some(last);
                     }
                 }
-                room = orders.reserve(), if self.order.is_some() => {
-                    let (Ok(room), Some(order)) = (room, self.order.take()) else { break None };
-                    room.send(order);
-                }
-                message = ends.inbox.next(), if self.order.is_none() => match message {
+                () = self.orders.taken(), if !self.orders.has_room() => {}
+                message = ends.inbox.next(), if self.hears() => match message {
                     Some(message) => {
                         self.asked(message);
                         self.change_lease(identity, &process).await;
@@ -163,6 +156,11 @@ impl Session {
     /// Returns true if the daemon's next output may be read: the client keeps up.
     fn reads(&self) -> bool {
         self.outgoing.is_empty() && self.credit.is_open()
+    }
+
+    /// Returns true if the client's next message may be read: it takes what it is sent, and there is room for what it types.
+    fn hears(&self) -> bool {
+        self.outgoing.len() < MAX_OUTGOING && self.orders.has_room()
     }
 
     async fn flush(&mut self, outbox: &mpsc::Sender<Message>) {
@@ -220,11 +218,8 @@ impl Session {
             Notice::Exit { exit, offset, .. } => {
                 self.say(json!({"type": "exit", "exit": exit, "offset": offset}))
             }
-            Notice::Screen { .. }
-            | Notice::Answered { .. }
-            | Notice::Typed { .. }
-            | Notice::Time { .. }
-            | Notice::End { .. } => {}
+            Notice::Typed { bytes, .. } => self.say(json!({"type": "typed", "bytes": bytes})),
+            Notice::Screen { .. } | Notice::Answered { .. } | Notice::Time { .. } | Notice::End { .. } => {}
         }
     }
 
@@ -240,7 +235,7 @@ impl Session {
                 Some(bytes) => {
                     self.typed += bytes.len();
                     self.gateway.metrics.count_typed(bytes.len());
-                    self.order = Some(Order::Input(bytes.to_vec()));
+                    self.orders.add_input(bytes);
                 }
                 None => self.refuse("protocol", "this is not an input frame"),
             },
@@ -255,8 +250,8 @@ impl Session {
     fn controlled(&mut self, asked: &Value) {
         match asked["type"].as_str() {
             Some("credit") => self.credit.acknowledge(asked["offset"].as_u64().unwrap_or(0)),
-            Some("ping") => self.say(json!({"type": "pong", "id": asked["id"]})),
-            Some("repaint") => self.order = Some(Order::Repaint),
+            Some("ping") => self.say(socket::pong(asked)),
+            Some("repaint") => self.orders.add_repaint(),
             Some("own_size") if !self.types => self.refuse("denied", "you may watch, not change the size"),
             Some("own_size") => {
                 let side =
@@ -322,6 +317,7 @@ async fn attach(
         run: wanted.run,
         exact: wanted.is_exact,
         mirror: true,
+        receipts: wanted.types,
         ..Attach::default()
     };
     match connection.call(Request::Attach(attach)).await? {
@@ -346,8 +342,8 @@ fn hello(attached: &Attached, wanted: &Wanted) -> Message {
 }
 
 /// Sends orders to the daemon, one after the other; a child that does not read delays only its own viewer's keys.
-async fn carry_out(mut writer: AsyncWriter, stream: u32, mut orders: mpsc::Receiver<Order>) {
-    while let Some(order) = orders.recv().await {
+async fn carry_out(mut writer: AsyncWriter, stream: u32, mut orders: OrderReceiver) {
+    while let Some(order) = orders.next().await {
         let sent = match order {
             Order::Input(bytes) => writer.send_input(stream, &bytes).await,
             Order::Repaint => writer.send(Request::View(View::Repaint(Empty {}))).await.map(drop),

@@ -170,6 +170,26 @@ const facts = {
     }
   },
 
+  /** H1, H3: a client that was cut off before the shell printed its last bytes and ended gets these bytes, then the exit. */
+  async late(by) {
+    const terminal = await open(by);
+    const go = join(directory, `late-node-${by}`);
+    terminal.type(`echo shell-$$-; until test -e ${go}; do sleep 0.05; done; echo ta''il; exit 7\n`);
+    const [, shell] = await terminal.waitFor(/shell-(\d+)-/);
+    terminal.socket.close();
+    writeFileSync(go, "");
+    await eventually("the shell has ended", () => !existsSync(`/proc/${shell}`));
+    await terminal.attach();
+    const exit = await terminal.waitExit();
+    assert.deepEqual([exit.exit_code, exit.reason], [7, "exited"]);
+    assert.ok(terminal.printed.includes("tail\r\n"), terminal.printed.toString());
+    // When its entry is gone, the exit is still there for its client.
+    await eventually("its entry is gone", () => !qd("ps", "--json").includes(terminal.id));
+    await terminal.attach();
+    assert.equal((await terminal.socket.until("terminal.exit")).exit_code, 7);
+    terminal.socket.close();
+  },
+
   /** T10, H8: what reads nothing holds up neither its close nor another terminal, program and client alike. */
   async full_buffers(by) {
     const stuck = await open(by);

@@ -167,6 +167,25 @@ def detaching(by):
         assert terminal.exit is not None, "a close with another reason ends it"
 
 
+def late(by):
+    """H1, H3: a client that was cut off before the shell printed its last bytes and ended gets these bytes, then the exit."""
+    terminal = Terminal(by)
+    go = os.path.join(DIRECTORY, "late-" + by)
+    terminal.type("echo shell-$$-; until test -e %s; do sleep 0.05; done; echo ta''il; exit 7\n" % go)
+    shell = terminal.wait_for(rb"shell-(\d+)-")[1].decode()
+    terminal.socket.close()
+    open(go, "w").close()
+    eventually("the shell has ended", lambda: not os.path.exists("/proc/" + shell))
+    terminal.attach()
+    assert (terminal.wait_exit()["exit_code"], terminal.exit["reason"]) == (7, "exited"), terminal.exit
+    assert b"tail\r\n" in terminal.printed, terminal.printed
+    # When its entry is gone, the exit is still there for its client.
+    eventually("its entry is gone", lambda: terminal.id not in qd("ps", "--json"))
+    terminal.attach()
+    assert terminal.socket.until("terminal.exit")["exit_code"] == 7
+    terminal.socket.close()
+
+
 def full_buffers(by):
     """T10, H8: what reads nothing holds up neither its close nor another terminal, program and client alike."""
     stuck = Terminal(by)
