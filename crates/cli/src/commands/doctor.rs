@@ -29,7 +29,11 @@ const FEW_TERMINALS: u64 = 32;
 
 /// Check that everything Quarterdeck needs is in order; changes nothing
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Also ask this URL, under which people reach `qd web`, for its page and its WebSockets
+    #[arg(long, value_name = "URL")]
+    web: Option<String>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,10 +92,23 @@ impl DoctorArgs {
             visibility(),
             kernel(),
         ]);
+        if let Some(url) = &self.web {
+            checks.extend(web_checks(url)?);
+        }
         let report = Report { ok: checks.iter().all(|check| check.status != Health::Fail), checks };
         context.print(&report, print_report)?;
         Ok(ExitCode::from(u8::from(!report.ok)))
     }
+}
+
+/// Asks a public URL as a browser would.
+fn web_checks(url: &str) -> Result<Vec<Check>, CliError> {
+    let results = web::probe(url).map_err(|error| CliError::usage(error.to_string()))?;
+    let check = |result: web::ProbeResult| match result.outcome {
+        Ok(detail) => Check::new(result.name, Health::Ok, detail),
+        Err(fault) => Check::new(result.name, Health::Fail, fault.detail).hint(fault.hint),
+    };
+    Ok(results.into_iter().map(check).collect())
 }
 
 fn print_report(report: &Report, out: &mut Output) -> Result<(), CliError> {

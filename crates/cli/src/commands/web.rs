@@ -1,8 +1,9 @@
 //! `qd web`: serves the page, the API and the WebSockets until it is interrupted, for people only.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use proto::{ErrorCode, Failure, Printable};
@@ -53,6 +54,10 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "ADDRESS")]
     metrics_bind: Option<SocketAddr>,
 
+    /// Do not open a browser. Without this, one opens if this is a terminal of a desktop
+    #[arg(long)]
+    no_open: bool,
+
     /// End a terminal of the terminal.* protocol after this long without input, output and viewers; 0 for never
     #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds, default_value = "1800")]
     terminal_idle: u64,
@@ -82,8 +87,16 @@ impl WebArgs {
             terminal_idle_ms: (self.terminal_idle > 0).then_some(self.terminal_idle),
             tools,
         };
+        let is_seen = !context.json && context.out.is_terminal();
+        let opens = opens_browser(self.no_open, is_seen, |name| std::env::var_os(name));
         let mut printed = Ok(());
-        web::serve(setup, |listening| printed = print_address(context, listening)).map_err(to_cli)?;
+        let ready = |listening: &ServerReady| {
+            printed = print_address(context, listening);
+            if opens {
+                open_browser(&listening.url);
+            }
+        };
+        web::serve(setup, ready).map_err(to_cli)?;
         printed?;
         Ok(ExitCode::SUCCESS)
     }
@@ -142,6 +155,26 @@ fn print_address(context: &mut Context, listening: &ServerReady) -> Result<(), C
     })
 }
 
+/// Returns true if a browser is to be opened: a person looks at this terminal, and there is a desktop for it.
+fn opens_browser(is_unwanted: bool, is_seen: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let has_desktop = ["WAYLAND_DISPLAY", "DISPLAY"]
+        .iter()
+        .any(|name| variable(name).is_some_and(|value| !value.is_empty()));
+    !is_unwanted && is_seen && has_desktop
+}
+
+/// Opens the page in the person's browser, without the code: every program of this user can read the arguments of another one.
+/// A browser that was here before is signed in; a new one asks for the code.
+fn open_browser(url: &str) {
+    let mut command = Command::new("xdg-open");
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // The printed address is there in any case.
+    if let Ok(mut opener) = command.spawn() {
+        let _unreaped =
+            std::thread::Builder::new().name("web-opener".to_owned()).spawn(move || opener.wait());
+    }
+}
+
 /// Logs to the standard error what `QD_LOG` asks for; without it nothing is logged. The library of the tools for agents is
 /// silent in any case: it quotes whole messages, and they have what agents type.
 fn start_log() {
@@ -173,5 +206,20 @@ pub(crate) fn check_person(context: &mut Context) -> Result<(), CliError> {
         ("human", None) => Ok(()),
         ("human", Some(name)) => refused(format!("this runs inside {}", Printable(&name.to_string()))),
         _ => refused("only a person may give access to others".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_opens_for_a_person_at_a_desktop_who_has_not_said_no() {
+        let desktop = |name: &str| (name == "DISPLAY").then(|| OsString::from(":0"));
+        assert!(opens_browser(false, true, desktop));
+        assert!(!opens_browser(true, true, desktop), "--no-open");
+        assert!(!opens_browser(false, false, desktop), "a script");
+        assert!(!opens_browser(false, true, |_| None), "over SSH");
+        assert!(!opens_browser(false, true, |_| Some(OsString::new())));
     }
 }

@@ -4,6 +4,7 @@
 
 mod access;
 mod attachments;
+mod desk;
 mod dialect;
 mod limits;
 mod links;
