@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::input::Survivor;
 use engine::{Input, ProcessRecord, RunFact, RunKey};
 use proto::dirs::holders_in;
 use proto::{Dirs, ProcessId, RunNumber};
@@ -62,7 +63,14 @@ pub(crate) struct Adoption {
     holderless: Vec<ProcessId>,
     /// Runs that are certainly lost. An earlier holder of the same process may be silent still. Only that one has the
     /// environment for the next run, so the engine must not hear of the loss before it hears of that holder.
-    lost: Vec<RunKey>,
+    lost: Vec<LostRun>,
+}
+
+/// A run whose holder is certainly gone.
+pub(crate) struct LostRun {
+    run: RunKey,
+    /// What lives on of it.
+    survivors: Vec<Survivor>,
 }
 
 impl Adoption {
@@ -102,11 +110,11 @@ impl Adoption {
                     inputs.push(*input);
                     failpoint::pass(Failpoint::Adopting);
                 }
-                ProbeResult::Lost(run) => self.lost.push(run),
+                ProbeResult::Lost(lost) => self.lost.push(lost),
                 ProbeResult::Silent | ProbeResult::Nobody => {}
             }
         }
-        inputs.extend(self.take_certainly_lost().into_iter().map(|run| self.give_up(run)));
+        inputs.extend(self.take_certainly_lost().into_iter().map(|lost| self.give_up(lost)));
         let (agents, pending) = (self.search.agents.clone(), self.search.pending.runs());
         // No caller is served yet, so none waits; a panic in there has nothing to report.
         drop(crate::threads::run(move || agents.sweep(&pending)).await);
@@ -129,11 +137,12 @@ impl Adoption {
                     new.adopted = Some(input.clone());
                     self.take_in(*new, &input);
                 }
-                ProbeResult::Lost(run) => self.lost.push(run),
+                ProbeResult::Lost(lost) => self.lost.push(lost),
                 ProbeResult::Silent | ProbeResult::Nobody => {}
             }
-            for run in self.take_certainly_lost() {
-                let lost = self.give_up(run);
+            for lost in self.take_certainly_lost() {
+                let run = lost.run;
+                let lost = self.give_up(lost);
                 // The files of its launch were kept for it.
                 self.search.agents.release(run);
                 self.report(lost).await;
@@ -148,14 +157,15 @@ impl Adoption {
 
     /// Returns true if the holder belongs to an earlier run of a process whose newest run is lost.
     fn is_awaited_by_lost(&self, run: RunKey) -> bool {
-        self.lost.iter().any(|lost| lost.process == run.process && lost.run != run.run)
+        self.lost.iter().any(|lost| lost.run.process == run.process && lost.run.run != run.run)
     }
 
     /// Takes the lost runs whose process has no other holder that may still answer.
-    fn take_certainly_lost(&mut self) -> Vec<RunKey> {
+    fn take_certainly_lost(&mut self) -> Vec<LostRun> {
         let pending = self.search.pending.runs();
-        let is_waiting =
-            |lost: &RunKey| pending.iter().any(|run| run.process == lost.process && run.run != lost.run);
+        let is_waiting = |LostRun { run: lost, .. }: &LostRun| {
+            pending.iter().any(|run| run.process == lost.process && run.run != lost.run)
+        };
         let (waiting, gone) = std::mem::take(&mut self.lost).into_iter().partition(is_waiting);
         self.lost = waiting;
         gone
@@ -168,9 +178,9 @@ impl Adoption {
         self.search.pending.remove(run);
     }
 
-    fn give_up(&self, run: RunKey) -> Input {
+    fn give_up(&self, LostRun { run, survivors }: LostRun) -> Input {
         self.search.pending.remove(run);
-        Input::Fact { run, fact: RunFact::Lost { final_offset: 0 } }
+        Input::Fact { run, fact: RunFact::Lost { final_offset: 0, survivors } }
     }
 
     /// Warns about a running process that the database does not have: it was damaged, deleted or could not be

@@ -115,7 +115,7 @@ impl EffectRunner {
             }
             Effect::Sweep { run } => {
                 if !self.screens.order(run, Order::Sweep(run)) && !self.pending.end(run) {
-                    self.send_fact(run, RunFact::Lost { final_offset: 0 });
+                    self.send_fact(run, RunFact::Lost { final_offset: 0, survivors: Vec::new() });
                 }
             }
             Effect::Release { run, end_tree, reason } => {

@@ -64,6 +64,22 @@ pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// Work that is running.
 pub(crate) struct Doing<T>(oneshot::Receiver<T>);
 
+impl<T> Doing<T> {
+    /// Takes the result if it has ended; returns `None` while it is under way.
+    pub(crate) fn try_wait(&mut self) -> Option<Result<T, Unfinished>> {
+        match self.0.try_recv() {
+            Err(oneshot::error::TryRecvError::Empty) => None,
+            ended => Some(ended.map_err(|_| Unfinished)),
+        }
+    }
+
+    /// Waits for its end, on a thread that may block. Work is begun in the order in which it was given, so work may
+    /// wait for earlier work.
+    pub(crate) fn wait(self) -> Result<T, Unfinished> {
+        self.0.blocking_recv().map_err(|_| Unfinished)
+    }
+}
+
 /// It panicked.
 #[derive(Debug)]
 pub(crate) struct Unfinished;

@@ -243,6 +243,8 @@ pub enum RunFact {
     Lost {
         /// The log's end, as far as it was seen.
         final_offset: u64,
+        /// The processes that the sweep could not end.
+        survivors: Vec<Survivor>,
     },
     /// The child printed something; coalesced.
     Output {

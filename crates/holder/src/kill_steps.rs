@@ -24,7 +24,7 @@ const LONGEST_GRACE: Duration = Duration::from_secs(600);
 const TERM_GRACE: Duration = Duration::from_millis(250);
 
 /// The time between two searches for processes that forked while they were being killed.
-const ROUND: Duration = Duration::from_millis(20);
+pub(crate) const ROUND: Duration = Duration::from_millis(20);
 
 /// This long after the last KILL that reached a process the survivors are reported instead of waited for.
 const INSISTING: Duration = Duration::from_millis(2_000);
@@ -46,7 +46,7 @@ const FREEZING: Duration = Duration::from_millis(500);
 
 /// After this many rounds in which no process could be sent a KILL, the rest belongs to another user and will
 /// not end.
-const HOPELESS_ROUNDS: u32 = 5;
+pub(crate) const HOPELESS_ROUNDS: u32 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {

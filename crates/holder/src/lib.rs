@@ -59,7 +59,9 @@ pub use config::{RunConfig, clamp_size};
 pub use forkserver::hold;
 pub use launch::{LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
-pub use lost_holder::{RUN_TOKEN_VARIABLE, end_silent_holder, is_held, listening_in, sweep_lost_run};
+pub use lost_holder::{
+    RUN_TOKEN_VARIABLE, Swept, Unkilled, end_silent_holder, is_held, listening_in, sweep_lost_run,
+};
 pub use program::find_program;
 pub use ring::{ArmOutcome, ReadOutcome, RingReader};
 pub use signals::{can_close_at_exec, close_inherited, trim_memory};

@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use crate::fdpass::{self, HELLO_FDS};
 use crate::launch::Failure;
+use crate::lost_holder::{Unkilled, end_unlinked_holder};
 use crate::origin::Pinned;
 use crate::ring::RingReader;
 use crate::wire::{
@@ -111,13 +112,14 @@ impl PendingHello {
         path.and_then(|path| Path::new(path).parent()).unwrap_or(Path::new("/")).to_owned()
     }
 
-    /// Ends a holder that does not answer, with all its descendants. Returns false if it was gone already.
-    pub fn end_holder(&self) -> bool {
-        let Ok(listener) = sockopt::socket_peercred(&self.stream) else { return false };
-        let Some(pinned) = crate::proc_stat::open(listener.pid.as_raw_pid()) else { return false };
+    /// Ends a holder that does not answer, with all its descendants. Returns those that live on.
+    pub fn end_holder(&self) -> Vec<Unkilled> {
+        let Ok(listener) = sockopt::socket_peercred(&self.stream) else { return Vec::new() };
+        let pid = listener.pid.as_raw_pid();
+        let Some(pinned) = crate::proc_stat::open(pid) else { return Vec::new() };
         // Our connection still waits at its socket: it lived when its pid was pinned, so the pid is its own.
         let is_there = !fdpass::is_hung_up(self.stream.as_fd());
-        is_there && crate::lost_holder::end_pinned(&pinned, listener.pid.as_raw_pid())
+        if is_there { end_unlinked_holder(&pinned, pid) } else { Vec::new() }
     }
 }
 

@@ -170,3 +170,27 @@ fn d2_a_plain_shutdown_ends_no_background_and_one_that_kills_does() {
         end_what_is_left(&stage);
     }
 }
+
+#[test]
+fn h5_a_shutdown_that_kills_ends_what_was_left_while_no_daemon_ran() {
+    for is_terminal in [false, true] {
+        let stage = stage();
+        let go = stage.root().join("go");
+        let script = format!(
+            "trap '' HUP; until test -e {}; do sleep 0.02; done; \
+             setsid sleep 1000000 </dev/null >/dev/null 2>&1 & exit 0",
+            go.display()
+        );
+        let script = sh(&script);
+        let run = if is_terminal { stage.run_terminal("x", script) } else { stage.run("x", script) };
+        let child = pin(run.pid.unwrap());
+        stage.kill_9();
+        std::fs::write(&go, "").unwrap();
+        wait_gone(&child);
+        let left =
+            eventually("one background process", || Some(stage.survivors()).filter(|left| left.len() == 1));
+        stage.json(&["shutdown", "--kill"]);
+        assert!(!is_alive(left[0]), "terminal: {is_terminal}");
+        stage.assert_nobody_left();
+    }
+}

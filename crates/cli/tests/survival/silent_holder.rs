@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use proto::request::Restart;
 use proto::{ExitReason, Request, Status};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::process_scan::{eventually, is_alive, parent, pin, scale, wait_gone};
 use testkit::{Mark, TestDaemon, child};
@@ -167,6 +169,38 @@ fn h6_a_run_with_a_stopped_holder_is_closed_all_the_same() {
 #[test]
 fn h6_a_run_that_was_never_heard_is_closed_all_the_same() {
     close_stopped(true);
+}
+
+/// A shell that forks the next one and exits, until a file is there. Functions may not call themselves without end.
+const CHAIN: &str = "trap '' HUP TERM; n=0; f() { n=$((n+1)); test $n -lt 900 || exec sh $0 $1; \
+    test -e $1 || f $1 & }; f $1";
+
+#[test]
+fn h5_what_forks_without_a_mark_below_a_stopped_holder_is_gone_when_close_returns() {
+    let daemon = TestDaemon::start(QD);
+    let directory = daemon.places().data;
+    let [pipe, stop, chain] = ["pipe", "stop", "chain"].map(|name| directory.join(name));
+    std::fs::write(&chain, CHAIN).unwrap();
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    // Every shell of the chains has the pipe open; the last one's end hangs it up.
+    let reader = open(&pipe, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+    let script = format!(
+        "exec 9>{}; for i in 1 2 3 4; do env -i setsid sh {} {} & done; exec 9>&-; echo ready; \
+         exec sleep 1000000",
+        pipe.display(),
+        chain.display(),
+        stop.display()
+    );
+    let mark = Mark::default();
+    let spawned = daemon.client().spawn(mark.spawn("forking", child::shell(&script))).unwrap();
+    daemon.wait_pattern("forking", "ready");
+    signal(parent(spawned.pid.unwrap()), Signal::STOP);
+    let closed = daemon.qd(&["close", "forking", "--now"]);
+    let is_gone = poll(&mut [PollFd::new(&reader, PollFlags::empty())], Some(&Timespec::default()));
+    std::fs::write(&stop, "").unwrap();
+    assert!(closed.status.success(), "{}", String::from_utf8_lossy(&closed.stderr));
+    assert_eq!(is_gone, Ok(1), "something forks on");
+    mark.expect_gone();
 }
 
 /// Kills a run whose holder is silent and lets the holder continue; returns how the run ended.

@@ -19,8 +19,8 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Search, Wanted};
-use crate::screens::{AnsweredHolder, NewRun};
+use super::{LostRun, Search, Wanted};
+use crate::screens::{AnsweredHolder, NewRun, name_survivors};
 use crate::warnings::Cause;
 
 /// How long a holder that has begun to answer may take to finish.
@@ -39,8 +39,8 @@ const ON_THE_WAY: u64 = 4 * super::GREETED as u64;
 pub(super) enum ProbeResult {
     /// The holder has answered: the run to host, and the input for the engine.
     Found(Box<NewRun>, Box<Input>),
-    /// The holder is gone, and what it left running was ended.
-    Lost(RunKey),
+    /// The holder is gone, and what it left running was ended as far as possible.
+    Lost(LostRun),
     /// The holder may exist; the probe waits for it.
     Silent,
     /// There is no run: a socket was left over, or what answers is not a holder.
@@ -167,14 +167,17 @@ impl HolderProbe {
     async fn end_run(self, holder: Option<PendingHello>) {
         let (path, token) = (self.path.clone(), self.record.as_ref().map(|record| record.run.token.clone()));
         let ended = crate::threads::run(move || {
-            let _was_there = holder.is_some_and(|holder| holder.end_holder());
-            token.map_or(Ok(0), |token| holder::sweep_lost_run(&token, 0, 0)).map(|_| remove_stale(&path))
+            let below = holder.map(|holder| holder.end_holder()).unwrap_or_default();
+            let swept = token.map(|token| holder::sweep_lost_run(&token, 0, 0)).unwrap_or_default();
+            remove_stale(&path);
+            name_survivors(below.into_iter().chain(swept.left))
         });
-        if let Ok(Err(error)) = ended.await {
-            tracing::warn!(%error, run = ?self.run, "could not sweep after a lost holder");
+        let survivors = ended.await.unwrap_or_default();
+        if !survivors.is_empty() {
+            tracing::warn!(?survivors, run = ?self.run, "descendants survived the end of their holder");
         }
         let word = match (self.run, &self.record) {
-            (Some(run), Some(_)) => ProbeResult::Lost(run),
+            (Some(run), Some(_)) => ProbeResult::Lost(LostRun { run, survivors }),
             _ => ProbeResult::Nobody,
         };
         self.conclude(word).await;

@@ -12,6 +12,7 @@ use rustix::io::Result;
 use super::budget::TURN;
 use super::failpoint;
 use super::fault::{FaultScope, attempt};
+use super::holder_end::name_survivors;
 use super::order::NewRun;
 use super::run::{LinkState, Run};
 use super::worker::{Slot, Source, Worker};
@@ -158,7 +159,7 @@ impl Worker {
             });
         }
         if !slot.run.holder.is_released() {
-            self.sweep(&slot.run);
+            self.sweep(&mut slot.run);
         }
     }
 
@@ -173,15 +174,19 @@ impl Worker {
     }
 
     /// Cleans up after a killed holder on another thread, because searching every process may take a while.
-    pub(super) fn sweep(&self, run: &Run) {
+    fn sweep(&self, run: &mut Run) {
         let (key, token, seen) = (run.key(), run.holder.token.clone(), run.position.seen());
         let (pid, start_time) = (run.handle.child_pid, run.holder.child_start_time);
+        let killing = run.holder.tree_end.holder_end.take_killing();
         let engine = self.facts.sender();
         let sweeper = move || {
-            if let Err(error) = holder::sweep_lost_run(&token, pid, start_time) {
-                tracing::warn!(%error, run = ?key, "could not sweep after a lost holder");
+            let below = killing.and_then(|killing| killing.wait().ok()).unwrap_or_default();
+            let swept = holder::sweep_lost_run(&token, pid, start_time);
+            let survivors = name_survivors(below.into_iter().chain(swept.left));
+            if !survivors.is_empty() {
+                tracing::warn!(run = ?key, ?survivors, "descendants survived the end of their holder");
             }
-            let fact = Input::Fact { run: key, fact: RunFact::Lost { final_offset: seen } };
+            let fact = Input::Fact { run: key, fact: RunFact::Lost { final_offset: seen, survivors } };
             // The receiver is gone only when the daemon is ending.
             drop(engine.blocking_send(fact));
         };
@@ -189,10 +194,15 @@ impl Worker {
     }
 }
 
-/// Ends a holder that does not answer and its descendants; its end is then noticed and swept like any other
-/// loss. On another thread, because searching a tree may take a while.
+/// Ends a holder that cannot be used, and its descendants; its end is then noticed and swept like any other loss.
 pub(super) fn kill_holder(run: &mut Run) {
-    let (pid, start_time) = (run.holder.pid(), run.holder.start_time());
-    let ending = move || start_time.is_some_and(|start_time| holder::end_silent_holder(pid, start_time));
-    drop(threads::run(ending));
+    run.holder.tree_end.holder_end.forget_report();
+    sweep_holder(run);
+}
+
+/// Ends a holder that does not answer, and its descendants, unless it reports the end of its tree meanwhile.
+pub(super) fn sweep_holder(run: &mut Run) {
+    if let Some(start_time) = run.holder.start_time() {
+        run.holder.tree_end.holder_end.kill(run.holder.pid(), start_time);
+    }
 }

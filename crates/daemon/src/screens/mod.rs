@@ -18,6 +18,7 @@ mod facts;
 mod failpoint;
 mod fault;
 mod handle;
+mod holder_end;
 mod holder_process;
 mod hosting;
 mod input_queue;
@@ -65,6 +66,7 @@ use term::Limits;
 use tokio::sync::{mpsc, oneshot, watch as value};
 
 pub(crate) use handle::ScreenHandle;
+pub(crate) use holder_end::name_survivors;
 use hosting::{WorkerSlot, register};
 pub(crate) use kept_runs::{KeptRuns, newest_before};
 pub(crate) use observe::ObservedAgent;

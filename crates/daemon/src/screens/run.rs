@@ -409,6 +409,7 @@ impl Run {
     /// Ends only the child. A stopped one is woken for it. A hang-up would be passed on: an interactive shell
     /// hangs up its jobs, which are to be kept.
     pub(crate) fn end_child(&mut self, signal: i32) {
+        self.holder.tree_end.holder_end.forget_report();
         for signal in [signal, Signal::CONT.as_raw()] {
             let order = ToHolder::Signal { signal, to: SignalTarget::Leader };
             let _gone = self.link.send(&order);

@@ -9,6 +9,8 @@ use engine::input::Survivor;
 use holder::{SignalTarget, ToHolder, WIRE_WITH_END, descendants, proc_stat};
 use rustix::process::Signal;
 
+use super::holder_end::{HolderEnd, name_survivor};
+
 /// The end of one run's tree, as far as the daemon has to time it.
 pub(super) struct TreeEnd {
     wire_version: u16,
@@ -16,15 +18,20 @@ pub(super) struct TreeEnd {
     insist_at: Option<Instant>,
     /// The signal that was sent to the tree, and when its grace is over; `None` before that and after its end.
     asked: Option<(i32, Instant)>,
+    /// The end of a holder that does not answer.
+    pub(super) holder_end: HolderEnd,
 }
 
 impl TreeEnd {
     pub(super) fn new(wire_version: u16) -> Self {
-        Self { wire_version, insist_at: None, asked: None }
+        Self { wire_version, insist_at: None, asked: None, holder_end: HolderEnd::default() }
     }
 
     /// Returns the orders for the holder so that its tree ends. A second request only changes the grace.
     pub(super) fn ask(&mut self, signal: i32, grace_ms: u32, now: Instant) -> Vec<ToHolder> {
+        if self.asked.is_none() {
+            self.holder_end.forget_report();
+        }
         let over_at = now + Duration::from_millis(grace_ms.into());
         self.asked = Some((signal, self.asked.map_or(over_at, |(_, earlier)| earlier.min(over_at))));
         if self.wire_version >= WIRE_WITH_END {
@@ -55,6 +62,7 @@ impl TreeEnd {
 
     /// Records that the tree has gone, or that the rest of it cannot be ended.
     pub(super) fn over(&mut self) {
+        self.holder_end.reported();
         self.asked = None;
     }
 
@@ -76,18 +84,7 @@ impl TreeEnd {
 /// Returns the processes that live below a holder.
 pub(super) fn survivors(holder: i32) -> Vec<Survivor> {
     let living = |pid: &i32| proc_stat::stat(*pid).is_some_and(|stat| stat.state != b'Z');
-    descendants::descendants(holder).into_iter().filter(living).map(survivor).collect()
-}
-
-fn survivor(pid: i32) -> Survivor {
-    use std::os::unix::fs::MetadataExt;
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let status = read("status");
-    let real =
-        status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
-    // A process that cannot be dumped has its directory owned by root; the status file has its real user.
-    let owner = std::fs::metadata(format!("/proc/{pid}")).map(|found| found.uid()).unwrap_or_default();
-    Survivor { pid, name: read("comm").trim().to_owned(), user: real.unwrap_or(owner) }
+    descendants::descendants(holder).into_iter().filter(living).map(name_survivor).collect()
 }
 
 #[cfg(test)]

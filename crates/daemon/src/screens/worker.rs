@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::budget::TURN;
 use super::facts::FactQueue;
 use super::fault::FaultScope;
-use super::hosting::kill_holder;
+use super::hosting::sweep_holder;
 use super::order::Order;
 use super::run::Run;
 use super::viewer::Viewer;
@@ -294,7 +294,7 @@ impl Worker {
                 self.with_run(run, |run, _| run.kill(signal, grace_ms, now));
                 self.link_now(run, now);
             }
-            Order::Sweep(run) => self.with_run(run, |run, _| kill_holder(run)),
+            Order::Sweep(run) => self.with_run(run, |run, _| sweep_holder(run)),
             Order::Release { run, end_tree, reason } => self.release(run, end_tree, reason, now),
             Order::Watch { run, wait, pattern, since } => {
                 if self.with(run, |run, _| run.watch(wait, pattern, since)).is_none() {

@@ -10,7 +10,7 @@ use proto::{ErrorCode, ExitReason, Failure, Kind, Status};
 use crate::Engine;
 use crate::context::Context;
 use crate::effect::{Effect, FormerRun};
-use crate::input::{ChildExit, RunKey};
+use crate::input::{ChildExit, RunKey, Survivor};
 use crate::process::Processes;
 use crate::process::exit_order::exit_of;
 use crate::process::stopping::TERM;
@@ -151,8 +151,8 @@ impl Engine {
         self.follow_parent(run.process);
     }
 
-    /// The holder vanished; the daemon swept what it left.
-    pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64) {
+    /// The holder vanished; the daemon swept what it left, and could not end the survivors.
+    pub(crate) fn lost(&mut self, run: RunKey, final_offset: u64, survivors: Vec<Survivor>) {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         process.run.has_holder = false;
         let is_ended_here = process.run.ending.as_ref().is_some_and(|ending| !ending.is_restored);
@@ -173,6 +173,7 @@ impl Engine {
                 StopSignal { signal: TERM, grace_ms: 0 },
             ));
             ending.is_swept = true;
+            ending.is_gone &= survivors.is_empty();
             ending.reason = Some(ExitReason::Lost);
             let is_nobodys = !is_ended_here && then == Then::Stay;
             self.exited(run, None, final_offset);
@@ -181,7 +182,7 @@ impl Engine {
             }
         }
         self.waits.see_end(run, &self.inbox, &mut self.ctx);
-        self.tree_gone(run);
+        if survivors.is_empty() { self.tree_gone(run) } else { self.end_failed(run, survivors) }
     }
 
     /// The daemon that was to start the run ended before it did. No caller was told that it runs, so it is no lost

@@ -121,7 +121,7 @@ impl Engine {
             RunFact::Exited { exit, final_offset } => self.exited(run, Some(exit), final_offset),
             RunFact::TreeGone => self.tree_gone(run),
             RunFact::TreeSurvived(survivors) => self.end_failed(run, survivors),
-            RunFact::Lost { final_offset } => self.lost(run, final_offset),
+            RunFact::Lost { final_offset, survivors } => self.lost(run, final_offset, survivors),
             RunFact::Output { end } => self.ctx.processes.output(run, end, &self.ctx.out),
             RunFact::Typed { by, viewer } => self.typed(run, by, viewer),
             RunFact::Title(title) => self.ctx.processes.titled(run, title, &mut self.ctx.out),

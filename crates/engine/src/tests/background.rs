@@ -91,7 +91,7 @@ fn h6_a_child_that_does_not_go_when_asked_is_killed_and_a_silent_holder_swept() 
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child"]);
     stage.pass(stage.engine.ctx.config.sweep_after_ms);
     assert_eq!(deeds(&stage, run), ["ask to end", "kill the child", "sweep"]);
-    stage.fact(run, RunFact::Lost { final_offset: 3 });
+    stage.fact(run, RunFact::Lost { final_offset: 3, survivors: vec![] });
     assert!(matches!(stage.reply(ticket), Reply::Ended(_)));
 }
 

@@ -142,7 +142,7 @@ fn a_later_daemon_that_finds_it_lost_says_so() {
     let (made, run) = (spawned(&stage, first), stage.starts()[0].run);
     let mut later = stage.reborn();
     let again = ask(&mut later, Caller::Human, "k");
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let Reply::Spawned(found) = later.reply(again) else { panic!("not spawned") };
     assert_eq!((found.id, found.status), (made, proto::Status::Exited));
 }

@@ -256,7 +256,7 @@ fn f10_a_kill_stops_what_waits_to_be_started_again() {
     stage.pass(120_000);
     assert_eq!(stage.starts().len(), 1);
     let mut later = stage.reborn();
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     later.pass(120_000);
     assert_eq!(later.starts().len(), 0, "the next daemon knows it too");
     // There is nothing to stop any more, and a signal needs somebody to get it.
@@ -345,7 +345,7 @@ fn h6_a_holder_that_never_answers_is_swept_from_outside() {
     stage.pass(60_000);
     let sweeps = stage.effects.iter().filter(|effect| matches!(effect, Effect::Sweep { .. })).count();
     assert_eq!(sweeps, 1);
-    stage.fact(run, RunFact::Lost { final_offset: 3 });
+    stage.fact(run, RunFact::Lost { final_offset: 3, survivors: vec![] });
     assert!(stage.answer(ticket).is_some());
     assert!(stage.view(run.process).is_none());
 }
@@ -354,7 +354,7 @@ fn h6_a_holder_that_never_answers_is_swept_from_outside() {
 fn s2_a_lost_holder_ends_exactly_its_run() {
     let mut stage = Stage::new();
     let runs = [stage.spawn(command("a")), stage.spawn(command("b"))];
-    stage.fact(runs[0], RunFact::Lost { final_offset: 3 });
+    stage.fact(runs[0], RunFact::Lost { final_offset: 3, survivors: vec![] });
     let view = stage.view(runs[0].process).expect("it stays");
     assert_eq!((view.status, view.exit.map(|exit| exit.reason)), (Status::Exited, Some(ExitReason::Lost)));
     assert_eq!(stage.view(runs[1].process).map(|view| view.status), Some(Status::Running));
@@ -433,7 +433,7 @@ fn s1_a_restored_engine_adopts_the_same_runs_and_loses_the_rest() {
     all.sort();
     assert_eq!(expected, all);
     restored.input(Input::Adopted { record: Box::new(kept), pid: 100, exit: None });
-    restored.fact(lost, RunFact::Lost { final_offset: 0 });
+    restored.fact(lost, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let status = |run: RunKey| restored.view(run.process).map(|view| (view.status, view.pid));
     assert_eq!(status(alive), Some((Status::Running, Some(100))));
     assert_eq!(status(lost), Some((Status::Exited, None)));

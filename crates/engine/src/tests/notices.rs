@@ -56,7 +56,7 @@ fn a_leader_hears_that_a_child_was_lost() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
     let child = crew.agent("child", Some(boss));
-    crew.fact(child, RunFact::Lost { final_offset: 0 });
+    crew.fact(child, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert!(crew.messages_to(boss)[0].ends_with("│ your process child was lost"), "{:?}", crew.messages);
 }
 

@@ -121,7 +121,7 @@ impl Life {
                 self.fact(n, RunFact::Exited { exit: ChildExit::Code(code), final_offset: 5 })
             }
             Step::TreeGone(n) => self.fact(n, RunFact::TreeGone),
-            Step::Lose(n) => self.fact(n, RunFact::Lost { final_offset: 5 }),
+            Step::Lose(n) => self.fact(n, RunFact::Lost { final_offset: 5, survivors: vec![] }),
             Step::Close(n) => self.ask(n, close),
             Step::Kill(n) => self.ask(n, kill),
             Step::Restart(n) => self.ask(n, restart),
@@ -243,7 +243,7 @@ impl Life {
                 self.stage.input(Input::Adopted { record: Box::new(record), pid: 10, exit });
                 continue;
             }
-            self.stage.fact(run, RunFact::Lost { final_offset: 0 });
+            self.stage.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
             let view = self.stage.view(run.process);
             let is_lost =
                 view.is_some_and(|view| view.exit.is_some_and(|exit| exit.reason == ExitReason::Lost));

@@ -191,12 +191,12 @@ fn a_command_that_is_to_be_restored_starts_once_when_its_holder_is_gone() {
     let run = stage.spawn(restored());
     let mut later = stage.reborn();
     later.now = 10;
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let starts = later.starts();
     assert_eq!(starts.iter().map(|start| start.run).collect::<Vec<_>>(), [next(run)]);
     later.fact(next(run), RunFact::Started { pid: 8 });
     assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Running));
-    later.fact(next(run), RunFact::Lost { final_offset: 0 });
+    later.fact(next(run), RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert_eq!(later.starts().len(), 1, "a holder that is lost while the daemon lives is a loss");
     assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Exited));
 }
@@ -211,7 +211,7 @@ fn what_a_person_ended_is_not_restored() {
             stage.die(run);
         }
         let mut later = stage.reborn();
-        later.fact(run, RunFact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
         assert!(later.starts().is_empty());
         assert_eq!(later.view(run.process).map(|view| view.status), Some(Status::Exited));
     }
@@ -225,7 +225,7 @@ fn nothing_else_is_restored() {
     let of_agent = stage.spawn_as(Caller::Process(lead), restored());
     let mut later = stage.reborn();
     for run in [lead, plain, of_agent] {
-        later.fact(run, RunFact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     }
     assert!(later.starts().is_empty());
     let ticket = stage.ask(order(Caller::Human, Spawn { restore: true, ..agent("a") }));
@@ -239,7 +239,7 @@ fn one_that_is_adopted_is_not_started() {
     let mut later = stage.reborn();
     let record = saved(&stage.effects).processes.remove(0);
     later.input(Input::Adopted { record: Box::new(record), pid: 4, exit: None });
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert!(later.starts().is_empty());
 }
 
@@ -273,7 +273,7 @@ fn f10_after_a_restart_of_the_machine_only_what_is_restored_goes_on() {
     for restore in [true, false] {
         let (_, run, mut later) = backing_off(Spawn { restore, ..command("server") });
         later.now = 5;
-        later.fact(run, RunFact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
         later.pass(100);
         assert_eq!(later.starts().len(), usize::from(restore), "restore {restore}");
         later.pass(1_000_000);
@@ -287,6 +287,6 @@ fn a_budget_does_not_keep_a_persons_command_from_coming_back() {
     let budget = Some(Budget { wall_ms: Some(1), ..Budget::default() });
     let run = stage.spawn(Spawn { budget, ..restored() });
     let mut later = stage.reborn();
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert_eq!(later.starts().len(), 1);
 }

@@ -173,6 +173,40 @@ fn m7a_what_survives_an_end_is_named_and_the_entry_stays() {
 }
 
 #[test]
+fn m7a_what_survives_the_sweep_after_a_silent_holder_is_named_and_the_entry_stays() {
+    for has_exited in [false, true] {
+        let mut stage = Stage::new();
+        let web = stage.spawn(command("web"));
+        let ticket = stage.ask(close(web));
+        if has_exited {
+            stage.exit(web, 0);
+        } else {
+            stage.fact(web, RunFact::TreeGone);
+        }
+        stage.fact(web, RunFact::Lost { final_offset: 0, survivors: vec![survivor()] });
+        let failure = stage.failure(ticket);
+        assert_eq!(failure.code, ErrorCode::Survived);
+        assert!(failure.message.contains("sudo (pid 77, user 0)"), "{failure}");
+        assert_eq!(stage.view(web.process).map(|view| view.status), Some(Status::Exited));
+        // No holder is left to ask: another call removes the entry.
+        let again = stage.ask(close(web));
+        assert!(stage.answer(again).is_some_and(|answer| answer.is_ok()));
+        assert!(stage.view(web.process).is_none());
+    }
+}
+
+#[test]
+fn m7a_what_survives_a_holder_that_nobody_ended_keeps_its_entry() {
+    let mut stage = Stage::new();
+    let shell = stage.spawn(terminal("shell"));
+    stage.fact(shell, RunFact::Lost { final_offset: 0, survivors: vec![survivor()] });
+    assert_eq!(stage.view(shell.process).map(|view| view.status), Some(Status::Exited));
+    let ticket = stage.ask(shutdown(true));
+    let failure = stage.failure(ticket);
+    assert!(failure.message.contains("shell was not ended"), "{failure}");
+}
+
+#[test]
 fn m7a_a_child_that_cannot_be_ended_itself_runs_on_and_is_shown_running() {
     let mut stage = Stage::new();
     let web = stage.spawn(command("web"));

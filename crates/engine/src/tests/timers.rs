@@ -565,7 +565,7 @@ fn a_timer_whose_run_is_lost_is_cancelled() {
     let saved = super::agents::scene::saved(&crew.stage.effects);
     let engine = crate::Engine::restore(crate::Config::default(), saved);
     crew.stage = super::stage::Stage::with(engine);
-    crew.fact(boss, RunFact::Lost { final_offset: 0 });
+    crew.fact(boss, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert_eq!(crew.status(timer), Some(TimerStatus::Cancelled));
     crew.pass(HOUR);
     assert!(crew.system_messages("timer:").is_empty());

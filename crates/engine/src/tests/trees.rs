@@ -79,7 +79,7 @@ fn t7_a_kill_and_a_restart_of_a_leader_wait_for_its_family_too() {
             assert!(stage.answer(asked).is_none());
             assert_eq!(stage.starts().len(), starts);
         }
-        stage.fact(child, RunFact::Lost { final_offset: 0 });
+        stage.fact(child, RunFact::Lost { final_offset: 0, survivors: vec![] });
         assert_eq!(stage.starts().len() > starts, follows);
         if follows {
             stage.fact(next(root), RunFact::Started { pid: 9 });
@@ -107,7 +107,7 @@ fn h6_a_family_that_says_nothing_is_swept_at_the_same_moment() {
     assert_eq!(swept(&stage).len(), 3);
     for run in [root, child, grandchild] {
         assert!(stage.answer(closed).is_none());
-        stage.fact(run, RunFact::Lost { final_offset: 0 });
+        stage.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     }
     assert!(stage.answer(closed).is_some());
     stage.pass(10_000);

@@ -159,7 +159,7 @@ fn h6_an_end_asked_for_in_the_silence_is_swept_within_the_bound() {
         let ticket = later.ask(request(run));
         later.pass(5_000 + BOUND - 1);
         assert_eq!(sweeps(&later), 1);
-        later.fact(run, RunFact::Lost { final_offset: 0 });
+        later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
         later.fact(next(run), RunFact::Started { pid: 8 });
         assert!(later.answer(ticket).is_some_and(|answer| answer.is_ok()));
     }
@@ -192,7 +192,7 @@ fn t15_a_run_that_is_still_being_launched_is_not_given_up_before_it_is_there() {
     assert_eq!(kills(&stage), 1);
     stage.pass(5_000 + BOUND - 1);
     assert_eq!(sweeps(&stage), 1, "its end has begun with its start");
-    stage.fact(run, RunFact::Lost { final_offset: 0 });
+    stage.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert!(stage.answer(closing).is_some() && stage.answer(spawning).is_some());
 }
 
@@ -217,7 +217,7 @@ fn s2_a_run_that_was_waited_for_in_vain_is_lost() {
     let run = stage.spawn(command("a"));
     let mut later = stage.reborn();
     later.pass(60_000);
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let view = later.view(run.process).expect("it stays");
     assert_eq!((view.kind, view.status), (Kind::Command, Status::Exited));
     assert_eq!(view.exit.map(|exit| exit.reason), Some(ExitReason::Lost));

@@ -37,7 +37,7 @@ fn reborn(stage: &Stage, held: &[RunKey]) -> Stage {
         if held.contains(&run) {
             later.input(Input::Adopted { record: Box::new(record), pid: 100, exit: None });
         } else {
-            later.fact(run, RunFact::Lost { final_offset: 0 });
+            later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
         }
     }
     later
@@ -100,7 +100,7 @@ fn s1_whoever_asks_again_before_it_is_known_is_told_and_the_next_one_gets_it() {
     let mut later = stage.reborn();
     let again = ask(&mut later, &spawn);
     assert!(later.answer(again).is_none(), "whether it lives is not known yet");
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let failure = later.failure(again);
     assert_eq!(failure.code, ErrorCode::SpawnFailed);
     assert!(failure.message.contains("not started"), "{failure}");
@@ -131,7 +131,7 @@ fn f10_a_command_that_starts_again_by_itself_does_so_under_the_next_daemon() {
     let second = stage.starts()[1].run;
     let mut later = stage.reborn();
     let again = ask(&mut later, &spawn);
-    later.fact(second, RunFact::Lost { final_offset: 0 });
+    later.fact(second, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert_eq!(later.starts().len(), 1);
     assert!(later.answer(again).is_none(), "it has been ordered");
     start_all(&mut later, Vec::new());
@@ -146,7 +146,7 @@ fn s1_what_is_brought_back_is_started_for_whoever_asks_again_too() {
     let run = stage.starts()[0].run;
     let mut later = stage.reborn();
     let again = ask(&mut later, &spawn);
-    later.fact(run, RunFact::Lost { final_offset: 0 });
+    later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     start_all(&mut later, Vec::new());
     assert!(matches!(later.reply(again), Reply::Spawned(spawned) if spawned.status == Status::Running));
     assert_eq!(later.starts().len(), 1);

@@ -142,7 +142,7 @@ fn a_pattern_is_not_waited_for_in_a_run_that_went() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let ticket = stage.wait_on(&[run], Until::Pattern("never".into()), Quantifier::All, None);
-    stage.fact(run, RunFact::Lost { final_offset: 0 });
+    stage.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
 }
 

@@ -129,6 +129,12 @@ pub(crate) fn wait_for_end(pinned: &OwnedFd) {
     assert_eq!(ready, Ok(1), "the process does not end");
 }
 
+/// Waits until no process can write into a pipe any more; returns false if that does not happen.
+pub(crate) fn hangs_up(reader: &OwnedFd) -> bool {
+    let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(reader, PollFlags::empty())], Some(&timeout)), Ok(1..))
+}
+
 /// A run as a daemon sees it.
 pub(crate) struct Run {
     /// A pidfd of the holder, until it is known to be gone.
@@ -337,7 +343,7 @@ impl Drop for Run {
         let Some(holder) = self.holder.take() else { return };
         rustix::process::pidfd_send_signal(&holder, rustix::process::Signal::KILL).ok();
         wait_for_end(&holder);
-        holder::sweep_lost_run(&self.marker, self.child_pid, self.hello.fields.child_start_time).ok();
+        holder::sweep_lost_run(&self.marker, self.child_pid, self.hello.fields.child_start_time);
         fs::remove_file(&self.socket).ok();
     }
 }

@@ -97,7 +97,7 @@ fn s1_a_run_that_was_lost_with_a_delivery_in_the_middle_does_not_get_it_again() 
     let saved = saved(&scene.stage.effects);
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
-    scene.fact(RunFact::Lost { final_offset: 0 });
+    scene.fact(RunFact::Lost { final_offset: 0, survivors: vec![] });
     assert!(refusal(&mut scene, mail).contains("the daemon ended in the middle"));
 }
 
@@ -175,7 +175,7 @@ fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
     let saved = saved(&scene.stage.effects);
     let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
     let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
-    scene.fact(RunFact::Lost { final_offset: 0 });
+    scene.fact(RunFact::Lost { final_offset: 0, survivors: vec![] });
     let item = scene.item().expect("a person is notified");
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it was lost"));
     assert!(item.body.contains("qd resume a"), "{}", item.body);
