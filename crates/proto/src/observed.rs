@@ -12,6 +12,9 @@ pub struct ScreenSeen {
     pub screen: Option<Evidence>,
     /// A live dialog.
     pub dialog: Option<Evidence>,
+    /// A digest of the words above the dialog's options. It changes when the program goes on, even if the next
+    /// dialog reads like the last one.
+    pub dialog_context: Option<u64>,
     /// The evidence of the title's rules.
     pub title: Option<Evidence>,
     /// What the composer holds.

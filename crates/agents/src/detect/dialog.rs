@@ -4,6 +4,7 @@
 //! answer names its dialog.
 
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use proto::agent::{AgentState, Dialog, DialogOption, Evidence, Source};
@@ -32,8 +33,15 @@ pub(crate) struct Scene<'a> {
     pub(crate) composer: Option<usize>,
 }
 
+/// A dialog that is live on the screen.
+pub(crate) struct LiveDialog {
+    pub(crate) evidence: Evidence,
+    /// A digest of the words above its options.
+    pub(crate) context: u64,
+}
+
 /// Reads a dialog, if it is live on the screen.
-pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
+pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<LiveDialog> {
     let region = scene.rows.region(spec.region, scene.composer);
     let text = scene.rows.text(&region);
     if !spec.anchors.iter().all(|anchor| anchor.is_in(text))
@@ -54,8 +62,16 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<Evidence> {
     let before = asked.get(0).and_then(|found| head.get(..found.start()));
     let body = body(spec, head, before.filter(|_| is_cut));
     let digest = digest(scene.manifest, &spec.id, [&title, &body], &choice.options);
+    let context = context(scene.rows.text(&(0..choice.rows.start)));
     let dialog = Dialog { digest, title, body, options: choice.options };
-    Some(evidence(spec, dialog))
+    Some(LiveDialog { evidence: evidence(spec, dialog), context })
+}
+
+/// Returns a digest of the letters of a text. Programs count seconds and let symbols blink while they wait.
+fn context(text: &str) -> u64 {
+    let mut hash = DefaultHasher::new();
+    text.chars().filter(|character| character.is_alphabetic()).for_each(|letter| letter.hash(&mut hash));
+    hash.finish()
 }
 
 /// Returns the text of the dialog. If its first row has left the screen, the rest is marked as cut.

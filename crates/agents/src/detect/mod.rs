@@ -128,6 +128,12 @@ impl Detector {
         })
     }
 
+    /// Returns true if the manifest describes the composer, so that one that is not seen is not there.
+    #[must_use]
+    pub fn knows_composer(&self) -> bool {
+        self.composer.is_some()
+    }
+
     /// Reads a screen; `None` when nothing about it has changed since the last call.
     pub fn look(&mut self, screen: &Screen) -> Option<Detection> {
         let title = screen.title();
@@ -160,9 +166,11 @@ impl Detector {
         let place = place
             .filter(|_| !is_deaf)
             .filter(|_| screen_rule.is_none_or(|rule| rule.verdict != RuleState::Hold));
+        let dialog = self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene));
         let seen = ScreenSeen {
             screen: screen_rule.map(|rule| rule.evidence(Source::Screen, text_of(rule.region))),
-            dialog: self.dialogs.iter().find_map(|spec| dialog::read(spec, &scene)),
+            dialog_context: dialog.as_ref().map(|dialog| dialog.context),
+            dialog: dialog.map(|dialog| dialog.evidence),
             title: title_rule.map(|rule| rule.evidence(Source::Title, title)),
             composer: place.as_ref().map_or(Composer::Unknown, |place| place.holds),
             background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),

@@ -192,6 +192,16 @@ fn a_moved_pointer_is_the_same_dialog_and_another_command_is_another() {
 }
 
 #[test]
+fn m20j_a_program_that_has_gone_on_shows_other_words_above_a_dialog_that_reads_the_same() {
+    let context = |text: &str| look(text).dialog_context.unwrap();
+    let first = format!("* 3s waiting\n{DIALOG}");
+    let moved = DIALOG.replace("# 1. Yes\n  2. No", "  1. Yes\n# 2. No");
+    assert_eq!(context(&first), context(&format!("o 14s waiting\n{moved}")), "only time has passed");
+    assert_ne!(context(&first), context(&format!("* 3s waiting\nremoved build\n{DIALOG}")));
+    assert_eq!(look("> ").dialog_context, None);
+}
+
+#[test]
 fn options_chosen_with_arrows_count_from_the_pointer() {
     let manifest: Manifest = toml::from_str(&RULES.replace("press = \"digit\"", "press = \"move\"")).unwrap();
     let keys = |text: &str| {

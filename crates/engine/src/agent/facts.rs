@@ -96,6 +96,7 @@ impl Agent {
             }
         }
         self.live.screen.background = look.background;
+        self.live.screen.dialog_context = look.dialog_context;
         let before = std::mem::replace(&mut self.live.screen.composer, look.composer);
         self.live.screen.is_looked_at = true;
         let is_taken_over = self.live.progress.saw_composer(before, look.composer, out.now.uptime_ms);

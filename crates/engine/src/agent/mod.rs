@@ -153,6 +153,8 @@ pub(crate) struct ScreenFacts {
     pub(crate) composer: Composer,
     /// The screen was looked at since this daemon knows the run.
     pub(crate) is_looked_at: bool,
+    /// A digest of the words above the open dialog's options.
+    pub(crate) dialog_context: Option<u64>,
     /// Background work the screen shows.
     pub(crate) background: u32,
     pub(crate) context: Option<Context>,

@@ -182,6 +182,7 @@ impl Inbox {
             job,
             ticket,
             digest: digest.clone(),
+            context: agent.live.screen.dialog_context,
             option: option.names.first().cloned().unwrap_or_default(),
             guard: guard.clone(),
             tries: 1,

@@ -30,6 +30,8 @@ pub(crate) struct Answering {
     pub(crate) job: JobId,
     pub(crate) ticket: Ticket,
     pub(crate) digest: String,
+    /// The words above the dialog when the answer began.
+    pub(crate) context: Option<u64>,
     /// Which option: its first name, and how it was guarded.
     pub(crate) option: String,
     pub(crate) guard: Guard,
@@ -50,8 +52,8 @@ pub(crate) struct Answering {
 const REPORTS: [Source; 4] = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];
 
 impl Agent {
-    /// Returns true if the program has gone on since the keys of an answer were typed: its dialog was gone, or
-    /// the program itself reports something new. What reads the same then may be the next dialog, and the keys must
+    /// Returns true if the program has gone on since the keys of an answer were typed: its dialog was gone, other words
+    /// are above it, or the program itself reports something new. What reads the same then may be the next dialog, and the keys must
     /// not be typed again. A first report of `blocked` is only late: it is about the dialog that was answered.
     fn has_gone_on_since(&self, answering: &Answering) -> bool {
         let is_late = |slot: &Slot| {
@@ -60,7 +62,9 @@ impl Agent {
         };
         let is_new =
             |slot: &Slot| answering.typed_at.is_some_and(|typed_at| slot.since > typed_at) && !is_late(slot);
+        let context = self.live.screen.dialog_context;
         answering.was_gone
+            || context.is_some_and(|context| answering.context.is_some_and(|before| before != context))
             || REPORTS.iter().filter_map(|source| self.live.evidence.table.get(*source)).any(is_new)
     }
 }

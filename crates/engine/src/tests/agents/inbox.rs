@@ -103,25 +103,33 @@ fn keys_that_a_fresh_dialog_did_not_hear_are_typed_again_while_it_is_the_same() 
 
 #[test]
 fn m20j_an_answer_is_not_typed_into_a_dialog_that_follows_and_reads_the_same() {
-    // What is seen between the two dialogs: the screen without one before the keys count as typed, or only a report.
-    for is_gap_seen in [true, false] {
+    // What is seen between the two dialogs: the screen without one before the keys count as typed, only a report, or
+    // neither of them; then only the words above the second one are others.
+    for between in ["a gap", "a report", "other words"] {
         let mut scene = Scene::idle();
         scene.show_dialog("d1");
         let first = scene.item().unwrap().item;
         let ticket = answer(&mut scene, first, "1");
-        if is_gap_seen {
-            scene.look(Composer::Empty);
-            scene.show_dialog("d1");
-            scene.done(TypingOutcome::Done);
-        } else {
-            scene.done(TypingOutcome::Done);
-            scene.pass(10);
-            scene.hook(Some(AgentState::Working), HookMoment::Other);
-            scene.show_dialog("d1");
+        match between {
+            "a gap" => {
+                scene.look(Composer::Empty);
+                scene.show_dialog("d1");
+                scene.done(TypingOutcome::Done);
+            }
+            "a report" => {
+                scene.done(TypingOutcome::Done);
+                scene.pass(10);
+                scene.hook(Some(AgentState::Working), HookMoment::Other);
+                scene.show_dialog("d1");
+            }
+            _ => {
+                scene.show_dialog_below("d1", 2);
+                scene.done(TypingOutcome::Done);
+            }
         }
         scene.stage.effects.clear();
         scene.pass(1_500);
-        assert!(scene.typed().is_empty(), "gap seen: {is_gap_seen}");
+        assert!(scene.typed().is_empty(), "{between}");
         let failure = scene.stage.failure(ticket);
         assert!(failure.message.contains("may be the next one"), "{failure}");
         let second = scene.item().expect("the second one is an item");

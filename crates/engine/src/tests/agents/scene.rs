@@ -67,7 +67,13 @@ impl Scene {
 
     /// The screen shows a dialog.
     pub(in crate::tests) fn show_dialog(&mut self, digest: &str) {
-        let look = ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
+        self.show_dialog_below(digest, 1);
+    }
+
+    /// Shows a dialog below words with this digest.
+    pub(in crate::tests) fn show_dialog_below(&mut self, digest: &str, context: u64) {
+        let (dialog, dialog_context) = (Some(dialog(digest)), Some(context));
+        let look = ScreenSeen { dialog, dialog_context, ..ScreenSeen::default() };
         self.fact(RunFact::ScreenSeen(Box::new(look)));
     }
 
