@@ -2,10 +2,11 @@
 //! for a person. What such a daemon trusts must never count for one outside, so each has databases of its own.
 //!
 //! The database itself says where it was made. A file beside it says the same before the database may be opened; a
-//! process of a run can make and remove that file, so it decides only for databases that do not say it themselves.
+//! process of a run can make and remove that file, so it decides only for an empty database. One that has processes or
+//! grants and does not say it comes from an earlier version, and was made outside.
 
 use proto::Dirs;
-use store::{Change, Store};
+use store::{Change, Contents, Store};
 
 use crate::DaemonError;
 use crate::warnings::{Cause, Warnings};
@@ -13,10 +14,26 @@ use crate::warnings::{Cause, Warnings};
 /// The file that marks a data directory whose database a daemon inside a run has made.
 const MARK: &str = "inside-a-run";
 /// The setting of the database that says where it was made.
-pub(crate) const ORIGIN: &str = "origin";
+const ORIGIN: &str = "origin";
 /// The values of that setting.
 const INSIDE: &str = "inside";
 const OUTSIDE: &str = "outside";
+
+/// What a database says about where it was made.
+#[derive(Debug)]
+pub(crate) struct RecordedOrigin {
+    /// The setting, if it is there.
+    value: Option<String>,
+    /// A daemon has stored processes, grants or the like.
+    has_records: bool,
+}
+
+impl RecordedOrigin {
+    pub(crate) fn of(contents: &Contents) -> Self {
+        let value = contents.settings.iter().find(|(key, _)| key == ORIGIN).map(|(_, value)| value.clone());
+        Self { value, has_records: !contents.processes.is_empty() || !contents.documents.is_empty() }
+    }
+}
 
 /// Refuses, before anything is locked, a daemon inside a run on a database that was made outside. Marks the directory in
 /// which it is to make one.
@@ -35,13 +52,16 @@ pub(crate) fn check_mark(places: &Dirs, is_inside: bool) -> Result<(), DaemonErr
 /// Refuses a database that was made on the other side, and writes into one that does not say it yet where it was made.
 pub(crate) fn check(
     store: &mut Store,
-    recorded: Option<&str>,
+    recorded: &RecordedOrigin,
     places: &Dirs,
     is_inside: bool,
     warnings: &Warnings,
 ) -> Result<(), DaemonError> {
     let mark = places.data.join(MARK);
-    let was_inside = recorded.map_or_else(|| mark.exists(), |origin| origin == INSIDE);
+    let was_inside = match &recorded.value {
+        Some(origin) => origin == INSIDE,
+        None => mark.exists() && !recorded.has_records,
+    };
     match (is_inside, was_inside) {
         (true, false) => return Err(DaemonError::Inside),
         (false, true) => return Err(DaemonError::MadeInside(places.data.clone())),
@@ -50,7 +70,7 @@ pub(crate) fn check(
     if !is_inside && mark.exists() {
         warn_of_forged_mark(&mark, warnings);
     }
-    if recorded.is_none() {
+    if recorded.value.is_none() {
         let value = if is_inside { INSIDE } else { OUTSIDE }.to_owned();
         // A disk that refuses has its own warning, and the next daemon writes it.
         if let Err(error) = store.apply(&[Change::Setting { key: ORIGIN.to_owned(), value }]) {
@@ -87,10 +107,9 @@ mod tests {
     fn start(places: &Dirs, is_inside: bool) -> Result<Vec<String>, DaemonError> {
         check_mark(places, is_inside)?;
         let mut store = Store::open(&places.database()).unwrap();
-        let settings = store.load().unwrap().settings;
-        let recorded = settings.into_iter().find(|(key, _)| key == ORIGIN).map(|(_, value)| value);
+        let recorded = RecordedOrigin::of(&store.load().unwrap());
         let warnings = Warnings::default();
-        check(&mut store, recorded.as_deref(), places, is_inside, &warnings)?;
+        check(&mut store, &recorded, places, is_inside, &warnings)?;
         Ok(warnings.texts())
     }
 
@@ -126,6 +145,20 @@ mod tests {
         let told = start(&places, false).unwrap();
         assert!(told.iter().any(|text| text.contains(MARK) && text.contains("removed")), "{told:?}");
         assert_eq!(start(&places, false).unwrap(), Vec::<String>::new(), "and it is gone");
+    }
+
+    #[test]
+    fn m4f_a_database_of_an_earlier_version_is_a_persons_whatever_the_mark_says() {
+        let process = Change::PutProcess { id: "p_aaaaaaaa".to_owned(), document: "{}".to_owned() };
+        let grant = Change::PutDocument { kind: "grant", id: "g".to_owned(), document: "{}".to_owned() };
+        for record in [process, grant] {
+            let (_root, places) = places();
+            Store::open(&places.database()).unwrap().apply(&[record]).unwrap();
+            std::fs::write(places.data.join(MARK), "").unwrap();
+            assert!(matches!(start(&places, true), Err(DaemonError::Inside)));
+            let told = start(&places, false).unwrap();
+            assert!(told.iter().any(|text| text.contains(MARK)), "{told:?}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use self::closed::Closed;
 use self::store_thread::{Job, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
-use crate::database_origin::ORIGIN;
+use crate::database_origin::RecordedOrigin;
 use crate::warnings::{Cause, Warnings};
 
 /// The most batches and queries that wait. When the queue is full, the caller waits.
@@ -226,14 +226,15 @@ pub(crate) struct Loaded {
     pub(crate) saved: Saved,
     /// Entries that were closed and whose holders may still be there.
     pub(crate) closed: HashMap<ProcessId, Closed>,
-    /// Where the database was made, if it says so.
-    pub(crate) origin: Option<String>,
+    /// Where the database was made, as far as it says so.
+    pub(crate) origin: RecordedOrigin,
 }
 
 /// Loads what an earlier daemon left. A document that cannot be parsed stays where it is and becomes a
 /// warning.
 pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::StoreError> {
     let contents = store.load()?;
+    let origin = RecordedOrigin::of(&contents);
     let reader = Reader { warnings };
     let read = |(id, document): (String, String)| reader.read(&id, &document);
     let processes = contents.processes.into_iter().filter_map(read).collect();
@@ -245,7 +246,6 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::
         .collect();
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
-    let origin = contents.settings.iter().find(|(key, _)| key == ORIGIN).map(|(_, value)| value.clone());
     let documents = contents.documents;
     let closed = closed::among(&documents);
     let saved = Saved {

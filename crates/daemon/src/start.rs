@@ -204,7 +204,7 @@ fn open_database(options: &DaemonOptions, warnings: &Warnings) -> Result<(Store,
     let loaded = records::load(&store, warnings)?;
     if !options.ephemeral {
         let is_inside = holder::run_mark::is_inside_a_run();
-        database_origin::check(&mut store, loaded.origin.as_deref(), places, is_inside, warnings)?;
+        database_origin::check(&mut store, &loaded.origin, places, is_inside, warnings)?;
     }
     Ok((store, loaded))
 }
