@@ -309,6 +309,18 @@ pub struct Guard {
     pub human_quiet_ms: u64,
 }
 
+impl Guard {
+    /// Returns the conditions for something that waits until the composer can be seen.
+    #[must_use]
+    pub fn before_composer(self) -> Self {
+        let composer = match self.composer {
+            ComposerIs::Ready => ComposerIs::NoDraft,
+            composer => composer,
+        };
+        Self { composer, ..self }
+    }
+}
+
 /// What the composer must be seen to hold before a program may type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComposerIs {
@@ -318,6 +330,8 @@ pub enum ComposerIs {
     NoShell,
     /// Neither a draft nor the shell mode. A composer that cannot be seen is allowed.
     NoDraft,
+    /// It is seen, and no person has a draft in it.
+    Ready,
     /// It is seen and empty.
     Empty,
     /// It is seen and holds this text, or what the program shows in place of it.

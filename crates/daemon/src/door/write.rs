@@ -108,6 +108,8 @@ fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failur
 enum WritePosition {
     /// Any content: a person's draft must not be touched.
     Composer,
+    /// A composer in which Enter submits: it must be seen, where it can be.
+    Prompt,
     /// What this call has typed itself.
     OwnText,
 }
@@ -137,6 +139,9 @@ impl Writer<'_> {
         submits: bool,
         pieces: Option<mpsc::Receiver<Vec<u8>>>,
     ) -> Result<Wrote, Failure> {
+        // Keys choose their place themselves.
+        let is_text = !matches!(input, TypedInput::Keys(_));
+        let place = if submits && is_text { WritePosition::Prompt } else { WritePosition::Composer };
         let text = match input {
             TypedInput::Text(text) => Some(Text::Bytes(text.into_bytes())),
             TypedInput::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
@@ -145,7 +150,7 @@ impl Writer<'_> {
             TypedInput::PasteStream(_) => None,
         };
         let outcome = match text {
-            Some(text) => self.send(text, submits, WritePosition::Composer, WritePart::Text).await?,
+            Some(text) => self.send(text, submits, place, WritePart::Text).await?,
             None => self.send_pieces(pieces, submits).await?,
         };
         if outcome.written < outcome.of {
@@ -208,10 +213,10 @@ impl Writer<'_> {
         // prompt.
         let guard = (!is_person).then(|| Guard {
             dialog: None,
-            composer: if place == WritePosition::Composer {
-                ComposerIs::NoDraft
-            } else {
-                ComposerIs::NoShell
+            composer: match place {
+                WritePosition::Composer => ComposerIs::NoDraft,
+                WritePosition::Prompt => ComposerIs::Ready,
+                WritePosition::OwnText => ComposerIs::NoShell,
             },
             human_quiet_ms: engine::LEASE_MS,
         });
@@ -282,7 +287,7 @@ impl Writer<'_> {
         }
         let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
         let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None, begun: None };
-        let mut place = WritePosition::Composer;
+        let mut place = if submits { WritePosition::Prompt } else { WritePosition::Composer };
         // This much is needed to know whether a prompt is long enough to be held.
         let mut least = if submits { MAX_CANONICAL + 1 } else { 1 };
         while let Some(piece) = paste.next(&mut pieces, least).await? {

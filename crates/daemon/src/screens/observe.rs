@@ -150,6 +150,11 @@ impl Observer {
         outcome.ok()
     }
 
+    /// Returns true if its rules say how the composer looks.
+    pub(crate) fn knows_composer(&self) -> bool {
+        self.detector.knows_composer()
+    }
+
     /// Returns the text of a draft in the composer, at the last read.
     pub(crate) fn written(&self) -> &Written {
         &self.written

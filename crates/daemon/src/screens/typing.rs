@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use agents::detect::Written;
-use engine::effect::{ComposerIs, Guard, Keystrokes};
+use engine::effect::{Guard, Keystrokes};
 use engine::input::{JobId, ScreenSeen, TypingOutcome};
 use engine::{RunFact, RunKey};
 use proto::Owner;
@@ -21,7 +21,7 @@ use super::log_position::LogPosition;
 use super::observe::Observer;
 use super::order::{Text, WriteJob, WriteOutcome};
 use super::run::Run;
-use super::typing_guard::{TypingContext, obstacle};
+use super::typing_guard::{TypingContext, obstacle, wanted_by_writer};
 use super::worker::Worker;
 
 /// The kernel keeps this many bytes of a line for a child in canonical mode and drops the rest.
@@ -243,17 +243,14 @@ impl GuardedTyping {
         obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
     }
 
-    /// Returns the obstacle for a program that writes by itself. Unlike for mail, its own unsubmitted text is
-    /// no obstacle: only a person's draft is.
+    /// Returns the obstacle for a program that writes by itself.
     pub(super) fn obstacle_to_write(
         &mut self,
         guard: &Guard,
         run: &mut TypingRun<'_>,
     ) -> Option<TypingOutcome> {
-        let composer = match &guard.composer {
-            ComposerIs::NoDraft if !self.is_human_draft => ComposerIs::NoShell,
-            wanted => wanted.clone(),
-        };
+        let is_described = run.observer.as_ref().is_some_and(|observer| observer.knows_composer());
+        let composer = wanted_by_writer(&guard.composer, is_described, self.is_human_draft);
         self.obstacle(&Guard { composer, ..guard.clone() }, run)
     }
 

@@ -40,12 +40,27 @@ fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<
         (ComposerIs::Any, _)
         | (ComposerIs::NoShell, Composer::Unknown | Composer::Empty | Composer::Draft)
         | (ComposerIs::NoDraft, Composer::Unknown | Composer::Empty)
+        | (ComposerIs::Ready, Composer::Empty | Composer::Draft)
         | (ComposerIs::Empty, Composer::Empty) => None,
         (_, Composer::Shell) => Some(TypingOutcome::Shell),
         (ComposerIs::NoDraft | ComposerIs::Empty, Composer::Draft) => Some(TypingOutcome::Draft),
         (ComposerIs::Holds(text), Composer::Draft) if around.written.reads_as(text) => None,
         (ComposerIs::Holds(_), Composer::Draft | Composer::Empty) => Some(TypingOutcome::OtherText),
-        (ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => Some(TypingOutcome::NoComposer),
+        (ComposerIs::Ready | ComposerIs::Empty | ComposerIs::Holds(_), Composer::Unknown) => {
+            Some(TypingOutcome::NoComposer)
+        }
+    }
+}
+
+/// Returns what the composer must hold for a program that writes by itself. Unlike for mail, its own unsubmitted text
+/// is no obstacle: only a person's draft is. A composer that no rule describes is never seen.
+pub(super) fn wanted_by_writer(wanted: &ComposerIs, is_described: bool, is_human_draft: bool) -> ComposerIs {
+    match wanted {
+        ComposerIs::Ready if is_described && is_human_draft => ComposerIs::Empty,
+        ComposerIs::Ready if is_described => ComposerIs::Ready,
+        ComposerIs::Ready | ComposerIs::NoDraft if is_human_draft => ComposerIs::NoDraft,
+        ComposerIs::Ready | ComposerIs::NoDraft => ComposerIs::NoShell,
+        wanted => wanted.clone(),
     }
 }
 
@@ -108,6 +123,22 @@ mod tests {
             );
             assert_eq!(obstacle_with(&write, &seen(Composer::Unknown), false, None), None);
         }
+    }
+
+    #[test]
+    fn c17_a_program_submits_only_in_a_composer_that_is_seen_where_it_can_be_seen() {
+        let submits = |is_described, is_human_draft, composer| {
+            let composer_is = wanted_by_writer(&ComposerIs::Ready, is_described, is_human_draft);
+            let write = Guard { composer: composer_is, ..guard() };
+            obstacle_with(&write, &seen(composer), false, None)
+        };
+        assert_eq!(submits(true, false, Composer::Unknown), Some(TypingOutcome::NoComposer));
+        assert_eq!(submits(true, false, Composer::Empty), None);
+        assert_eq!(submits(true, false, Composer::Draft), None, "its own draft");
+        assert_eq!(submits(true, true, Composer::Draft), Some(TypingOutcome::Draft));
+        assert_eq!(submits(true, true, Composer::Unknown), Some(TypingOutcome::NoComposer));
+        assert_eq!(submits(true, false, Composer::Shell), Some(TypingOutcome::Shell));
+        assert_eq!(submits(false, false, Composer::Unknown), None, "a shell has no composer");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use proto::Owner;
 use super::facts::FactQueue;
 use super::order::{WriteJob, WriteOutcome};
 use super::run::Run;
+use super::typing::MAX_CANONICAL;
 
 impl Run {
     /// Queues bytes for typing. A program's bytes are refused if its guard does not allow them.
@@ -18,8 +19,11 @@ impl Run {
         // A job that an earlier daemon may have begun is checked later, when the holder has reported how much
         // of it it has.
         let is_repeated = job.key.as_ref().is_some_and(|key| key.is_repeated);
-        let guard = job.guard.as_ref().filter(|_| !is_repeated);
-        let obstacle = guard.and_then(|guard| self.obstacle_to_write(guard, now));
+        let guard = job.guard.clone().filter(|_| !is_repeated);
+        // A long prompt for a program that is starting is held, and its composer is looked at when it is released.
+        let is_held = self.handle.is_canonical() && job.is_prompt && job.text.most() > MAX_CANONICAL;
+        let guard = guard.map(|guard| if is_held { guard.before_composer() } else { guard });
+        let obstacle = guard.and_then(|guard| self.obstacle_to_write(&guard, now));
         if obstacle.is_some() || self.displacement.is_unlinked() {
             if !is_repeated {
                 // The caller may have stopped waiting.
