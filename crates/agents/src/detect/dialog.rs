@@ -67,10 +67,12 @@ pub(crate) fn read(spec: &DialogSpec, scene: &Scene<'_>) -> Option<LiveDialog> {
     Some(LiveDialog { evidence: evidence(spec, dialog), context })
 }
 
-/// Returns a digest of the letters of a text. Programs count seconds and let symbols blink while they wait.
+/// Returns a digest of the words of a text. Programs count seconds and let symbols blink while they wait.
 fn context(text: &str) -> u64 {
     let mut hash = DefaultHasher::new();
-    text.chars().filter(|character| character.is_alphabetic()).for_each(|letter| letter.hash(&mut hash));
+    for word in text.split_whitespace().filter(|word| !word.contains(char::is_numeric)) {
+        word.chars().filter(|character| character.is_alphabetic()).for_each(|letter| letter.hash(&mut hash));
+    }
     hash.finish()
 }
 

@@ -196,7 +196,7 @@ fn m20j_a_program_that_has_gone_on_shows_other_words_above_a_dialog_that_reads_t
     let context = |text: &str| look(text).dialog_context.unwrap();
     let first = format!("* 3s waiting\n{DIALOG}");
     let moved = DIALOG.replace("# 1. Yes\n  2. No", "  1. Yes\n# 2. No");
-    assert_eq!(context(&first), context(&format!("o 14s waiting\n{moved}")), "only time has passed");
+    assert_eq!(context(&first), context(&format!(". 1m 14s waiting\n{moved}")), "only time has passed");
     assert_ne!(context(&first), context(&format!("* 3s waiting\nremoved build\n{DIALOG}")));
     assert_eq!(look("> ").dialog_context, None);
 }
