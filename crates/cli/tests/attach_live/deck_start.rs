@@ -166,3 +166,26 @@ fn the_persons_editor_has_the_terminal_for_a_while_and_gives_it_back() {
     window.type_keys("\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }
+
+#[test]
+fn on_the_wall_keys_go_to_the_chosen_tile_alone_until_the_menu_key() {
+    let stage = running();
+    stage.run("y", sh("echo there; exec cat"));
+    stage.wait_pattern("y", "there");
+    let mut window = Window::open(&stage, SIZE, &[]);
+    window.until_shows("4  Go to a process");
+    window.type_keys("\u{1c}w");
+    window.until_shows("WALL 2/2");
+    window.until_shows("2 y");
+    // In one breath: the tile is attached for typing before the first key goes to it.
+    window.type_keys("2\rhello tile\r");
+    stage.wait_pattern("y", "hello tile");
+    window.until_shows("TYPING");
+    window.type_keys("\u{1c}");
+    window.until("the wall", |screen| !screen.text(Wraps::Keep).contains("TYPING"));
+    window.type_keys("1\rhello x\r");
+    stage.wait_pattern("x", "got:hello x");
+    window.type_keys("\u{1c}\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+    assert!(!stage.screen("y").contains("hello x"));
+}
