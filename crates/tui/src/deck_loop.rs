@@ -29,14 +29,14 @@ use crate::message::Message;
 use crate::model::Model;
 use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
-use crate::pace::Pace;
 use crate::pane::{Looking, Pane, PaneNews};
 use crate::update::update;
 use crate::view;
 use crate::wire::Wire;
 use daemon_link::DaemonLink;
+use draw::Drawing;
 use programs::SideProgram;
-use stale::{Before, Stale};
+use stale::Before;
 
 /// Bytes that are read from the terminal at once.
 const READ: usize = 64 << 10; // 64 KiB
@@ -64,10 +64,7 @@ pub(crate) struct DeckLoop<'a> {
     daemon: DaemonLink,
     panes: BTreeMap<PaneId, Pane>,
     grid: Grid,
-    stale: Stale,
-    pace: Pace,
-    /// When the next picture is due; none when nothing has changed.
-    drawing_due: Option<Instant>,
+    drawing: Drawing,
     /// Something has happened that may show other panes, or others of their sizes.
     is_layout_stale: bool,
     began: Instant,
@@ -115,9 +112,7 @@ impl<'a> DeckLoop<'a> {
             daemon: DaemonLink::new(control),
             panes: BTreeMap::new(),
             grid,
-            stale: Stale { by_person: true, by_event: false },
-            pace: Pace::default(),
-            drawing_due: None,
+            drawing: Drawing::default(),
             is_layout_stale: true,
             began: Instant::now(),
             colors: HostColors::default(),
@@ -176,7 +171,7 @@ impl<'a> DeckLoop<'a> {
         let commands = update(&mut self.model, message);
         let stale = before.stale_after(&self.model, &commands);
         self.is_layout_stale |= is_event || stale.is_any();
-        self.stale.add(stale);
+        self.drawing.stale.add(stale);
         commands.into_iter().for_each(|command| self.carry_out(command));
     }
 
@@ -264,7 +259,7 @@ impl<'a> DeckLoop<'a> {
                 self.tell(Message::Host(answer));
             }
             _ => {
-                self.pace.typed(now);
+                self.drawing.pace.typed(now);
                 self.tell(Message::Input(event));
             }
         }
@@ -422,7 +417,7 @@ impl<'a> DeckLoop<'a> {
         let focused = self.model.deck.focused().and_then(|(id, _)| self.panes.get(&id));
         let steps = focused.map_or(0, |pane| pane.wire.unsent() / UNSENT_STEP);
         let unsent = steps * (UNSENT_STEP >> 10);
-        self.stale.by_event |= std::mem::replace(&mut self.model.daemon.unsent_kib, unsent) != unsent;
+        self.drawing.stale.by_event |= std::mem::replace(&mut self.model.daemon.unsent_kib, unsent) != unsent;
     }
 
     /// Remembers which run a pane has shown to its end.

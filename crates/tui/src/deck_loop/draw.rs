@@ -14,9 +14,18 @@ use crate::host::modes::HostModes;
 use crate::model::deck::Deck;
 use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
-use crate::pace::Change;
+use crate::pace::{Change, Pace};
 use crate::pane::Pane;
 use crate::view;
+
+/// What is to be drawn around the panes, and when.
+#[derive(Debug, Default)]
+pub(super) struct Drawing {
+    pub(super) stale: Stale,
+    pub(super) pace: Pace,
+    /// When the next picture is due; none when nothing has changed.
+    pub(super) due: Option<Instant>,
+}
 
 impl DeckLoop<'_> {
     /// Draws if something changed and its time has come; then writes what the terminal takes.
@@ -24,10 +33,10 @@ impl DeckLoop<'_> {
         // What waits goes first: behind it the terminal takes a picture, or is busy and wakes the loop.
         self.host.write(now)?;
         let change = self.change();
-        self.drawing_due = self.due(change, now);
-        if self.drawing_due.take_if(|due| *due <= now).is_some() {
+        self.drawing.due = self.due(change, now);
+        if self.drawing.due.take_if(|due| *due <= now).is_some() {
             self.draw(now);
-            self.pace.drawn(change, now);
+            self.drawing.pace.drawn(change, now);
         }
         self.host.write(now)
     }
@@ -39,7 +48,7 @@ impl DeckLoop<'_> {
         if !change.is_any() || (!self.host.output.is_empty() && !is_first) {
             return None;
         }
-        let due = self.pace.due(change, now);
+        let due = self.drawing.pace.due(change, now);
         match self.host.link.admits(change.is_row(), now) {
             true => Some(due),
             // Its answer wakes the loop.
@@ -50,7 +59,7 @@ impl DeckLoop<'_> {
     fn change(&self) -> Change {
         let popup = self.model.popup().map(|_| POPUP);
         let focused = popup.or(self.model.deck.focused().map(|(pane, _)| pane));
-        let (chrome, elsewhere) = (self.stale.by_person, self.stale.by_event);
+        let (chrome, elsewhere) = (self.drawing.stale.by_person, self.drawing.stale.by_event);
         let mut change = Change { chrome, elsewhere, ..Change::default() };
         let is_covered = popup.is_some() && !self.is_popup_topmost();
         // What lies below another window is not drawn, so it would be due for ever.
@@ -70,7 +79,7 @@ impl DeckLoop<'_> {
 
     fn draw(&mut self, now: Instant) {
         let is_whole =
-            self.stale.is_any() || !self.model.overlays.is_empty() || !self.model.toasts.is_empty();
+            self.drawing.stale.is_any() || !self.model.overlays.is_empty() || !self.model.toasts.is_empty();
         let size = self.model.size;
         let rows =
             if is_whole || self.grid.size() != size { self.compose(size) } else { self.compose_panes() };
@@ -100,7 +109,7 @@ impl DeckLoop<'_> {
         }
         self.compose_popup();
         (0..size.rows).for_each(|row| self.grid.mend_row(row));
-        self.stale = Stale::default();
+        self.drawing.stale = Stale::default();
         ChangedRows::All
     }
 

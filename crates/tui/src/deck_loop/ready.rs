@@ -102,7 +102,7 @@ impl DeckLoop<'_> {
         let model = self.due.map(|due| self.began + Duration::from_millis(due));
         let panes = self.panes.values().filter_map(|pane| pane.due()).min();
         let away = self.daemon.next_attempt();
-        let all = [model, panes, away, held_until, self.drawing_due];
+        let all = [model, panes, away, held_until, self.drawing.due];
         all.into_iter().flatten().min().map(|due| due.saturating_duration_since(now))
     }
 }
