@@ -21,6 +21,7 @@ use holder::{KeyState, Link, ToHolder, WIRE_WITH_KEYS};
 
 use super::handle::ScreenHandle;
 use super::order::WriteJob;
+use super::unread_answers::AnswerCount;
 use crate::failpoint::{self, Failpoint};
 use queue::{Outlet, Queue};
 
@@ -29,6 +30,8 @@ pub(crate) struct InputQueue {
     queue: Queue,
     /// The holder counts the bytes of keyed jobs.
     has_keys: bool,
+    /// The answers that the child has asked for and does not read.
+    pub(super) unread_answers: AnswerCount,
 }
 
 struct PtyOutlet<'a> {
@@ -73,7 +76,8 @@ impl InputQueue {
     /// Returns the input of a run whose holder has this wire version and has accepted inputs up to this id,
     /// from an earlier daemon.
     pub(crate) fn new(last_input_id: u64, wire_version: u16) -> Self {
-        Self { queue: Queue::new(last_input_id), has_keys: wire_version >= WIRE_WITH_KEYS }
+        let has_keys = wire_version >= WIRE_WITH_KEYS;
+        Self { queue: Queue::new(last_input_id), has_keys, unread_answers: AnswerCount::default() }
     }
 
     /// Adds a viewer's keystrokes. They are always accepted.
@@ -102,9 +106,11 @@ impl InputQueue {
         self.queue.answer(bytes, Instant::now(), &mut PtyOutlet { handle, link, has_keys: self.has_keys });
     }
 
-    /// Returns how many answers were dropped since the last call, because the child does not read them.
-    pub(crate) fn take_dropped_answers(&mut self) -> u64 {
-        self.queue.take_dropped_answers()
+    /// Counts the answers that were dropped since the last call, because the child does not read them: this
+    /// many by the screen, and those of the queue.
+    pub(crate) fn count_dropped_answers(&mut self, by_screen: u64) {
+        let dropped = by_screen + self.queue.take_dropped_answers();
+        self.unread_answers.add(dropped);
     }
 
     /// Returns how many answers wait, because the child does not read.

@@ -33,7 +33,6 @@ use super::sync_limit::SyncLimit;
 use super::terminal_size::TerminalSize;
 use super::tree_end::survivors;
 use super::typing::{GuardedTyping, SETTLE};
-use super::unread_answers::AnswerCount;
 use super::viewer_colors::{LastColors, RunColors};
 use super::viewer_output::ViewerOutput;
 use super::watch::{Matcher, Watches};
@@ -55,7 +54,6 @@ pub(crate) struct Run {
     pub(super) sync: SyncLimit,
     pub(super) reports: Reports,
     pub(crate) input_queue: InputQueue,
-    pub(super) unread_answers: AnswerCount,
     /// What programs type.
     pub(super) typing: GuardedTyping,
     /// Reads the screen, if the run is an agent's.
@@ -113,7 +111,6 @@ impl Run {
             sync: SyncLimit::default(),
             reports: Reports::default(),
             input_queue: InputQueue::new(new.last_input_id, new.wire_version),
-            unread_answers: AnswerCount::default(),
             typing: GuardedTyping::new(settle, new_line),
             observer: new.agent.and_then(|agent| agent.detector).map(Observer::new),
             watches: Watches::new(new.handle.run, Arc::clone(matcher)),
@@ -252,7 +249,7 @@ impl Run {
         if !replies.is_empty() && !is_answered {
             // A child that asks and does not read gets no answer; no other run is delayed.
             self.input_queue.answer(&replies, &self.handle, &mut self.link);
-            self.unread_answers.add(dropped + self.input_queue.take_dropped_answers());
+            self.input_queue.count_dropped_answers(dropped);
         }
         if let Some(title) = title {
             facts.push_fact(self.key(), RunFact::Title(title));

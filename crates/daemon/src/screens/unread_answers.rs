@@ -61,8 +61,8 @@ impl Worker {
     pub(super) fn report_unread_answers(&mut self, number: u64) {
         let Some(slot) = self.slots.get_mut(&number) else { return };
         let waiting = slot.run.input_queue.waiting_answers();
-        slot.run.handle.answers.set(waiting, slot.run.unread_answers.dropped);
-        let Some(dropped) = slot.run.unread_answers.take_news() else { return };
+        slot.run.handle.answers.set(waiting, slot.run.input_queue.unread_answers.dropped);
+        let Some(dropped) = slot.run.input_queue.unread_answers.take_news() else { return };
         let key = slot.run.key();
         let text = format!(
             "{} asks its terminal and does not read the answers: {dropped} or more were dropped; see what it prints: qd logs {}",
