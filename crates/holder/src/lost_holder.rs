@@ -146,8 +146,8 @@ fn kill_below(pinned: &OwnedFd, pid: i32, is_over: &dyn Fn() -> bool) {
 
 /// Returns what lives below a holder. One look may miss a process whose parent has just exited.
 fn look_below(pid: i32) -> Vec<Unkilled> {
-    let looks = (0..LOOKS).map(|_| living(descendants::descendants(pid)));
-    looks.filter(|left| !left.is_empty()).next().unwrap_or_default()
+    let mut looks = (0..LOOKS).map(|_| living(descendants::descendants(pid)));
+    looks.find(|left| !left.is_empty()).unwrap_or_default()
 }
 
 /// Waits for the end of a process for at most this time; returns true if it has ended.
