@@ -94,4 +94,23 @@ mod tests {
         let bytes = picture.row(1);
         assert!((1..120).contains(&bytes), "{bytes}");
     }
+    #[test]
+    fn u22_every_width_and_every_height_from_1x1_to_300x100_is_drawn_without_a_fault() {
+        let mut model = Model::new(SIZE, Config::default().looks(), Place::default());
+        update(&mut model, Message::Connected((1..=3).filter_map(process).collect()));
+        model.deck.open(ProcessId::from_entropy(1));
+        model.deck.split(ProcessId::from_entropy(2), Axis::Columns);
+        model.deck.split(ProcessId::from_entropy(3), Axis::Rows);
+        for cols in 1..=300 {
+            // All sizes around the least one; of the others an eighth, in which every width and height occurs.
+            for rows in (1..=100).filter(|rows| (cols <= 90 && *rows <= 20) || (cols + 7 * rows) % 8 == 0) {
+                let size = Size { cols, rows };
+                update(&mut model, Message::Resized(size));
+                let mut grid = Grid::new(size);
+                view::chrome(&model, &mut grid);
+                view::overlays(&model, &mut grid);
+                (0..rows).for_each(|row| grid.mend_row(row));
+            }
+        }
+    }
 }
