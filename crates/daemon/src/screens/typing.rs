@@ -366,6 +366,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use engine::effect::ComposerIs;
     use tokio::sync::Semaphore;
 
     #[test]
