@@ -71,6 +71,12 @@ fn f6_a_drop_that_git_refuses_says_why_and_leaves_the_task_as_it_was() {
     stage.qd(&["drop", "fix", "--force"]);
     stage.qd(&["restore", "fix"]);
     assert_eq!(contents(&directory), before);
+    // The same for a directory that is gone: the task can be dropped again.
+    std::fs::remove_dir_all(&directory).unwrap();
+    stage.fail_next_git("worktree remove", "the disk is on fire");
+    let (_, told) = stage.refused(&["drop", "fix"]);
+    assert!(told.contains("the disk is on fire") && stage.status("fix") == "gone", "{told}");
+    stage.qd(&["drop", "fix"]);
 }
 
 #[test]

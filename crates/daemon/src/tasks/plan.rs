@@ -238,7 +238,7 @@ pub(crate) struct Dropped {
 /// Why a drop did not come to its end.
 pub(crate) struct NotDropped {
     pub(crate) failure: Failure,
-    /// The directory is where it was, and nothing has changed.
+    /// Nothing has changed: the directory is where it was, or was gone before.
     pub(crate) is_whole: bool,
 }
 
@@ -256,7 +256,8 @@ impl Plan {
                 Ok(Dropped { trash: removal.trash.clone(), left })
             }
             Err(error) => {
-                let is_whole = removal.path.join(".git").exists();
+                // Of a directory that was gone before, git forgets nothing until the commits are saved.
+                let is_whole = removal.gone.is_some() || removal.path.join(".git").exists();
                 Err(NotDropped { failure: failure(&error), is_whole })
             }
         }
