@@ -487,6 +487,6 @@ fn an_attached_connection_answers_garbage_and_stays_attached() {
         assert_eq!(code, "protocol");
         assert!(message.contains("attached"), "{message}");
     }
-    scene.stage.until_view("witness", |view| view.viewers == 1);
+    scene.stage.until_view("witness", |view| view.terminal.viewers == 1);
     scene.witness();
 }

@@ -17,26 +17,26 @@ pub(crate) fn row(view: &ProcessView) -> Map<String, Value> {
     put(&mut row, "state", json!(view.state));
     put(&mut row, "parent", json!(view.parent));
     put(&mut row, "exit", view.exit.as_ref().map_or(Value::Null, |exit| json!(ended(exit))));
-    put(&mut row, "command", json!(shortened(&view.argv.join(" "), COMMAND)));
+    put(&mut row, "command", json!(shortened(&view.program.argv.join(" "), COMMAND)));
     row
 }
 
 /// Returns everything about one process that helps to decide what to do with it.
 pub(crate) fn details(view: &ProcessView, item: Option<&InboxItem>) -> Map<String, Value> {
     let mut all = row(view);
-    put(&mut all, "command", json!(shortened(&view.argv.join(" "), 400)));
-    put(&mut all, "working_dir", json!(Printable(&view.cwd).to_string()));
-    put(&mut all, "size", json!(format!("{}x{}", view.size.cols, view.size.rows)));
+    put(&mut all, "command", json!(shortened(&view.program.argv.join(" "), 400)));
+    put(&mut all, "working_dir", json!(Printable(&view.program.cwd).to_string()));
+    put(&mut all, "size", json!(format!("{}x{}", view.terminal.size.cols, view.terminal.size.rows)));
     put(&mut all, "run", json!(view.run));
     put(&mut all, "pid", json!(view.pid));
     put(&mut all, "task", json!(view.task));
-    put(&mut all, "preset", json!(view.preset));
+    put(&mut all, "preset", json!(view.program.preset));
     put(&mut all, "ready", json!(view.ready));
-    put(&mut all, "typing", json!(view.owner));
+    put(&mut all, "typing", json!(view.terminal.owner));
     put(&mut all, "failure", json!(view.failure.as_deref().map(|why| Printable(why).to_string())));
     put(&mut all, "title", json!(shortened(&view.title, 120)));
     put(&mut all, "log", json!({"start": view.live.log.start, "end": view.live.log.end}));
-    put(&mut all, "active_at_ms", json!(view.active_at));
+    put(&mut all, "active_at_ms", json!(view.times.active_at));
     if let Some(agent) = &view.agent {
         put(&mut all, "agent", Value::Object(agent_details(agent)));
     }

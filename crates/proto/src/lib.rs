@@ -46,20 +46,6 @@ pub mod verbs;
 pub mod version;
 pub mod workspace;
 
-/// The former home of these types, until every crate names the modules.
-pub mod crew {
-    pub use crate::audit::{AuditEntry, AuditPage, AuditVerdict};
-    pub use crate::pads::{PadEntry, PadOutcome};
-    pub use crate::ports::{Listening, PortView};
-    pub use crate::presets::{PresetCommand, PresetList, PresetView};
-    pub use crate::process::Ready;
-    pub use crate::project::Project;
-    pub use crate::rights::{Budget, BudgetUse, GrantRecord, GrantView, Identity, Right};
-    pub use crate::timers::{TimerKind, TimerStatus, TimerView};
-    pub use crate::trust::TrustView;
-    pub use crate::workspace::WorkspaceView;
-}
-
 pub use agent::{AgentState, AgentView, Evidence};
 pub use dirs::{Address, Dirs};
 pub use error::{ErrorCode, Failure};

@@ -268,6 +268,41 @@ pub enum UnseenEnd {
     Failure,
 }
 
+/// A process's terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalView {
+    /// Who types.
+    pub owner: Owner,
+    /// Its size.
+    pub size: Size,
+    /// The number of viewers.
+    pub viewers: u32,
+}
+
+/// What a process runs and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramView {
+    /// Its command.
+    pub argv: Vec<String>,
+    /// Its directory.
+    pub cwd: String,
+    /// The key of the project it works in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// The preset it was started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+}
+
+/// The times of a run, in milliseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimesView {
+    /// When it started.
+    pub started_at: u64,
+    /// When it last had output or input.
+    pub active_at: u64,
+}
+
 /// One row of `qd ps --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessView {
@@ -294,12 +329,9 @@ pub struct ProcessView {
     pub task: Option<String>,
     /// The access scope it belongs to.
     pub workspace: String,
-    /// Who types.
-    pub owner: Owner,
-    /// Its terminal's size.
-    pub size: Size,
-    /// The number of viewers.
-    pub viewers: u32,
+    /// Its terminal; on the wire these are fields of the process, as with every group here.
+    #[serde(flatten)]
+    pub terminal: TerminalView,
     /// How the last run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -309,29 +341,21 @@ pub struct ProcessView {
     /// What has ended since a person last looked at it; the same for all clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Unseen>,
-    /// Its output and what it has not read; on the wire these are fields of the process.
+    /// Its output and what it has not read.
     #[serde(flatten)]
     pub live: LiveNumbers,
-    /// What it runs.
-    pub argv: Vec<String>,
-    /// Where it runs.
-    pub cwd: String,
-    /// The key of the project it works in.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub project: String,
-    /// The preset it was started from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preset: Option<String>,
+    /// What it runs and where.
+    #[serde(flatten)]
+    pub program: ProgramView,
     /// True once it is ready; absent when it has no readiness check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
     /// The title its child set, made printable.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// When the run started, in milliseconds since the epoch.
-    pub started_at: u64,
-    /// When it last had output or input, in milliseconds since the epoch.
-    pub active_at: u64,
+    /// When its run started and when it was last active.
+    #[serde(flatten)]
+    pub times: TimesView,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use review::{ReviewComment, ReviewSide, ReviewStatus, TaskReview};
 
-use crate::crew::Project;
+use crate::project::Project;
 use crate::{AgentState, Exit, Kind, Name, ProcessId, RunNumber, Status};
 
 /// Where a task stands. It is derived at each look from its processes and from git, and never stored. The order of the

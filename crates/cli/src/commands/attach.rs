@@ -197,7 +197,7 @@ fn only_one(context: &mut Context) -> Result<Target, CliError> {
 /// Asks on the terminal which of several processes is meant; without a terminal the error lists them.
 fn pick(context: &mut Context, several: &[ProcessView]) -> Result<Target, CliError> {
     let mut several: Vec<&ProcessView> = several.iter().collect();
-    several.sort_by_key(|process| (process.started_at, process.id));
+    several.sort_by_key(|process| (process.times.started_at, process.id));
     if !context.out.is_terminal() || !isatty(rustix::stdio::stdin()) {
         let names: Vec<&str> = several.iter().map(|process| process.name.as_str()).collect();
         let message = format!("there are {} processes: {}", several.len(), names.join(", "));
@@ -210,7 +210,7 @@ fn pick(context: &mut Context, several: &[ProcessView]) -> Result<Target, CliErr
             (process.name.to_string(), Style::Bold),
             (process.kind.to_string(), Style::Plain),
             (process.status.to_string(), Style::Plain),
-            (process.argv.join(" "), Style::Plain),
+            (process.program.argv.join(" "), Style::Plain),
         ]);
     }
     context.out.clipped_table(&table)?;

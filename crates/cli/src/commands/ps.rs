@@ -18,7 +18,7 @@ impl PsArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let mut processes = context.connect()?.list()?;
         // The newest is next to the prompt.
-        processes.sort_by_key(|process| (process.started_at, process.id));
+        processes.sort_by_key(|process| (process.times.started_at, process.id));
         let now = now_ms();
         context.print(&processes, |processes, out| {
             out.clipped_table(&table(processes, now))?;
@@ -57,14 +57,14 @@ fn table(processes: &[ProcessView], now: u64) -> Table {
             (process.name.to_string(), Style::Bold),
             (process.status.to_string(), status_style(process.status)),
             plain(state_or_exit(process, now)),
-            plain(span(now.saturating_sub(process.started_at) / 1000)),
+            plain(span(now.saturating_sub(process.times.started_at) / 1000)),
             plain(process.kind.to_string()),
             plain(process.run.0.saturating_sub(1).to_string()),
-            plain(process.viewers.to_string()),
+            plain(process.terminal.viewers.to_string()),
             plain(process.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string())),
             (process.id.to_string(), Style::Dim),
-            plain(process.preset.clone().unwrap_or_else(|| "-".to_owned())),
-            plain(process.argv.join(" ")),
+            plain(process.program.preset.clone().unwrap_or_else(|| "-".to_owned())),
+            plain(process.program.argv.join(" ")),
         ]);
     }
     table

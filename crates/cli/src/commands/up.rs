@@ -146,8 +146,9 @@ impl DownArgs {
     fn removed(&self, connection: &mut Connection, list: &PresetList) -> Result<Vec<String>, CliError> {
         let is_known = |name: &String| list.presets.iter().any(|preset| preset.name == *name);
         let is_wanted = |name: &String| self.presets.is_empty() || self.presets.contains(name);
-        let entries = connection.list()?.into_iter().filter(|entry| entry.project == list.project.key);
-        let names: BTreeSet<String> = entries.filter_map(|entry| entry.preset).collect();
+        let entries =
+            connection.list()?.into_iter().filter(|entry| entry.program.project == list.project.key);
+        let names: BTreeSet<String> = entries.filter_map(|entry| entry.program.preset).collect();
         Ok(names.into_iter().filter(|name| !is_known(name) && is_wanted(name)).collect())
     }
 }
@@ -264,7 +265,7 @@ fn in_reverse_order(list: &PresetList, wanted: Vec<String>) -> Vec<String> {
 }
 
 fn is_of(entry: &ProcessView, list: &PresetList, preset: &str) -> bool {
-    entry.project == list.project.key && entry.preset.as_deref() == Some(preset)
+    entry.program.project == list.project.key && entry.program.preset.as_deref() == Some(preset)
 }
 
 /// Returns the entry of a preset: a running one, else one that is over. A daemon may end between two presets; the next one

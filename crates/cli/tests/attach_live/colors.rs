@@ -209,7 +209,7 @@ fn m10f_answers_that_come_while_leaving_are_no_keys_of_the_shell() {
         window.answers = false;
         window.until_shows("ready");
         window.type_keys("\u{1c}d");
-        stage.until_view("x", |view| view.viewers == 0);
+        stage.until_view("x", |view| view.terminal.viewers == 0);
         window.answers = true;
         window.until_shows("left");
         window.type_keys("line\r");
@@ -233,7 +233,7 @@ fn m10g_an_answer_that_a_killed_daemon_has_half_read_is_not_typed_into_the_child
     stage.wait_pattern("x", "before");
     stage.kill_9();
     window.type_keys("11/2222\u{1b}\\\u{1b}[?62c");
-    stage.until_view("x", |view| view.viewers == 1);
+    stage.until_view("x", |view| view.terminal.viewers == 1);
     window.type_keys("after");
     stage.wait_pattern("x", "after");
     assert_eq!(stage.screen("x").trim_end(), "readybeforeafter");

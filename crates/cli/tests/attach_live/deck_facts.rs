@@ -178,6 +178,6 @@ fn u22_after_a_storm_of_sizes_the_deck_and_its_process_have_the_last_one() {
     });
     window.type_keys("fits\r");
     window.until_shows("got:fits");
-    stage.until_view("x", |view| view.size == Size { cols: 64, rows: 22 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 64, rows: 22 });
     leave(window);
 }

@@ -39,7 +39,7 @@ fn opened(stage: &MarkedDaemon, name: &str, key: &str) -> Window {
     window.type_keys(&format!("{name}\r"));
     window.until_shows(&format!("─ {name} "));
     window.type_keys(key);
-    stage.until_view(name, |view| view.size == PANE);
+    stage.until_view(name, |view| view.terminal.size == PANE);
     window
 }
 

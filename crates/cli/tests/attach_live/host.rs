@@ -64,7 +64,7 @@ fn is_left_as_it_was(command: &str, end: End, alternate: &str) {
         End::Terminated => kill_process(child_of(shell), Signal::TERM).unwrap(),
         End::KilledDaemon => {
             stage.kill_9();
-            stage.until_view("x", |view| view.viewers == 1);
+            stage.until_view("x", |view| view.terminal.viewers == 1);
             window.type_keys("\u{1c}d");
         }
     }

@@ -79,7 +79,7 @@ fn m15_viewers_are_listed_and_let_go_by_command() {
     let mut types = Window::attached(&stage, "ready");
     let mut watches = Window::open(&stage, Size { cols: 60, rows: 10 }, &["attach", "x", "--read-only"]);
     watches.until_shows("ready");
-    stage.until_view("x", |view| view.viewers == 2);
+    stage.until_view("x", |view| view.terminal.viewers == 2);
     let views = stage.json(&["viewers"]);
     let told: Vec<_> = views
         .as_array()
@@ -94,7 +94,7 @@ fn m15_viewers_are_listed_and_let_go_by_command() {
     assert!(stage.qd(&["detach", &second]).status.success());
     assert_eq!(watches.wait_exit().code(), Some(0));
     watches.until_shows("[detached from x by another command]");
-    stage.until_view("x", |view| view.viewers == 1);
+    stage.until_view("x", |view| view.terminal.viewers == 1);
     assert!(stage.qd(&["detach", "x"]).status.success());
     assert_eq!(types.wait_exit().code(), Some(0));
     assert_eq!(stage.qd(&["detach", "v999"]).status.code(), Some(3));

@@ -95,7 +95,7 @@ fn a_take_over_ends_the_others_and_says_so() {
     assert_eq!(first.wait_exit().code(), Some(0));
     first.until_shows("taken over");
     assert_eq!(settings(&first), untouched());
-    stage.until_view("x", |view| view.viewers == 1);
+    stage.until_view("x", |view| view.terminal.viewers == 1);
     second.type_keys("mine\r");
     second.until_shows("got:mine");
 }
@@ -109,7 +109,7 @@ fn s1_an_attached_terminal_survives_kill_9_of_the_daemon() {
     window.until_shows("got:before");
     for round in 0..2 {
         stage.kill_9();
-        stage.until_view("x", |view| view.viewers == 1);
+        stage.until_view("x", |view| view.terminal.viewers == 1);
         // Keys typed without a daemon would have been dropped; from here on they arrive.
         window.type_keys(&format!("after {round}\r"));
         window.until_shows(&format!("got:after {round}"));

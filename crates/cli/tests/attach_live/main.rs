@@ -46,7 +46,7 @@ fn running() -> MarkedDaemon {
 
 /// `x` has no viewer any more, and continues.
 fn runs_on_alone(stage: &MarkedDaemon) {
-    stage.until_view("x", |view| view.viewers == 0);
+    stage.until_view("x", |view| view.terminal.viewers == 0);
     stage.type_text("x", "still here\n");
     stage.wait_pattern("x", "got:still here");
 }

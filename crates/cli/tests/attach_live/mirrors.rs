@@ -16,6 +16,6 @@ fn a_process_cannot_be_shown_in_its_own_terminal() {
     stage.type_text("x", "go\n");
     stage.wait_pattern("x", "code:2");
     stage.wait_pattern("x", "watching:2");
-    assert_eq!(stage.process("x").viewers, 0);
+    assert_eq!(stage.process("x").terminal.viewers, 0);
     assert!(stage.screen("x").contains("it would show itself"), "{}", stage.screen("x"));
 }

@@ -169,7 +169,7 @@ fn n1_a_mirror_follows_every_size_and_its_keys_never_decide_one() {
     }
     mirror.until("two refusals", |mirror| mirror.failures.len() == 2);
     assert!(mirror.failures[0].contains("a mirror always has the process's size"), "{:?}", mirror.failures);
-    assert_eq!(stage.process("x").size, large);
+    assert_eq!(stage.process("x").terminal.size, large);
     window.resize(small);
     mirror.until("the next size", |mirror| mirror.sizes.last() == Some(&(small, true)));
     window.type_keys("two\r");

@@ -87,7 +87,7 @@ fn a_killed_clients_terminal_is_read_by_its_shell_and_by_nobody_else() {
     window.until_shows("got:before");
     signal(child_of(shell), Signal::KILL);
     window.until_shows("back");
-    stage.until_view("x", |view| view.viewers == 0);
+    stage.until_view("x", |view| view.terminal.viewers == 0);
     assert_eq!(held_by_daemon(&stage, &window), 0);
     window.type_keys("for the shell\r");
     window.until_shows("shell:for the shell");

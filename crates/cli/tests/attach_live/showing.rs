@@ -33,7 +33,7 @@ fn two_viewers_see_the_same_and_both_may_type() {
     stage.run("x", child::repeat_lines());
     stage.wait_pattern("x", "ready");
     let mut windows = [Window::attached(&stage, "ready"), Window::attached(&stage, "ready")];
-    assert_eq!(stage.process("x").viewers, 2);
+    assert_eq!(stage.process("x").terminal.viewers, 2);
     for (number, typist) in [0, 1, 0].into_iter().enumerate() {
         windows[typist].type_keys(&format!("from {number}\r"));
         for window in &mut windows {
@@ -41,7 +41,7 @@ fn two_viewers_see_the_same_and_both_may_type() {
         }
     }
     assert_eq!(windows[0].text(), windows[1].text());
-    assert_eq!(stage.process("x").owner, Owner::User);
+    assert_eq!(stage.process("x").terminal.owner, Owner::User);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a4_the_keys_of_a_read_only_viewer_reach_nobody() {
     tail.until(b"got:allowed");
     watcher.until_shows("got:allowed");
     assert!(!tail.bytes.windows(9).any(|window| window == b"forbidden"));
-    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    assert_eq!(stage.process("x").terminal.size, Size::DEFAULT);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a4_a_read_only_viewer_is_refused_at_the_writer_not_only_in_its_client() {
     stage.type_text("x", "allowed\n");
     tail.until(b"got:allowed");
     assert!(!tail.bytes.windows(9).any(|window| window == b"forbidden"));
-    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    assert_eq!(stage.process("x").terminal.size, Size::DEFAULT);
 }
 
 #[test]
@@ -112,24 +112,24 @@ fn the_size_owner_is_whoever_types_and_the_other_is_shown_the_part_with_the_curs
     let small_size = Size { cols: 40, rows: 10 };
     let mut small = Window::open(&stage, small_size, &["attach", "x"]);
     small.until_shows("ready");
-    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    assert_eq!(stage.process("x").terminal.size, Size::DEFAULT);
     large.type_keys("one\r");
     large.until_shows("mark:one");
     // Column 60 of row 20 is not within 40x10: the view follows the cursor.
     small.until_shows("mark:one");
-    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    assert_eq!(stage.process("x").terminal.size, Size::DEFAULT);
     small.type_keys("two\r");
-    stage.until_view("x", |view| view.size == small_size);
+    stage.until_view("x", |view| view.terminal.size == small_size);
     large.type_keys("three\r");
-    stage.until_view("x", |view| view.size == Size::DEFAULT);
+    stage.until_view("x", |view| view.terminal.size == Size::DEFAULT);
     large.until_shows("mark:three");
     small.until_shows("mark:three");
     // The owner's window changes: the terminal follows it, and not the others.
     large.resize(Size { cols: 100, rows: 30 });
-    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 30 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 100, rows: 30 });
     small.resize(Size { cols: 50, rows: 12 });
     small.until_shows("mark:three");
-    assert_eq!(stage.process("x").size, Size { cols: 100, rows: 30 });
+    assert_eq!(stage.process("x").terminal.size, Size { cols: 100, rows: 30 });
 }
 
 #[test]
@@ -142,13 +142,13 @@ fn m15_a_sole_viewer_gets_its_size_and_those_who_join_it_change_nothing() {
     stage.wait_pattern("x", "ready");
     let open = |cols, rows| Window::open(&stage, Size { cols, rows }, &["attach", "x"]);
     let mut first = open(120, 50);
-    stage.until_view("x", |view| view.size == Size { cols: 120, rows: 50 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 120, rows: 50 });
     first.until_shows("resized");
     let mut others = [open(30, 8), open(80, 24)];
     for window in &mut others {
         window.until_shows("ready");
     }
-    stage.until_view("x", |view| view.viewers == 3);
+    stage.until_view("x", |view| view.terminal.viewers == 3);
     stage.type_text("x", "\n");
     stage.wait_pattern("x", "50 120");
     first.until_shows("50 120");
@@ -177,10 +177,10 @@ fn a4_leave_to_read_is_no_leave_to_send_others_away_or_to_decide_about_sizes() {
         stage.type_text("spy", &format!("{flags}\n"));
         stage.wait_pattern("spy", &format!("code:4 {flags}\\."));
     }
-    assert_eq!(stage.process("x").viewers, 1);
+    assert_eq!(stage.process("x").terminal.viewers, 1);
     // It may watch.
     stage.type_text("spy", "\n");
-    stage.until_view("x", |view| view.viewers == 2);
+    stage.until_view("x", |view| view.terminal.viewers == 2);
     person.type_keys("still mine\r");
     person.until_shows("got:still mine");
 }
@@ -196,16 +196,16 @@ fn the_smallest_of_all_who_may_type_is_the_size() {
         window
     };
     let _wide = open(100, 20, &["--size", "smallest"]);
-    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 20 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 100, rows: 20 });
     let mut high = open(70, 40, &[]);
-    stage.until_view("x", |view| view.size == Size { cols: 70, rows: 20 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 70, rows: 20 });
     let _watcher = open(30, 8, &["--read-only"]);
-    stage.until_view("x", |view| view.viewers == 3);
-    assert_eq!(stage.process("x").size, Size { cols: 70, rows: 20 });
+    stage.until_view("x", |view| view.terminal.viewers == 3);
+    assert_eq!(stage.process("x").terminal.size, Size { cols: 70, rows: 20 });
     high.resize(Size { cols: 60, rows: 10 });
-    stage.until_view("x", |view| view.size == Size { cols: 60, rows: 10 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 60, rows: 10 });
     assert_eq!(high.detach().code(), Some(0));
-    stage.until_view("x", |view| view.size == Size { cols: 100, rows: 20 });
+    stage.until_view("x", |view| view.terminal.size == Size { cols: 100, rows: 20 });
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn a_fixed_size_stays_whoever_types() {
     window.until_shows("ready");
     window.type_keys("one\r");
     window.until_shows("got:one");
-    assert_eq!(stage.process("x").size, Size::DEFAULT);
+    assert_eq!(stage.process("x").terminal.size, Size::DEFAULT);
     stage
         .client()
         .resize(Resize { target: "x".into(), size: SizeRequest { cols: Some(90), rows: None } })
         .unwrap();
     window.type_keys("two\r");
     window.until_shows("got:two");
-    assert_eq!(stage.process("x").size, Size { cols: 90, rows: 24 });
+    assert_eq!(stage.process("x").terminal.size, Size { cols: 90, rows: 24 });
 }
 
 #[test]

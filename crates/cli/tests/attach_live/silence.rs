@@ -106,5 +106,5 @@ fn what_was_typed_to_a_daemon_that_is_stopped_is_run_by_no_shell() {
     window.type_keys("for the shell\r");
     window.until_shows("shell:for the shell");
     drop(stopped);
-    stage.until_view("x", |view| view.viewers == 0);
+    stage.until_view("x", |view| view.terminal.viewers == 0);
 }

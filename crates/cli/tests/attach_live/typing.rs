@@ -184,7 +184,7 @@ fn a_terminal_that_is_held_back_ends_with_its_window() {
     let mut keyboard = held_back(&stage);
     keyboard.master = OwnedFd::from(File::open("/dev/null").unwrap());
     testkit::wait_for_end(&mut keyboard.qd, DEADLINE);
-    stage.until_view("x", |view| view.viewers == 0);
+    stage.until_view("x", |view| view.terminal.viewers == 0);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_client_whose_terminal_is_held_back_ends_when_it_is_told_to() {
     let mut keyboard = held_back(&stage);
     signal(i32::try_from(keyboard.qd.id()).unwrap(), Signal::TERM);
     testkit::wait_for_end(&mut keyboard.qd, DEADLINE);
-    stage.until_view("x", |view| view.viewers == 0);
+    stage.until_view("x", |view| view.terminal.viewers == 0);
 }
 
 #[test]

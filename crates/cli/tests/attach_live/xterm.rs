@@ -96,7 +96,7 @@ fn m6e_nothing_that_a_hostile_child_prints_has_an_effect_on_xterm_from_attach() 
             let stage = stage();
             hostile(&stage);
             let xterm = Xterm::start(&stage, encoding, command);
-            stage.until_view("x", |view| view.viewers == 1);
+            stage.until_view("x", |view| view.terminal.viewers == 1);
             stage.type_text("x", "g");
             stage.wait_pattern("x", "again");
             stage.type_text("x", "END");

@@ -67,7 +67,7 @@ fn a_person_starts_a_preset_without_being_asked_and_may_add_to_it() {
     stage.spawn_as(request("one"));
     stage.wait_pattern("one", &format!("salut in {}/web", app.display()));
     let view = stage.process("one");
-    assert_eq!((view.preset.as_deref(), view.project.len()), (Some("hello"), 16));
+    assert_eq!((view.program.preset.as_deref(), view.program.project.len()), (Some("hello"), 16));
     let mut other = request("two");
     other.env.insert("WORD".to_owned(), "mine".to_owned());
     stage.spawn_as(other);

@@ -57,14 +57,14 @@ fn t2_a_size_is_clamped_at_spawn() {
         let name = format!("s{number}");
         let argv = testkit::child::run_for_ever();
         stage.spawn_as(Spawn { size: request(cols, rows), ..stage.spec(&name, argv) });
-        assert_eq!(stage.process(&name).size, expected);
+        assert_eq!(stage.process(&name).terminal.size, expected);
         assert_eq!(stage.read(&name, proto::request::ReadMode::Screen).size, expected);
     }
     stage.spawn_as(Spawn {
         size: SizeRequest { cols: Some(99), rows: None },
         ..stage.spec("half", testkit::child::run_for_ever())
     });
-    assert_eq!(stage.process("half").size, Size { cols: 99, rows: 24 });
+    assert_eq!(stage.process("half").terminal.size, Size { cols: 99, rows: 24 });
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn t2_a_size_is_clamped_at_resize_and_the_terminal_has_it() {
     stage.wait_pattern("x", "ready");
     for (number, (cols, rows, expected)) in BOUNDS.into_iter().enumerate() {
         stage.client().resize(Resize { target: "x".into(), size: request(cols, rows) }).unwrap();
-        assert_eq!(stage.process("x").size, expected);
+        assert_eq!(stage.process("x").terminal.size, expected);
         // Back to a size in which a line of its answer fits, through a half that stays.
         stage.client().resize(Resize { target: "x".into(), size: request(200, 50) }).unwrap();
         told_at(&stage, &format!("q{number}"), "50 200");
@@ -101,15 +101,15 @@ fn t2_a_size_is_clamped_at_attach_and_at_a_view() {
     for (cols, rows, expected) in BOUNDS {
         let mut viewer = attached(&stage, request(cols, rows));
         // It is alone, so it gets its size.
-        stage.until_view("x", |view| view.viewers == 1 && view.size == expected);
+        stage.until_view("x", |view| view.terminal.viewers == 1 && view.terminal.size == expected);
         viewer.send(Request::View(View::Size(request(80, 24)))).unwrap();
-        stage.until_view("x", |view| view.size == Size::DEFAULT);
+        stage.until_view("x", |view| view.terminal.size == Size::DEFAULT);
         viewer.send(Request::View(View::Size(request(cols, rows)))).unwrap();
-        stage.until_view("x", |view| view.size == expected);
+        stage.until_view("x", |view| view.terminal.size == expected);
         viewer.send(Request::View(View::Size(request(80, 24)))).unwrap();
-        stage.until_view("x", |view| view.size == Size::DEFAULT);
+        stage.until_view("x", |view| view.terminal.size == Size::DEFAULT);
         drop(viewer);
-        stage.until_view("x", |view| view.viewers == 0);
+        stage.until_view("x", |view| view.terminal.viewers == 0);
     }
 }
 
@@ -124,7 +124,7 @@ fn t6_an_equal_size_is_no_signal_and_another_is_one() {
     assert_eq!(told(&stage, "equal"), (0, "24 80".to_owned()));
     stage.client().resize(Resize { target: "x".into(), size: request(90, 30) }).unwrap();
     assert_eq!(told_at(&stage, "other", "30 90"), 1);
-    assert_eq!(stage.process("x").size, Size { cols: 90, rows: 30 });
+    assert_eq!(stage.process("x").terminal.size, Size { cols: 90, rows: 30 });
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn fifty_viewers_of_one_process_all_see_its_last_words() {
     daemon.client().spawn(mark.spawn("shown", scripted_child.argv())).unwrap();
     let viewers: Vec<_> = (0..VIEWERS).map(|_| attach(&daemon, "shown")).collect();
     testkit::process_scan::eventually("all viewers", || {
-        (daemon.process("shown").viewers == VIEWERS as u32).then_some(())
+        (daemon.process("shown").terminal.viewers == VIEWERS as u32).then_some(())
     });
     let readers: Vec<_> = viewers
         .into_iter()

@@ -35,7 +35,7 @@ fn a8_viewers_that_never_read_cost_bounded_memory_and_stall_nobody() {
     daemon.wait_pattern("flood", &format!("{:013}", 4 * MIB / 16 - 1));
     let viewers: Vec<_> = (0..20).map(|_| attach(&daemon, "flood")).collect();
     testkit::process_scan::eventually("all viewers", || {
-        (daemon.process("flood").viewers == 20).then_some(())
+        (daemon.process("flood").terminal.viewers == 20).then_some(())
     });
     let before = vitals(daemon.pid()).rss_kib;
     for _ in 0..24 * scale() {

@@ -92,7 +92,7 @@ fn m4c_what_an_intruder_leaves_in_a_holder_does_not_outlive_it() {
     assert!(stage.qd(&["send", "victim", "two"]).status.success());
     stage.wait_pattern("victim", "got two");
     assert!(stage.screen("victim").contains("got one"), "{}", stage.screen("victim"));
-    assert_eq!(stage.process("victim").size.cols, 80);
+    assert_eq!(stage.process("victim").terminal.size.cols, 80);
 }
 
 #[test]

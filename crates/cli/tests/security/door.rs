@@ -165,7 +165,7 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
             daemon.wait_pattern("echo", &format!("got:probe{n}"));
         }
     }
-    assert_eq!(daemon.process("echo").viewers, 1);
+    assert_eq!(daemon.process("echo").terminal.viewers, 1);
 }
 
 /// Returns a copy of the program with set-id bits for this owner.

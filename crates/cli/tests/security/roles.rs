@@ -101,8 +101,8 @@ fn n5_every_verb_beyond_its_role_is_refused_over_the_socket_and_changes_nothing(
     }
     let after = stage.process("sibling");
     assert_eq!(
-        (after.pid, after.run, after.size, &after.name),
-        (before.pid, before.run, before.size, &before.name)
+        (after.pid, after.run, after.terminal.size, &after.name),
+        (before.pid, before.run, before.terminal.size, &before.name)
     );
     assert_eq!(
         (stage.screen("sibling"), stage.list().len()),
@@ -140,10 +140,10 @@ fn n5_a_connection_that_may_look_sees_everything_and_types_nowhere() {
     let mut typed = Vec::new();
     proto::frame::encode_data(&mut typed, proto::frame::DataKind::Input, 1, 0, b"typed by a viewer\r");
     viewer.send(&typed);
-    assert_ne!(stage.process("sibling").size.cols, 33);
+    assert_ne!(stage.process("sibling").terminal.size.cols, 33);
     drop(viewer);
     // A viewer is gone when everything that it sent was read.
-    stage.until_view("sibling", |view| view.viewers == 0);
+    stage.until_view("sibling", |view| view.terminal.viewers == 0);
     assert_eq!(stage.screen("sibling"), screen);
 }
 

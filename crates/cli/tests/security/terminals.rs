@@ -36,7 +36,7 @@ fn d7_a_viewer_whose_terminal_closes_is_gone_at_once_and_does_not_spin() {
     let used = processor_time(pid) - before;
     assert!(used < CPU, "{used:?} of processor time after the hang-up");
     viewer.wait().unwrap();
-    eventually("the viewer is missed", || (daemon.process("shown").viewers == 0).then_some(()));
+    eventually("the viewer is missed", || (daemon.process("shown").terminal.viewers == 0).then_some(()));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn d7_a_viewer_whose_shell_is_killed_is_gone_too() {
     let pinned = pin(viewer);
     kill_process(Pid::from_raw(shell).unwrap(), Signal::KILL).unwrap();
     wait_gone(&pinned);
-    eventually("the viewer is missed", || (daemon.process("shown").viewers == 0).then_some(()));
+    eventually("the viewer is missed", || (daemon.process("shown").terminal.viewers == 0).then_some(()));
 }
 
 #[test]

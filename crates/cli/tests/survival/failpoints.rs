@@ -194,7 +194,7 @@ impl Scene {
         }
         self.stories[self.round % 2].check_cells(&self.crew);
         if promised.sized {
-            assert_eq!(self.crew.process("sized").size, size, "{place:?}");
+            assert_eq!(self.crew.process("sized").terminal.size, size, "{place:?}");
         }
         // Repeated, as a caller without an answer would: it may have it already.
         self.sized.resize(&self.crew, size);

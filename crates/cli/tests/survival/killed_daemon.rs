@@ -91,7 +91,7 @@ fn t6_an_acknowledged_resize_survives_a_kill_right_after_it() {
     for n in 0..10 {
         story.ask_for_size(&daemon, Size { cols: 40 + n * 7, rows: 10 + n });
         daemon.kill_9();
-        assert_eq!(daemon.process("sized").size, story.size, "the size that was set");
+        assert_eq!(daemon.process("sized").terminal.size, story.size, "the size that was set");
         let has_it = || (daemon.read("sized", ReadMode::Screen).size == story.size).then_some(());
         testkit::process_scan::eventually("the promised size", has_it);
         story.tell(3_000);

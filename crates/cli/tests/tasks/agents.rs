@@ -95,7 +95,7 @@ fn k7_a_new_task_that_is_run_at_once_has_its_agent_at_work_on_its_prompt_in_its_
     let task = tasks.as_array().unwrap().iter().find(|task| task["name"] == "more").unwrap();
     assert_eq!(task["runs"][0]["prompt"], "5 tries per minute", "{task}");
     assert_eq!(task["status"], "done", "nobody has seen it: {task}");
-    assert_eq!(task["directory"], crew.agents.process("more").cwd, "{task}");
+    assert_eq!(task["directory"], crew.agents.process("more").program.cwd, "{task}");
 }
 
 #[test]

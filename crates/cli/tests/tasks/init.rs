@@ -117,7 +117,7 @@ fn k9_presets_and_rules_of_the_main_checkout_hold_in_a_worktree_that_has_none_an
     assert!(run(&worktree, &["spawn", "--preset", "dev", "--name", "dev"]).status.success());
     stage.daemon.wait_pattern("dev", "app");
     assert_eq!(
-        stage.daemon.process("dev").cwd,
+        stage.daemon.process("dev").program.cwd,
         worktree.to_str().unwrap(),
         "it starts where it was asked for"
     );

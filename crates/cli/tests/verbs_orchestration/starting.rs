@@ -30,9 +30,9 @@ fn a_preset_is_started_by_its_name_alone() {
     told(&stage.command(&words).current_dir(&below).output().unwrap());
     told(&stage.qd(&["wait", "web", "--ready", "--timeout", "30"]));
     let process = stage.process("web");
-    assert_eq!((process.preset.as_deref(), process.ready), (Some("dev"), Some(true)));
+    assert_eq!((process.program.preset.as_deref(), process.ready), (Some("dev"), Some(true)));
     assert_eq!(
-        process.cwd,
+        process.program.cwd,
         stage.root().canonicalize().unwrap().to_str().unwrap(),
         "the project's directory"
     );

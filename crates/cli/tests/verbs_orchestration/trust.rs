@@ -40,7 +40,7 @@ fn b7_a_preset_is_trusted_started_and_trusted_no_longer() {
     assert!(trusted["command"].as_str().unwrap().contains("sleep 1000"), "{trusted}");
     assert_eq!(qd(&stage, &["presets"])["presets"][0]["trusted"], true);
     assert_eq!(lead.qd("spawn --preset dev --name two --json").json()["name"], "two");
-    assert_eq!(stage.process("two").preset.as_deref(), Some("dev"));
+    assert_eq!(stage.process("two").program.preset.as_deref(), Some("dev"));
     let here = stage.root().to_str().unwrap();
     assert_eq!(qd(&stage, &["trust", "--project", here])[0]["digest"], trusted["digest"]);
     assert_eq!(qd(&stage, &["trust", "list", "--project", "/"]), json!([]));

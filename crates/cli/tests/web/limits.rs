@@ -74,7 +74,7 @@ fn try_view(server: &Server, daemon: &TestDaemon, path: &str, who: &As) {
         message["type"] == "error" && is_the_daemons(&message["error"])
     });
     drop(view);
-    eventually("the view is gone", || (daemon.process("cat").viewers == 0).then_some(()));
+    eventually("the view is gone", || (daemon.process("cat").terminal.viewers == 0).then_some(()));
 }
 
 /// Returns true if the daemon said it, not the server.
@@ -117,7 +117,7 @@ fn w6_a4_with_the_servers_checks_off_the_daemon_refuses_a_viewer_on_every_channe
         assert!(said.contains("this connection is limited to view"), "{name}: {said}");
     }
     let after = daemon.process("cat");
-    assert_eq!((after.pid, after.run, after.size), (before.pid, before.run, before.size));
+    assert_eq!((after.pid, after.run, after.terminal.size), (before.pid, before.run, before.terminal.size));
     assert_eq!(
         (daemon.screen("cat"), daemon.list().len()),
         (screen, 1),

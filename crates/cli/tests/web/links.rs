@@ -185,7 +185,7 @@ fn w6_a4_with_the_servers_checks_off_a_link_to_a_task_still_changes_nothing() {
     let land = server.ask("POST", "/api/v1/tasks/fix/land", &link, b"{}");
     assert_eq!(land.status, 403, "only a confirmed device lands: {land:?}");
     let after = daemon.process("worker");
-    assert_eq!((after.pid, after.run, after.size), (before.pid, before.run, before.size));
+    assert_eq!((after.pid, after.run, after.terminal.size), (before.pid, before.run, before.terminal.size));
     assert_eq!(daemon.screen("worker"), screen);
     assert!(directory.join("a.txt").exists());
 }

@@ -237,7 +237,7 @@ fn desk_at(daemon: &TestDaemon, name: &str, size: proto::Size) -> testkit::Pty {
     let variables = daemon.variables();
     let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
     desk.spawn(QD.as_ref(), &["attach", name], &variables);
-    eventually("the desk's size", || (daemon.process(name).size == size).then_some(()));
+    eventually("the desk's size", || (daemon.process(name).terminal.size == size).then_some(()));
     desk
 }
 
@@ -254,7 +254,7 @@ fn w21_a_browser_beside_a_desk_never_changes_the_size_and_hears_of_every_change(
     socket.until("attached", |message| message["type"] == "attached");
     socket.type_bytes(b"from the phone\r");
     daemon.wait_pattern("cat", "from the phone after 1");
-    assert_eq!(daemon.process("cat").size.cols, 120, "attaching and typing leave it alone");
+    assert_eq!(daemon.process("cat").terminal.size.cols, 120, "attaching and typing leave it alone");
     daemon.qd(&["resize", "cat", "100x30"]);
     let resized = socket.until("resized", |message| message["type"] == "resized" && message["cols"] == 100);
     assert_eq!(resized["rows"], 30);
@@ -267,7 +267,7 @@ fn w21_a_leased_size_returns_when_the_viewer_gives_it_back_leaves_or_somebody_ty
     let server = Server::start(&daemon);
     let token = Server::token(&daemon, "type");
     let cat = daemon.spawn("cat", child::shell("exec cat"));
-    let usual = daemon.process("cat").size;
+    let usual = daemon.process("cat").terminal.size;
     let lease = |socket: &mut Socket| {
         socket.send_text(&json!({"type": "own_size", "size": {"cols": 44, "rows": 20}}));
         socket.until("resized", |message| message["type"] == "resized" && message["cols"] == 44);
@@ -278,14 +278,14 @@ fn w21_a_leased_size_returns_when_the_viewer_gives_it_back_leaves_or_somebody_ty
     phone.until("resized", |message| message["type"] == "resized" && message["cols"] == usual.cols);
     lease(&mut phone);
     drop(phone);
-    eventually("the old size", || (daemon.process("cat").size == usual).then_some(()));
+    eventually("the old size", || (daemon.process("cat").terminal.size == usual).then_some(()));
     // Somebody at a desk of 100 columns types: the lease is over, and the desk has its size.
     let desk = desk_at(&daemon, "cat", proto::Size { cols: 100, rows: 30 });
     let mut phone = view(&server, &cat.id.to_string(), "mode=type", &token);
     lease(&mut phone);
     desk.type_keys(b"desk\r");
     phone.until("the end of the lease", |message| message["type"] == "lease" && message["held"] == false);
-    assert_eq!(daemon.process("cat").size.cols, 100);
+    assert_eq!(daemon.process("cat").terminal.size.cols, 100);
     drop(desk.hang_up());
 }
 

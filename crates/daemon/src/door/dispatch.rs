@@ -195,7 +195,7 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
         version: VERSION.to_owned(),
         protocol: PROTOCOL,
         processes: u32::try_from(processes.len()).unwrap_or(u32::MAX),
-        viewers: processes.iter().map(|process| process.viewers).sum(),
+        viewers: processes.iter().map(|process| process.terminal.viewers).sum(),
         uptime_s: client.door.started.elapsed().as_secs(),
         warnings,
     }))

@@ -94,7 +94,7 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
     let name = view.name.to_string();
     if identity.project.key.is_empty() {
         // Its record is from before projects were known.
-        let project_dir = blocking(move || site_of("project", &view.cwd)).await?;
+        let project_dir = blocking(move || site_of("project", &view.program.cwd)).await?;
         return Ok(CallerProject { project_dir, name, path, shell });
     }
     Ok(CallerProject { project_dir: ProjectDir::recorded(identity.project), name, path, shell })

@@ -158,7 +158,7 @@ fn number(count: usize) -> u64 {
 
 fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
     let TaskSight { task, processes, .. } = sight;
-    let newest = processes.iter().map(|process| process.active_at).max().unwrap_or(0);
+    let newest = processes.iter().map(|process| process.times.active_at).max().unwrap_or(0);
     let happened = task.events.last().map_or(task.created_at, |event| event.at);
     let active_at = newest.max(happened);
     let status = derive(&StatusInput {

@@ -16,7 +16,7 @@ pub(crate) mod subtree;
 mod table;
 pub(crate) mod viewers;
 
-use proto::process::{LiveNumbers, LogSpan};
+use proto::process::{LiveNumbers, LogSpan, ProgramView, TerminalView, TimesView};
 use proto::reply::Spawned;
 use proto::{ErrorCode, Exit, Failure, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
 
@@ -168,21 +168,24 @@ impl Process {
             parent: self.spec.parent,
             task: self.spec.task.clone(),
             workspace: self.spec.workspace.clone(),
-            owner: self.owner,
-            size: self.size,
-            viewers: u32::try_from(self.run.viewers.attached.len()).unwrap_or(u32::MAX),
+            terminal: TerminalView {
+                owner: self.owner,
+                size: self.size,
+                viewers: u32::try_from(self.run.viewers.attached.len()).unwrap_or(u32::MAX),
+            },
             exit: self.run.exit,
             failure: self.run.failure.clone(),
             unseen: self.unseen(),
             live: LiveNumbers { log: LogSpan { start: 0, end: self.run.log_end }, unread_answers: None },
-            argv: self.spec.argv.clone(),
-            cwd: self.spec.cwd.clone(),
-            project: self.spec.project.key.clone(),
-            preset: self.spec.preset.clone(),
+            program: ProgramView {
+                argv: self.spec.argv.clone(),
+                cwd: self.spec.cwd.clone(),
+                project: self.spec.project.key.clone(),
+                preset: self.spec.preset.clone(),
+            },
             ready: self.spec.ready.as_ref().map(|_| self.run.is_ready),
             title: self.run.title.clone(),
-            started_at: self.run.times.started_at,
-            active_at: self.run.times.active_at,
+            times: TimesView { started_at: self.run.times.started_at, active_at: self.run.times.active_at },
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is kept of a task, in a form that outlives this build.
 
 use proto::ProcessId;
-use proto::crew::Project;
+use proto::project::Project;
 use proto::request::ImportedRun;
 use proto::task::{ReviewComment, TaskEvent, TaskOperationKind, TaskRun};
 use serde::{Deserialize, Serialize};

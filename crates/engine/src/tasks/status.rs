@@ -57,7 +57,7 @@ fn process_status(process: &ProcessView) -> Option<StatusSince> {
     if !is_live {
         return process.unseen.and_then(|unseen| at(TaskStatus::Done, unseen.since));
     }
-    let since = process.agent.as_ref().map_or(process.started_at, |agent| agent.since);
+    let since = process.agent.as_ref().map_or(process.times.started_at, |agent| agent.since);
     match process.state {
         Some(AgentState::Blocked | AgentState::Error) => at(TaskStatus::Blocked, since),
         Some(AgentState::Waiting) => at(TaskStatus::Waiting, since),

@@ -1,6 +1,6 @@
 //! The machine alone: names, operations, statuses, reviews.
 
-use proto::process::{LiveNumbers, Unseen, UnseenEnd};
+use proto::process::{LiveNumbers, ProgramView, TerminalView, TimesView, Unseen, UnseenEnd};
 use proto::task::{
     ReviewComment, ReviewSide, ReviewStatus, TaskEventKind, TaskGit, TaskOperationKind, TaskStatus, TaskView,
 };
@@ -176,21 +176,15 @@ fn process(state: Option<AgentState>, status: Status, since: u64) -> ProcessView
         parent: None,
         task: None,
         workspace: "local".to_owned(),
-        owner: Owner::User,
-        size: Size::DEFAULT,
-        viewers: 0,
+        terminal: TerminalView { owner: Owner::User, size: Size::DEFAULT, viewers: 0 },
         exit: None,
         failure: None,
         unseen: None,
         live: LiveNumbers::default(),
-        argv: Vec::new(),
-        cwd: String::new(),
-        project: String::new(),
-        preset: None,
+        program: ProgramView { argv: Vec::new(), cwd: String::new(), project: String::new(), preset: None },
         ready: None,
         title: String::new(),
-        started_at: since,
-        active_at: since,
+        times: TimesView { started_at: since, active_at: since },
     }
 }
 
@@ -258,7 +252,7 @@ fn view(name: &str, status: TaskStatus, since: u64) -> TaskView {
         workspace: "local".to_owned(),
         status,
         since,
-        project: proto::crew::Project::default(),
+        project: proto::project::Project::default(),
         directory: String::new(),
         worktree: None,
         agent: None,

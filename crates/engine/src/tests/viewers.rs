@@ -40,7 +40,7 @@ fn m15_a_sole_viewer_gets_its_size_others_only_by_typing() {
     assert_eq!(resizes(&stage), [LARGE]);
     join(&mut stage, run, 2, SMALL, false);
     assert_eq!(resizes(&stage), [LARGE], "a second viewer changes nothing by attaching");
-    assert_eq!(stage.view(run.process).map(|view| view.viewers), Some(2));
+    assert_eq!(stage.view(run.process).map(|view| view.terminal.viewers), Some(2));
     types(&mut stage, run, 1);
     types(&mut stage, run, 2);
     types(&mut stage, run, 2);
@@ -144,9 +144,9 @@ fn ownership_follows_the_writer() {
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     stage.fact(run, RunFact::Typed { by: Owner::Orchestrator, viewer: None });
-    assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::Orchestrator));
+    assert_eq!(stage.view(run.process).map(|view| view.terminal.owner), Some(Owner::Orchestrator));
     types(&mut stage, run, 1);
-    assert_eq!(stage.view(run.process).map(|view| view.owner), Some(Owner::User));
+    assert_eq!(stage.view(run.process).map(|view| view.terminal.owner), Some(Owner::User));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use proto::agent::AgentView;
 use proto::event::Event;
-use proto::process::LiveNumbers;
+use proto::process::{LiveNumbers, TerminalView, TimesView};
 use proto::{ProcessId, ProcessView};
 
 use crate::message::{Command, Message};
@@ -126,8 +126,8 @@ fn drawn_part(process: &ProcessView, has_title: bool) -> (ProcessView, Option<u8
     let title = if has_title { process.title.clone() } else { String::new() };
     let drawn = ProcessView {
         live: LiveNumbers::default(),
-        viewers: 0,
-        active_at: 0,
+        terminal: TerminalView { viewers: 0, ..process.terminal },
+        times: TimesView { active_at: 0, ..process.times },
         agent: agent.map(drawn_agent).map(Box::new),
         title,
         ..process.clone()
@@ -177,9 +177,10 @@ mod tests {
         let mut model = model();
         for round in 0..60 {
             let title = format!("working {round}");
-            let hidden = ProcessView { title: title.clone(), active_at: round, ..process(2) };
+            let times = TimesView { active_at: round, ..process(1).times };
+            let hidden = ProcessView { title: title.clone(), times, ..process(2) };
             assert!(!changed(&mut model, hidden), "{title}");
-            let shown = ProcessView { title, active_at: round, ..process(1) };
+            let shown = ProcessView { title, times, ..process(1) };
             assert!(changed(&mut model, shown), "its title is on the screen");
         }
     }
@@ -195,7 +196,10 @@ mod tests {
             ProcessView { name: "other".parse().unwrap(), ..process(2) },
             ProcessView { status: proto::Status::Exited, ..process(2) },
             ProcessView { pid: None, ..process(2) },
-            ProcessView { size: proto::Size { cols: 9, rows: 9 }, ..process(2) },
+            ProcessView {
+                terminal: TerminalView { size: proto::Size { cols: 9, rows: 9 }, ..process(2).terminal },
+                ..process(2)
+            },
             ProcessView { state: Some(proto::AgentState::Idle), ..process(2) },
             agent(|agent| agent.state = proto::AgentState::Blocked),
             agent(|agent| agent.background = 3),

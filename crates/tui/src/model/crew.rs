@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use proto::agent::InboxItem;
-use proto::crew::{PadEntry, PresetView, TimerStatus, TimerView};
 use proto::event::Event;
+use proto::pads::PadEntry;
+use proto::presets::PresetView;
 use proto::process::UnseenEnd;
 use proto::task::{TaskRestorable, TaskView};
+use proto::timers::{TimerStatus, TimerView};
 use proto::{AgentState, Kind, ProcessId, ProcessView, Status};
 
 use crate::theme::Mark;
@@ -55,7 +57,7 @@ impl Crew {
     pub(crate) fn replace(&mut self, processes: Vec<ProcessView>) {
         self.processes = processes;
         self.processes.retain(|process| Some(process.id) != self.own);
-        self.processes.sort_by_key(|process| process.started_at);
+        self.processes.sort_by_key(|process| process.times.started_at);
     }
 
     /// Takes an event.
@@ -141,7 +143,7 @@ impl Crew {
     /// Why a process needs the person, and since when (milliseconds since the epoch).
     pub(crate) fn need(&self, process: &ProcessView) -> Option<(Need, u64)> {
         let asked = self.open_items().filter(|item| item.id == process.id).map(|item| item.at).min();
-        let since = process.agent.as_ref().map_or(process.active_at, |agent| agent.since);
+        let since = process.agent.as_ref().map_or(process.times.active_at, |agent| agent.since);
         if let Some(asked) = asked {
             return Some((Need::Blocked, asked));
         }
@@ -150,7 +152,7 @@ impl Crew {
         }
         match (process.state, process.status) {
             (Some(AgentState::Blocked), _) => return Some((Need::Blocked, since)),
-            (_, Status::Parked) => return Some((Need::Failed, process.active_at)),
+            (_, Status::Parked) => return Some((Need::Failed, process.times.active_at)),
             _ => {}
         }
         match process.unseen {

@@ -315,7 +315,7 @@ fn tasks(model: &Model) -> Vec<Entry> {
 }
 
 fn pads(model: &Model) -> Vec<Entry> {
-    let row = |pad: &proto::crew::PadEntry| {
+    let row = |pad: &proto::pads::PadEntry| {
         entry(
             Section::Do,
             format!("open pad {}", pad.name),

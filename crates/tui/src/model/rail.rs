@@ -150,7 +150,7 @@ fn tasks(model: &Model) -> Vec<RailRow> {
 }
 
 fn pads(model: &Model) -> Vec<RailRow> {
-    let row = |pad: &proto::crew::PadEntry| RailRow::Item {
+    let row = |pad: &proto::pads::PadEntry| RailRow::Item {
         item: RailItem::Pad(pad.name.clone()),
         mark: None,
         branch: String::new(),
@@ -161,7 +161,7 @@ fn pads(model: &Model) -> Vec<RailRow> {
 }
 
 fn timers(model: &Model) -> Vec<RailRow> {
-    let row = |timer: &proto::crew::TimerView| RailRow::Item {
+    let row = |timer: &proto::timers::TimerView| RailRow::Item {
         item: RailItem::Timer(timer.timer),
         mark: None,
         branch: String::new(),

@@ -141,15 +141,15 @@ fn close_warnings(model: &Model, process: ProcessId) -> Vec<String> {
     let Some(view) = model.crew.get(process) else { return Vec::new() };
     let is = match &view.agent {
         Some(_) => format!("{} is {}", view.name, model.crew.mark(view).word()),
-        None => format!("{} runs {}", view.name, proto::Printable(&view.argv.join(" "))),
+        None => format!("{} runs {}", view.name, proto::Printable(&view.program.argv.join(" "))),
     };
     let children = model.crew.processes.iter().filter(|other| other.parent == Some(process)).count();
     let mut lines = vec![format!("{is}; its terminal and its history go with it.")];
     if children > 0 {
         lines.push(format!("It leads {children} other processes, which stay."));
     }
-    if view.viewers > 1 {
-        lines.push(format!("{} others look at it.", view.viewers - 1));
+    if view.terminal.viewers > 1 {
+        lines.push(format!("{} others look at it.", view.terminal.viewers - 1));
     }
     lines
 }

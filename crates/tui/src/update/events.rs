@@ -1,10 +1,11 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
 use proto::agent::{Delivery, InboxItem};
-use proto::crew::{PadOutcome, TimerView};
 use proto::event::Event;
+use proto::pads::PadOutcome;
 use proto::process::UnseenEnd;
 use proto::request::{See, Target};
+use proto::timers::TimerView;
 use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, show};

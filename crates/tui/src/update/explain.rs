@@ -1,7 +1,7 @@
 //! Pages that explain: why an agent is in its state, what a process is, what a timer does.
 
 use proto::agent::{Composer, Explanation};
-use proto::crew::TimerView;
+use proto::timers::TimerView;
 use proto::{Printable, ProcessId};
 
 use super::actions::push;
@@ -65,11 +65,11 @@ pub(super) fn process_page(model: &Model, process: ProcessId) -> Page {
     let Some(view) = model.crew.get(process) else { return Page::default() };
     let exit = view.exit.map(|exit| format!("exit    {} ({})", exit.shell_code(), exit.reason));
     let mut lines = vec![
-        format!("runs    {}", Printable(&view.argv.join(" "))),
-        format!("in      {}", Printable(&model.place.short(&view.cwd))),
+        format!("runs    {}", Printable(&view.program.argv.join(" "))),
+        format!("in      {}", Printable(&model.place.short(&view.program.cwd))),
         format!("status  {}, run {}", view.status, view.run),
-        format!("size    {}, viewers {}", view.size, view.viewers),
-        format!("started {}", ago(model.now.epoch_ms, view.started_at)),
+        format!("size    {}, viewers {}", view.terminal.size, view.terminal.viewers),
+        format!("started {}", ago(model.now.epoch_ms, view.times.started_at)),
     ];
     lines.extend(exit);
     lines.extend(view.failure.as_ref().map(|failure| format!("failure {}", Printable(failure))));

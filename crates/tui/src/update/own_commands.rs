@@ -69,7 +69,7 @@ fn value(model: &Model, name: &str) -> Option<String> {
                 _ => None,
             };
             let task = task.map(|task| task.directory);
-            task.or_else(|| process.map(|process| process.cwd.clone()))
+            task.or_else(|| process.map(|process| process.program.cwd.clone()))
                 .or(Some(model.place.directory.clone()))
         }
     }

@@ -1,7 +1,7 @@
 //! Scratchpads and timers: reading, editing, renaming, removing; pausing and ending.
 
-use proto::crew::{TimerStatus, TimerView};
 use proto::request::{ChangeTimer, Pad, PadAct, TimerChange};
+use proto::timers::{TimerStatus, TimerView};
 use proto::{Printable, Request};
 
 use super::actions::{call, prompt};

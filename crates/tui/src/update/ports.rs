@@ -18,7 +18,7 @@ pub(super) fn ask_all(model: &mut Model) {
     let is_asked = |view: &&ProcessView| view.kind == Kind::Command && view.pid.is_some();
     let (now, epoch_ms) = (model.now.ms, model.now.epoch_ms);
     let tries = |view: &ProcessView| {
-        let is_young = epoch_ms.saturating_sub(view.started_at) < YOUNG_MS;
+        let is_young = epoch_ms.saturating_sub(view.times.started_at) < YOUNG_MS;
         if is_young { 0 } else { PORTS_TRIES - 1 }
     };
     let questions = model.crew.processes.iter().filter(is_asked).map(|view| (view.id, (now, tries(view))));

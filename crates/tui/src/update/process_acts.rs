@@ -3,12 +3,12 @@
 //! removing what is over.
 
 use proto::agent::{Delivery, MailId, Receipt};
-use proto::crew::{GrantView, Right};
 use proto::reply::ViewerView;
 use proto::request::{
     CancelMessage, Close, Detach, Empty, Grant, Interrupt, Kill, Read, ReadMode, Revoke, RunChoice, SetTimer,
     Spawn, Target, TimerWatch, TimerWhen,
 };
+use proto::rights::{GrantView, Right};
 use proto::stop::signal_name;
 use proto::{Kind, Printable, ProcessId, ProcessView, Request, Status, Stop};
 use rustix::process::Signal;

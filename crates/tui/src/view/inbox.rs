@@ -230,7 +230,7 @@ pub(crate) fn peek_place(model: &Model) -> Option<Rect> {
 /// Where its process works, and why it counts as blocked.
 fn about(model: &Model, item: &InboxItem) -> Vec<String> {
     let Some(process) = model.crew.get(item.id) else { return Vec::new() };
-    let mut lines = vec![format!("in {}", model.place.short(&process.cwd))];
+    let mut lines = vec![format!("in {}", model.place.short(&process.program.cwd))];
     let opinion = process.agent.as_ref().and_then(|agent| agent.evidence.as_ref());
     let is_blocked = |opinion: &&Opinion| opinion.evidence.state == Some(AgentState::Blocked);
     if let Some(opinion) = opinion.filter(is_blocked).filter(|_| is_dialog(item.kind)) {

@@ -122,8 +122,10 @@ impl Connection {
         let size = session::size_of(open.cols, open.rows);
         let (connection, attached) = session::attach(gateway, identity, &id, 0, size).await?;
         gateway.audit.note(identity, "opened", json!({"process": id, "dialect": true}));
-        let (work_dir, shell) =
-            view.map_or_else(|_| (String::new(), String::new()), |view| (view.cwd, view.argv.join(" ")));
+        let (work_dir, shell) = view.map_or_else(
+            |_| (String::new(), String::new()),
+            |view| (view.program.cwd, view.program.argv.join(" ")),
+        );
         let payload =
             json!({"request_id": open.request_id, "session_id": id, "work_dir": work_dir, "shell": shell});
         // `opened` comes before the first output.

@@ -82,7 +82,7 @@ impl Drop for Lease {
         tokio::spawn(async move {
             // Only a size that is still ours goes back.
             let view = processes::find(&gateway, &identity, &process).await;
-            if view.is_ok_and(|view| view.size == leased) {
+            if view.is_ok_and(|view| view.terminal.size == leased) {
                 let resize = Resize { target: Target(process), size: SizeRequest::from(before) };
                 drop(gateway.door.ask(&identity, Request::Resize(resize)).await);
             }
