@@ -19,10 +19,10 @@ interface Parsed {
 }
 
 const diffs = new Resource<Parsed>(async (key) => {
-  const base = bases.get(key);
+  const [chosen, last] = [bases.get(key), lastCommits.get(key)];
   const [diff, since] = await Promise.all([
-    get<TaskDiff>(taskPath(key, "diff"), { base }),
-    get<TaskDiff>(taskPath(key, "diff"), { base: LAST_COMMIT, stat: true }).catch(() => undefined),
+    get<TaskDiff>(taskPath(key, "diff"), { base: chosen === LAST_COMMIT ? last : chosen }),
+    get<TaskDiff>(taskPath(key, "diff"), { base: last, stat: true }).catch(() => undefined),
   ]);
   const files = parseDiff(diff.text ?? "");
   return { diff, files: files.map((file) => ({ ...file, isUntracked: isUntracked(file, since) })) };
@@ -30,6 +30,8 @@ const diffs = new Resource<Parsed>(async (key) => {
 const reviews = new Resource<TaskReview>((key) => get<TaskReview>(taskPath(key, "review")));
 
 const LAST_COMMIT = "HEAD";
+/** What names each task's last commit: the branch of its worktree, because HEAD may be another checkout's. */
+const lastCommits = new Map<string, string>();
 
 /** A new file that no commit has: all of its lines are new since the last one as well. */
 function isUntracked(file: DiffFile, since: TaskDiff | undefined): boolean {
@@ -83,6 +85,7 @@ async function act(task: TaskView, body: object): Promise<boolean> {
 export function changes(task: TaskView): TemplateResult {
   const base = bases.get(task.name) ?? "";
   const { git } = task;
+  lastCommits.set(task.name, task.worktree?.branch ?? LAST_COMMIT);
   // While another comparison is on its way, the one before it is shown.
   const parsed = diffs.use(task.name, `${base} ${git?.commit} ${git?.added} ${git?.removed} ${git?.untracked}`);
   const comments = reviews.use(task.name)?.comments ?? [];

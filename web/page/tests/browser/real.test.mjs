@@ -303,13 +303,15 @@ test("w27 three comments are made by touch, survive a reload, are finished on a 
 
 test("w27 a new file that no commit has is marked, and changes are compared with the last commit", async () => {
   const { directory } = makeTask("compared");
-  git(directory, "commit", "-qam", "second");
+  writeFileSync(join(directory, "committed.txt"), "kept\n");
+  git(directory, "add", ".");
+  git(directory, "commit", "-qm", "second");
   writeFileSync(join(directory, "new.txt"), "fresh\n");
   const page = await signedIn();
   await page.goto(`${relay.url}t/compared?tab=changes`);
   const files = () => page.locator(".files a").evaluateAll((all) => all.map((entry) => entry.textContent.replace(/\s+/g, " ").trim()));
-  await page.locator(".file").nth(1).waitFor();
-  assert.deepEqual(await files(), ["M a.txt +1 −1", "? new.txt +1 −0"]);
+  await page.locator(".file").nth(2).waitFor();
+  assert.deepEqual(await files(), ["M a.txt +1 −1", "A committed.txt +1 −0", "? new.txt +1 −0"]);
   await page.getByLabel("Compared with").selectOption("the last commit");
   await page.locator(".file").nth(1).waitFor({ state: "detached" });
   assert.deepEqual(await files(), ["? new.txt +1 −0"]);
