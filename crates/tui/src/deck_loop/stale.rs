@@ -177,11 +177,12 @@ mod tests {
         let mut model = model();
         for round in 0..60 {
             let title = format!("working {round}");
-            let times = TimesView { active_at: round, ..process(1).times };
-            let hidden = ProcessView { title: title.clone(), times, ..process(2) };
-            assert!(!changed(&mut model, hidden), "{title}");
-            let shown = ProcessView { title, times, ..process(1) };
-            assert!(changed(&mut model, shown), "its title is on the screen");
+            let drawn_now = |number: u64| {
+                let times = TimesView { active_at: round, ..process(number).times };
+                ProcessView { title: title.clone(), times, ..process(number) }
+            };
+            assert!(!changed(&mut model, drawn_now(2)), "{title}");
+            assert!(changed(&mut model, drawn_now(1)), "its title is on the screen");
         }
     }
 
