@@ -211,7 +211,7 @@ impl Writer<'_> {
         let is_person = self.client.caller().is_person();
         // People may type anywhere; a program may not type over them, into a dialog or into a password
         // prompt.
-        let guard = (!is_person).then(|| Guard {
+        let guard = (!is_person).then_some(Guard {
             dialog: None,
             composer: match place {
                 WritePosition::Composer => ComposerIs::NoDraft,
