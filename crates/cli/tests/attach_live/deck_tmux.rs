@@ -34,7 +34,8 @@ fn u20_inside_tmux_the_deck_is_drawn_a_hundred_kilobytes_are_copied_and_tmux_is_
     tmux.until_shows("search back");
     tmux.type_keys(&["/"]);
     tmux.until_shows("Search back");
-    tmux.type_keys(&["-l", &line(0)]);
+    // The prompt shows what is sought: the whole line is in sight only when it was found.
+    tmux.type_keys(&["-l", "line 0000"]);
     tmux.type_keys(&["Enter"]);
     tmux.until_shows(&line(0));
     tmux.type_keys(&["V", "G", "y"]);
