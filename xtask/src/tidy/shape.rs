@@ -135,7 +135,7 @@ pub(crate) fn lenient_documents(tree: &Tree, documents: &[(&str, usize)]) -> Vec
                     declared_type(line, &["struct"]).map(|(name, _)| format!("{crate_name}::{name}"));
                 let above = &source.code[index.saturating_sub(8)..index];
                 let attributes =
-                    above.iter().rev().take_while(|line| line.starts_with("#[") || line.is_empty());
+                    above.iter().rev().take_while(|line| line.starts_with("#[") || line.trim().is_empty());
                 declared.as_deref() == Some(name)
                     && attributes.into_iter().any(|line| line.contains("deny_unknown_fields"))
             })
