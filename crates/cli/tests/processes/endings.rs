@@ -288,9 +288,8 @@ fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
             let mut early = Tail::live(&stage, "before");
             early.until(b"ready");
             // All of them are connected before the first request: none may find the socket closed.
-            let callers: Vec<_> = (0..4)
-                .map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap())
-                .collect();
+            let callers: Vec<_> =
+                (0..4).map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap()).collect();
             let forkserver = parent(parent(stage.process("before").pid.unwrap()));
             let stage = &stage;
             let enders: Vec<_> = callers
