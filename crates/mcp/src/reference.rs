@@ -21,7 +21,7 @@ The server speaks `server/discover` and `subscriptions/listen` (2026-07-28) as w
 `{\"error\": {\"code\", \"message\", \"hint\", \"field\"}}`; a conflict about a revision also has `current_revision`, and
 `needs_trust` has the `item` of the inbox that a person has to answer.
 
-Over HTTP the token stands for whoever started the server: a person's is a person's, and one that was started inside a run
+Over HTTP the token stands for the caller that started the server: a person's is a person's, and one that was started inside a run
 is that process's and ends with the run. Requests must name the server as it listens (`127.0.0.1:PORT`, `[::1]:PORT` or
 `localhost:PORT`) and come from no page or from one of its own origins or those of `--allow-origin`, each exactly as written.
 After five wrong tokens the server refuses new connections for 1 s, then for longer, up to 60 s; one that has shown the
