@@ -1,6 +1,8 @@
-// Starts Chromium and opens pages that remember what went wrong on them.
+// Starts Chromium, opens pages that remember what went wrong on them, and waits for what a page answers.
 
+import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
 
 const PROGRAMS = [process.env.QD_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -36,4 +38,14 @@ export async function openPage(browser, { width = 1280, theme = "light", forcedC
   });
   page.on("pageerror", (error) => page.problems.push(String(error)));
   return page;
+}
+
+/** Waits until the page answers so. Playwright takes an asynchronous condition for true before it is known. */
+export async function untilAnswer(page, ask, wanted) {
+  let answer = await ask();
+  for (let wait = 0; wait < 1500 && !isDeepStrictEqual(answer, wanted); wait++) {
+    await page.waitForTimeout(20);
+    answer = await ask();
+  }
+  assert.deepEqual(answer, wanted);
 }

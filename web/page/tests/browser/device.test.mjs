@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { page as pageDirectory } from "../../build/build.mjs";
 import { makeWorld } from "../fixtures/world.mjs";
+import { untilAnswer } from "./chromium.mjs";
 import { until, withPage } from "./harness.mjs";
 
 const item = (number) => ({ item: number, id: "p_c3docsdoc", name: "docs", kind: "question", title: "Shall I go on?", at: Date.now(), options: [] });
@@ -25,20 +26,18 @@ test("a notification of a phone, which only a service worker may show, is taken 
     });
     await go("");
     await page.waitForSelector(".list .line");
-    const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map((one) => one.tag));
+    const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map((one) => one.tag).sort());
     await page.evaluate(async () => (await navigator.serviceWorker.ready).showNotification("old", { tag: "qd-7" }));
     await page.clock.install();
     await page.reload();
     await page.waitForSelector(".connection.open", { state: "attached" });
-    await page.waitForFunction(async () => (await (await navigator.serviceWorker.ready).getNotifications()).length === 0, undefined, { polling: 100 });
+    await untilAnswer(page, shown, []);
     for (const number of [50, 51]) server.event({ item_opened: item(number) });
     await page.locator(".badge", { hasText: "4" }).first().waitFor();
     await page.clock.fastForward(6000);
-    await page.waitForFunction(async () => (await (await navigator.serviceWorker.ready).getNotifications()).length === 2, undefined, { polling: 100 });
-    assert.deepEqual((await shown()).sort(), ["qd-50", "qd-51"]);
+    await untilAnswer(page, shown, ["qd-50", "qd-51"]);
     server.event({ item_closed: { item: 50 } });
-    await page.waitForFunction(async () => (await (await navigator.serviceWorker.ready).getNotifications()).length === 1, undefined, { polling: 100 });
-    assert.deepEqual(await shown(), ["qd-51"]);
+    await untilAnswer(page, shown, ["qd-51"]);
   });
 });
 

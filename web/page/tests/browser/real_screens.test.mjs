@@ -7,6 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gridCells, shownCells, watchTerminals } from "./cells.mjs";
+import { untilAnswer } from "./chromium.mjs";
 import { ABSENCES, pasteText, stroke } from "./gestures.mjs";
 import { deck, open, relay, shows, signedIn, spawnShell } from "./real.mjs";
 
@@ -81,7 +82,7 @@ test("w13 a child's text reaches the clipboard only when a person taps, at a des
     await chip.waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "the person's own");
     await chip.click();
-    await page.waitForFunction(async () => (await navigator.clipboard.readText()) === "from the child");
+    await untilAnswer(page, () => page.evaluate(() => navigator.clipboard.readText()), "from the child");
     assert.equal(readFileSync(log, "utf8"), "", "the question has no answer");
     assert.deepEqual(page.problems, []);
   }

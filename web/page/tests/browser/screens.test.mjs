@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { confirm, frame, makeWorld } from "../fixtures/world.mjs";
+import { untilAnswer } from "./chromium.mjs";
 import { ABSENCES, pasteText, stroke } from "./gestures.mjs";
 import { until, withPage } from "./harness.mjs";
 
@@ -32,7 +33,7 @@ for (const width of [1280, 390]) {
       assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "the person's own");
       assert.equal(world.typed, "", "a question about the clipboard gets no answer");
       await chip.click();
-      await page.waitForFunction(async () => (await navigator.clipboard.readText()) === "from the child");
+      await untilAnswer(page, () => page.evaluate(() => navigator.clipboard.readText()), "from the child");
     });
   });
 }
