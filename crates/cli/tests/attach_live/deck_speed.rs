@@ -40,7 +40,7 @@ fn u3_a_flood_is_drawn_at_most_sixty_times_a_second() {
     let stage = stage();
     stage.run(
         "x",
-        sh("stty -echo; echo ready; read go; timeout 3 seq 1000000 999999999999; echo over; exec cat"),
+        sh("stty -echo; echo ready; read go; timeout 3 seq 1000000 999999999999; echo; echo over; exec cat"),
     );
     stage.wait_pattern("x", "ready");
     let mut window = Window::open(&stage, SIZE, &[]);
