@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { EVIL, evilWorld } from "../fixtures/evil.mjs";
 import { KEYBOARDS, replay } from "../fixtures/keyboards.mjs";
 import { makeWorld } from "../fixtures/world.mjs";
-import { axe, settled, VIEWS, withPage } from "./harness.mjs";
+import { axe, settled, until, VIEWS, withPage } from "./harness.mjs";
 
 test("w12 no text from outside becomes markup or script, in any view", async () => {
   await withPage({ world: evilWorld() }, async ({ page, go }) => {
@@ -120,7 +120,7 @@ test("a draft survives a reload and the key bar sends keys in order", async () =
     await page.waitForFunction(() => document.querySelector(".composer textarea")?.value === "half a thought");
     for (const name of ["Control, for the next key", "Up", "Escape"]) await page.getByRole("button", { name, exact: true }).tap();
     await page.waitForFunction(() => document.querySelector(".keybar [aria-pressed]").getAttribute("aria-pressed") === "false");
-    for (let wait = 0; wait < 100 && server.calls.filter((call) => call.path.endsWith("/input")).length < 2; wait++) await page.waitForTimeout(20);
+    await until(page, () => server.calls.filter((call) => call.path.endsWith("/input")).length === 2);
     assert.deepEqual(server.calls.filter((call) => call.path.endsWith("/input")).map((call) => call.body.input), [{ keys: ["ctrl-up"] }, { keys: ["escape"] }]);
   });
 });

@@ -158,12 +158,10 @@ test("w21 a phone leases the size, and the old one returns when it leaves", asyn
   const button = page.getByRole("button", { name: "Fit here" });
   await button.tap();
   await page.getByRole("button", { name: "Give the size back" }).waitFor();
-  for (let wait = 0; wait < 50 && size().cols === 100; wait++) await page.waitForTimeout(50);
-  assert.ok(size().cols < 60, JSON.stringify(size()));
+  await untilAnswer(page, async () => size().cols < 60, true);
   await page.goto(relay.url);
   await page.waitForSelector("#main .line");
-  for (let wait = 0; wait < 50 && size().cols !== 100; wait++) await page.waitForTimeout(50);
-  assert.deepEqual(size(), { cols: 100, rows: 30 });
+  await untilAnswer(page, async () => size(), { cols: 100, rows: 30 });
 });
 
 test("w16 w18 a flood whose connection is cut again and again ends as the daemon's grid", async () => {

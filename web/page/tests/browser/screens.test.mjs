@@ -200,7 +200,7 @@ test("w28 keys typed into a terminal reach the child and not the page", async ()
     await page.keyboard.press("Control+c");
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Escape");
-    for (let wait = 0; wait < 100 && world.typed.length < 10; wait++) await page.waitForTimeout(20);
+    await until(page, () => world.typed.length >= 10);
     assert.equal(world.typed, "gi?1j\x03\x1b[A\x1b");
     assert.match(page.url(), /p_f6shellll/);
   });
