@@ -61,7 +61,7 @@ fn print_code(context: &mut Context, code: &str, url: Option<&str>) -> Result<()
         out.line(&format!("{first}-{rest}    good for two minutes and one device"))?;
         let Some(link) = url.map(|url| format!("{}/#c={code}", url.trim_end_matches('/'))) else {
             let next =
-                "type it at the URL that `qd web` has printed; --url makes a link, and a code for a camera";
+                "type it on the page of `qd web`; `qd pair --url URL` prints a link and a code for a camera";
             return if out.is_terminal() { out.line(next) } else { Ok(()) };
         };
         out.line(&link)?;
