@@ -26,8 +26,10 @@ use crate::door::Server;
 use crate::inotify::{Inotify, WatchFlags};
 use crate::warnings::{Cause, Warnings};
 
-/// How soon a socket that could not be opened is tried again.
+/// How soon a socket that could not be opened is tried again. Each failure doubles the pause.
 const AGAIN: Duration = Duration::from_millis(500);
+/// The longest such pause: a runtime directory may be missing until the next login.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// The most connections that wait to be accepted; further connections wait in the kernel.
 const WAITING: i32 = 128;
 
@@ -63,25 +65,28 @@ impl Kept {
 
     /// Recreates the sockets whenever they are gone, until the daemon ends.
     async fn keep(self, places: Arc<Dirs>, detour: Arc<Notify>, doorway: Server) {
+        let mut pause = AGAIN;
         loop {
             let mut watch = Watch::start(&places);
-            // What vanished before the watch is recreated, and then there is something new to watch.
-            let mended = self.mend(&doorway).await;
-            if mended == Some(true) {
+            let opened = self.mend(&doorway).await;
+            let is_settled = opened == Opened::Before && watch.is_some();
+            // What vanished before the watch was recreated, and now there is something new to watch.
+            if opened == Opened::Now {
+                pause = AGAIN;
                 continue;
             }
-            let is_watched = watch.is_some();
             tokio::select! {
                 () = Watch::changed(&mut watch) => {}
                 () = detour.notified() => {}
                 // Nothing announces that what has failed would work now, nor what happens without a watch.
-                () = tokio::time::sleep(AGAIN), if mended.is_none() || !is_watched => {}
+                () = tokio::time::sleep(pause), if !is_settled => {}
             }
+            pause = if is_settled { AGAIN } else { (pause * 2).min(LONGEST_PAUSE) };
         }
     }
 
-    /// Recreates what is missing; returns whether something was, or nothing when that failed.
-    async fn mend(&self, doorway: &Server) -> Option<bool> {
+    /// Recreates what is missing.
+    async fn mend(&self, doorway: &Server) -> Opened {
         let (me, server) = (self.clone(), doorway.clone());
         let mended = crate::threads::run(move || {
             let mut sockets = me.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,13 +96,13 @@ impl Kept {
         self.mend_database(doorway).await;
         self.give_way(doorway).await;
         match mended {
-            Ok(Ok(has_made)) => Some(has_made),
+            Ok(Ok(opened)) => opened,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a socket could not be opened again");
-                None
+                Opened::InPart
             }
             // The panic hook has reported it.
-            Err(_) => None,
+            Err(_) => Opened::InPart,
         }
     }
 
@@ -134,6 +139,15 @@ impl Kept {
             }
         }
     }
+}
+
+/// Since when both sockets are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opened {
+    Before,
+    Now,
+    /// One of them is not: its directory cannot be made, or vanished again while it was.
+    InPart,
 }
 
 /// The sockets, and what maintaining them needs.
@@ -180,18 +194,22 @@ impl Drop for SocketFile {
 type Fresh = (SocketFile, std::os::unix::net::UnixListener);
 
 impl Sockets {
-    /// Opens both, unless they are open; returns true if one was not. The runtime directory's may fail,
-    /// because clients find the other one.
-    fn open(&mut self, doorway: &Server) -> io::Result<bool> {
+    /// Opens both, unless they are open. The runtime directory's may fail, because clients find the other one.
+    fn open(&mut self, doorway: &Server) -> io::Result<Opened> {
         if self.is_closed {
-            return Ok(false);
+            return Ok(Opened::Before);
         }
         let (data, runtime) = self.mend();
         let has_made = [&data, &runtime].iter().any(|fresh| matches!(fresh, Ok(Some(_))));
         let in_data = self.serve_data(data, doorway);
         let in_runtime = self.serve_runtime(runtime, doorway);
+        let opened = match (&in_data, &in_runtime) {
+            (Ok(()), Ok(())) if has_made => Opened::Now,
+            (Ok(()), Ok(())) => Opened::Before,
+            _ => Opened::InPart,
+        };
         let served = if self.places.data_socket().is_some() { in_data } else { in_runtime };
-        served.map(|()| has_made)
+        served.map(|()| opened)
     }
 
     /// Recreates what is missing: directories, locks, socket files.
