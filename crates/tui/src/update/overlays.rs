@@ -1,7 +1,7 @@
 //! Keys in what lies over the deck.
 
 use proto::request::{GiveAnswer, Rename, Target, Tell};
-use proto::{ProcessId, Request};
+use proto::{Name, ProcessId, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
@@ -157,10 +157,7 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
             tasks::start(model, &task, &agent, session, message)
         }
         _ if is_empty => Vec::new(),
-        Purpose::Rename(process) => {
-            let rename = Rename { target: Target(process.to_string()), name: text };
-            vec![call(CallFor::Nothing, Request::Rename(rename))]
-        }
+        Purpose::Rename(process) => rename(model, process, text),
         Purpose::Tell(process) => {
             let target = Target(process.to_string());
             let tell = Tell { target, text, key: None, wait_ms: Some(0), expires_ms: None };
@@ -176,6 +173,17 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         Purpose::NewPad => pads::edit_new(model, &text),
         Purpose::RenamePad(name) => pads::rename(model, name, text.trim().to_owned()),
     }
+}
+
+/// Renames a process. What cannot be a name stays in its window to be corrected: keys that follow a window that has closed
+/// would be commands.
+fn rename(model: &mut Model, process: ProcessId, name: String) -> Vec<Command> {
+    if let Err(error) = name.parse::<Name>() {
+        model.toast(error.to_string());
+        return prompt(model, "Another name".to_owned(), &name, Purpose::Rename(process));
+    }
+    let rename = Rename { target: Target(process.to_string()), name };
+    vec![call(CallFor::Nothing, Request::Rename(rename))]
 }
 
 fn confirm_key(model: &mut Model, key: Key) -> Vec<Command> {

@@ -213,3 +213,18 @@ fn a_task_in_the_rail_takes_the_keys_of_the_list_and_every_row_has_a_menu_by_a_k
     let Some(Overlay::RowMenu(menu)) = model.overlays.last() else { panic!("no menu") };
     assert!(menu.acts(&model).iter().any(|act| act.label == "land"));
 }
+
+#[test]
+fn a_name_that_cannot_be_one_stays_in_its_window() {
+    let mut model = with_agent();
+    typed(&mut model, b"\x1cR");
+    let asked = typed(&mut model, b" two\r");
+    assert!(requests(&asked).is_empty(), "{asked:?}");
+    let Some(Overlay::Prompt(prompt)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    assert_eq!(prompt.line.text(), "lead two");
+    assert!(model.toasts.iter().any(|toast| toast.text.contains("a name is made of")), "{:?}", model.toasts);
+    typed(&mut model, b"\x7f\x7f\x7f\x7f");
+    let asked = typed(&mut model, b"\r");
+    assert!(matches!(requests(&asked)[..], [Request::Rename(_)]), "{asked:?}");
+    assert!(model.overlays.is_empty());
+}
