@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use testkit::process_scan::eventually;
 use testkit::{TestDaemon, child};
 use web::ROUTES;
 
@@ -28,6 +29,30 @@ fn the_api_describes_itself_and_counts() {
     {
         assert!(text.lines().any(|known| known == line), "{line}: {text}");
     }
+}
+
+#[test]
+fn u17_seen_in_the_browser_is_seen_at_the_desk_and_the_reverse() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let page = server.sign_in();
+    let is_unseen = |name: &str| {
+        let shown = server.ask("GET", "/api/v1/processes", &page, b"").json();
+        let list = shown.as_array().or(shown["processes"].as_array()).unwrap().clone();
+        list.iter()
+            .any(|process| process["name"] == name && process.get("unseen").is_some_and(|it| !it.is_null()))
+    };
+    for name in ["one", "two"] {
+        daemon.spawn(name, child::print_and_exit("over", 3));
+        eventually("its end is unseen", || daemon.process(name).unseen.map(|_| ()));
+        assert!(is_unseen(name), "{name}");
+    }
+    let id = daemon.process("one").id;
+    let marked = server.ask("POST", &format!("/api/v1/processes/{id}/see"), &page, b"{}");
+    assert_eq!(marked.status, 200, "{marked:?}");
+    assert!(daemon.process("one").unseen.is_none());
+    assert!(daemon.qd(&["see", "two"]).status.success());
+    assert!(!is_unseen("two"));
 }
 
 #[test]
