@@ -7,10 +7,30 @@ use std::time::Instant;
 
 use engine::{AuditNote, Caller, RunKey};
 use holder::origin::{Above, Link, Pinned};
+use proto::ProcessId;
 use tokio::net::UnixStream;
 
 use crate::screens::Screens;
 use crate::tokens::{PidIdentity, TokenCheck, Tokens};
+
+/// Who shares limits and turns. A restart does not make a process another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    People,
+    Process(ProcessId),
+    Nobody,
+}
+
+impl Who {
+    pub(crate) fn of(caller: Caller) -> Self {
+        match caller {
+            Caller::Human => Self::People,
+            // A program may run where a person sits, so it is counted like one.
+            Caller::Process(run) | Caller::Via(run) => Self::Process(run.process),
+            Caller::Nobody => Self::Nobody,
+        }
+    }
+}
 
 /// Returns true if the peer is the same user.
 pub(crate) fn is_same_user(stream: &UnixStream) -> bool {

@@ -15,6 +15,8 @@ use proto::{ErrorCode, Failure, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
+use crate::call_queue::{CallReceiver, CallSender, call_queue};
+use crate::caller::Who;
 use crate::clock;
 use crate::effect_runner::{EffectRunner, without_acknowledged_ends};
 use crate::failpoint::{self, Failpoint};
@@ -23,8 +25,6 @@ use crate::idle_trim::IdleTrim;
 use crate::records::Otherwise;
 use crate::warnings::Warnings;
 
-/// The most commands that wait; the connections that sent them wait with them.
-const ASKS: usize = 256;
 /// The most facts that wait; the workers keep what does not fit.
 pub(crate) const FACTS: usize = 4096;
 /// How many events a slow subscriber may be behind before it gets a resync.
@@ -44,7 +44,7 @@ pub(crate) struct Ask {
 /// The handle of the engine task. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct EngineHandle {
-    asks: mpsc::Sender<Ask>,
+    asks: CallSender<Ask>,
     pub(crate) facts: mpsc::Sender<Input>,
     events: broadcast::Sender<Arc<AddressedEvent>>,
     tickets: Arc<AtomicU64>,
@@ -64,11 +64,9 @@ impl EngineHandle {
         let (reply, answer) = oneshot::channel();
         let is_agreed = principal.caller.is_person() && is_plain_shutdown(&command);
         let guard = Guard { ticket, gone: Some(self.gone.clone()) };
-        let sent = self.asks.send(Ask { ticket, principal, command, reply }).await;
-        let answered = match sent {
-            Ok(()) => answer.await.ok(),
-            Err(_) => None,
-        };
+        let who = Who::of(principal.caller);
+        let is_sent = self.asks.send(who, Ask { ticket, principal, command, reply }).await;
+        let answered = if is_sent { answer.await.ok() } else { None };
         guard.disarm();
         answered.unwrap_or_else(|| unanswered(is_agreed))
     }
@@ -134,7 +132,7 @@ pub(crate) struct Channels {
 
 /// The inputs of the engine task, and the callers that wait for an answer.
 struct Inbox {
-    asks: mpsc::Receiver<Ask>,
+    asks: CallReceiver<Ask>,
     facts: mpsc::Receiver<Input>,
     gone: (Departed, watch::Receiver<Vec<Ticket>>),
     tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
@@ -147,7 +145,7 @@ impl Inbox {
             biased;
             Some(fact) = self.facts.recv() => vec![fact],
             Ok(()) = self.gone.1.changed() => self.departures(),
-            Some(ask) = self.asks.recv() => self.take(ask),
+            Some(ask) = self.asks.next() => self.take(ask),
         }
     }
 
@@ -174,7 +172,7 @@ impl Inbox {
 
 impl Channels {
     pub(crate) fn new() -> Self {
-        let (asks, asked) = mpsc::channel(ASKS);
+        let (asks, asked) = call_queue();
         let (facts, known) = mpsc::channel(FACTS);
         let (events, _) = broadcast::channel(EVENTS);
         let (gone, left) = watch::channel(Vec::new());

@@ -9,7 +9,7 @@
 //!
 //! | task | owns | receives | sends | when others are slow | ends when |
 //! |---|---|---|---|---|---|
-//! | engine task (1, async) | `Engine`, tickets | bounded commands and facts, the alarm | effects, events with a revision | commands wait in their queue; the workers keep facts | `Effect::Stop` |
+//! | engine task (1, async) | `Engine`, tickets | commands in turns of their callers (`call_queue`), bounded facts, the alarm | effects, events with a revision | commands wait in their caller's queue; the workers keep facts | `Effect::Stop` |
 //! | `screens-N` (2-4 threads) | rings, emulators, viewers, input | orders, rings, links, viewers | facts, frames | never waits | the process ends |
 //! | `patterns`, `patterns-slow` (2 threads) | searches for patterns | new text, bounded | matches | a search that falls too far behind ends with an error | the process ends |
 //! | `agents-watch` (1 thread) | agents' files: how far they were read, texts of turns | bounded orders, inotify, its own deadlines | facts | waits for the engine task; orders beyond its queue are refused and logged, and the engine stops waiting | the process ends |
@@ -34,6 +34,7 @@
 mod adopt;
 mod agents;
 mod alarm;
+mod call_queue;
 mod caller;
 mod clock;
 mod daemon_lock;

@@ -66,3 +66,59 @@ fn m5_a_thousand_idle_connections_of_a_person_lock_nobody_out() {
     assert!(ended.status.success(), "{}", crate::said(&ended));
     drop(crowd);
 }
+
+/// Asks on so many connections, on each again as soon as it is answered, and counts the answers in a file.
+const ASKERS: &str = r#"use Socket;
+my ($path, $count) = @ARGV;
+my $ask = qq({"id":1,"request":{"status":{}}}\n);
+my (%all, $wait);
+for (1..$count) {
+    socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die "no socket: $!";
+    connect($s, sockaddr_un($path)) or die "no connection: $!";
+    $all{fileno($s)} = $s;
+    vec($wait, fileno($s), 1) = 1;
+    syswrite($s, $ask);
+}
+open(my $o, "+>", "answers");
+my $answers = 0;
+while (1) {
+    select(my $ready = $wait, undef, undef, undef);
+    for my $number (keys %all) {
+        next unless vec($ready, $number, 1);
+        sysread($all{$number}, my $answer, 65536) or die "closed";
+        $answers += ($answer =~ tr/\n//);
+        syswrite($all{$number}, $ask) if $answer =~ /\n\z/;
+        sysseek($o, 0, 0); syswrite($o, sprintf("%012d", $answers));
+    }
+}
+"#;
+
+/// Counted in answers and not in time: how many the run gets while one call of a person is under way. In a queue for all
+/// it would be one for each of its connections.
+#[test]
+fn m5_calls_of_one_run_without_pause_do_not_hold_up_a_persons() {
+    const ASKING: u64 = 100;
+    let stage = MarkedDaemon::start(QD);
+    let mut inside = Inside::command(&stage, "askers");
+    std::fs::write(inside.directory.join("askers.pl"), ASKERS).unwrap();
+    let socket = stage.places().socket();
+    let job = format!("perl askers.pl '{}' {ASKING}", socket.display());
+    let (code, out) = inside.run(&format!("({job}) > /dev/null 2> askers.err &"));
+    assert_eq!(code, 0, "{out}");
+    let file = inside.directory.join("answers");
+    let answers = || std::fs::read_to_string(&file).ok()?.parse::<u64>().ok();
+    eventually("the run gets its answers", || answers().filter(|answers| *answers > 10 * ASKING));
+    let mut person = stage.client();
+    let mut meanwhile: Vec<u64> = (0..101)
+        .map(|_| {
+            let before = answers().unwrap();
+            person.list().unwrap();
+            answers().unwrap() - before
+        })
+        .collect();
+    meanwhile.sort_unstable();
+    let (median, last) = (meanwhile[50], answers().unwrap());
+    println!("answers of the run during one call of a person: {meanwhile:?}");
+    assert!(median < ASKING / 2, "{meanwhile:?}");
+    eventually("the run is still answered", || answers().filter(|answers| *answers > last + ASKING));
+}

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::Caller;
-use proto::{ErrorCode, Failure, ProcessId};
+use proto::{ErrorCode, Failure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::caller::Who;
 
 /// Connections of all callers.
 pub(super) const CONNECTIONS: usize = 1024;
@@ -47,30 +49,11 @@ const OF_A_PROCESS: Limits =
 /// All who could not be identified together: they may ask only how the daemon is, and wait to be placed.
 const OF_NOBODY: Limits = Limits { connections: 256, calls: 256, waits: 1, viewers: 1, input: 8 << 20 };
 
-/// Whose count it is. A restart does not give a process a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Who {
-    People,
-    Process(ProcessId),
-    Nobody,
-}
-
-impl Who {
-    fn of(caller: Caller) -> Self {
-        match caller {
-            Caller::Human => Self::People,
-            // A program may run where a person sits, so it is counted like one.
-            Caller::Process(run) | Caller::Via(run) => Self::Process(run.process),
-            Caller::Nobody => Self::Nobody,
-        }
-    }
-
-    fn limits(self) -> Limits {
-        match self {
-            Self::People => OF_PEOPLE,
-            Self::Process(_) => OF_A_PROCESS,
-            Self::Nobody => OF_NOBODY,
-        }
+fn limits(who: Who) -> Limits {
+    match who {
+        Who::People => OF_PEOPLE,
+        Who::Process(_) => OF_A_PROCESS,
+        Who::Nobody => OF_NOBODY,
     }
 }
 
@@ -176,7 +159,7 @@ impl Quotas {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         // Callers without anything in use are forgotten.
         callers.retain(|_, allowance| Arc::strong_count(allowance) > 1);
-        Arc::clone(callers.entry(who).or_insert_with(|| Arc::new(Allowance::new(who.limits()))))
+        Arc::clone(callers.entry(who).or_insert_with(|| Arc::new(Allowance::new(limits(who)))))
     }
 
     fn shared(
@@ -276,7 +259,7 @@ fn full(limit: usize, what: &str) -> Failure {
 mod tests {
     use super::*;
     use engine::RunKey;
-    use proto::RunNumber;
+    use proto::{ProcessId, RunNumber};
 
     fn process(n: u64) -> Caller {
         Caller::Process(RunKey::new(ProcessId::from_entropy(n), RunNumber(1)))

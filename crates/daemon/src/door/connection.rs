@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::attach::LeavingStream;
 use super::caller_limits::{ConnectionPermit, InputPermit, RESERVE_IDLE, all_in_use};
 use super::{Server, attach, audit, dispatch};
-use crate::caller::Peer;
+use crate::caller::{Peer, Who};
 use crate::engine_task::Answered;
 
 /// The most lines and frames that wait to be written; the calls that produce them wait.
@@ -253,13 +253,27 @@ impl Connection {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Next::GoOn;
         }
-        match parse_call(line) {
+        match self.parse(line).await {
             Ok(call) => self.on_call(call).await,
             Err((id, failure)) => {
                 self.refuse(id, failure).await;
                 Next::GoOn
             }
         }
+    }
+
+    /// Parses a line. Lines that are not a person's are parsed one at a time, and whatever else is ready on this
+    /// thread goes on before the next one: neither their number nor their size delays people.
+    async fn parse(&self, line: &[u8]) -> Result<Call, (u64, Failure)> {
+        if Who::of(self.client.caller()) == Who::People {
+            return parse_call(line);
+        }
+        // Never closed; a failure would only mean not to wait.
+        let turn = self.client.door.parsing.acquire().await.ok();
+        let parsed = parse_call(line);
+        tokio::task::yield_now().await;
+        drop(turn);
+        parsed
     }
 
     async fn on_call(&mut self, call: Call) -> Next {

@@ -70,6 +70,8 @@ pub(crate) struct Server {
     severed: broadcast::Sender<ProcessId>,
     room: Arc<Semaphore>,
     quotas: Quotas,
+    /// One permit: to parse a line that is not a person's.
+    parsing: Arc<Semaphore>,
 }
 
 impl Server {
@@ -99,6 +101,7 @@ impl Server {
             severed: broadcast::Sender::new(SEVERED),
             room: Arc::new(Semaphore::new(CONNECTIONS)),
             quotas: Quotas::default(),
+            parsing: Arc::new(Semaphore::new(1)),
         }
     }
 
