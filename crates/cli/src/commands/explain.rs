@@ -36,6 +36,7 @@ fn print_explanation(explanation: &Explanation, now: u64, out: &mut Output) -> R
     if agent.held {
         out.line("held: the screen shows something that cannot be judged")?;
     }
+    out.line(&format!("composer: {}", explanation.composer.word()))?;
     if agent.background > 0 {
         out.line(&format!("background: {} still run", agent.background))?;
     }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use proto::agent::Delivery;
 use proto::request::Tell;
 use proto::{AgentState, Size};
+use testkit::process_scan::eventually;
 use testkit::{Pty, scaled};
 
 use crate::{attach, crew, run_boss};
@@ -110,6 +111,28 @@ fn c3_a_persons_draft_is_not_touched_and_the_message_comes_when_it_is_gone() {
     let is_done = |event: &proto::Event| matches!(event, proto::Event::Mail(told) if told.mail == receipt.mail && told.delivery.is_final());
     crew.until_event(&mut events, is_done);
     assert_eq!(crew.prompts("a"), ["from a program"]);
+}
+
+#[test]
+fn m23_explain_prints_what_the_composer_holds() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    let shown = |word: &str| {
+        eventually("explain prints the composer", || {
+            let printed = String::from_utf8(crew.qd(&["explain", "a"]).stdout).unwrap();
+            printed.lines().any(|line| line == format!("composer: {word}")).then_some(())
+        });
+    };
+    shown("empty");
+    let mut person = attach(&crew, "a", b">");
+    person.type_keys(b"not yet");
+    person.expect(b"not yet");
+    shown("draft");
+    person.type_keys(b"\x15");
+    shown("empty");
+    person.type_keys(b"\x12");
+    person.expect(b"search:");
+    shown("unknown");
 }
 
 #[test]
