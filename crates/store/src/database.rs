@@ -38,16 +38,17 @@ enum Durability {
 
 impl Durability {
     /// Records that a person or an agent entrusted to us, and that exist nowhere else, must survive a power
-    /// cut: messages, timers, grants, trust, questions. Records of runs may lag, because a power cut ends the
+    /// cut: messages, timers, grants, trust, questions. So must the end of an entry: what is restored after a
+    /// reboot would start again although it was closed. Records of runs may lag, because a power cut ends the
     /// runs too.
     fn of(batch: &[Change]) -> Self {
         let is_entrusted = |change: &Change| match change {
             Change::PutMail { .. }
             | Change::RemoveMail { .. }
             | Change::PutDocument { .. }
-            | Change::RemoveDocument { .. } => true,
+            | Change::RemoveDocument { .. }
+            | Change::RemoveProcess { .. } => true,
             Change::PutProcess { .. }
-            | Change::RemoveProcess { .. }
             | Change::PutTurn { .. }
             | Change::RemoveTurn { .. }
             | Change::Audit(_)

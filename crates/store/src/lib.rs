@@ -19,8 +19,8 @@
 //! | `run_files` | [`RunFiles`]: the output of a process's earlier runs, a few files each |
 //!
 //! Durability: a change that was acknowledged survives any death of the process, kill -9 included. Messages,
-//! timers, grants, trust and questions survive a power cut too: their commit returns when the disk has it. A
-//! power cut can undo the newest changes of processes, turns and the audit log, as a whole and in order:
+//! timers, grants, trust, questions and the removal of a process survive a power cut too: their commit returns when the
+//! disk has it. A power cut can undo the newest other changes of processes, turns and the audit log, as a whole and in order:
 //! their part of the write-ahead log is synced with the next such commit or checkpoint (docs/design/0010).
 //! Nothing is ever torn, and no file is left unreadable.
 

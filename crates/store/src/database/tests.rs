@@ -525,6 +525,16 @@ fn f1_what_was_entrusted_waits_for_the_disk_and_what_describes_runs_does_not() {
 }
 
 #[test]
+fn m7h_the_end_of_an_entry_waits_for_the_disk() {
+    let directory = quick_directory();
+    let mut store = Store::open(&directory.path().join("state.db")).unwrap();
+    store.apply(&[process("p_1", "{}")]).unwrap();
+    assert_eq!(store.promise, Durability::ProcessDeath);
+    store.apply(&[Change::RemoveProcess { id: "p_1".into() }]).unwrap();
+    assert_eq!(store.promise, Durability::PowerCut);
+}
+
+#[test]
 fn f1_a_truncated_file_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");
