@@ -8,6 +8,7 @@ mod endings;
 mod environment;
 mod events;
 mod exits;
+mod foreground;
 mod hidden;
 mod input;
 mod kept;
@@ -16,6 +17,7 @@ mod limits;
 mod pages;
 mod pastes;
 mod reading;
+mod settings;
 mod sizes;
 mod survivors;
 mod telling;
@@ -24,11 +26,23 @@ mod updates;
 mod verbs;
 mod waits;
 
-use testkit::MarkedDaemon;
+use std::ffi::OsStr;
+
+use testkit::{MarkedDaemon, Pty};
 
 /// Returns a daemon of its own for every test.
 fn stage() -> MarkedDaemon {
     MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"))
+}
+
+/// Starts `qd` on a terminal of 97 columns and 31 rows.
+fn on_terminal(stage: &MarkedDaemon, words: &[&str]) -> Pty {
+    let mut terminal = Pty::open(proto::Size { cols: 97, rows: 31 });
+    let variables = stage.variables();
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    terminal.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), words, &variables);
+    terminal
 }
 
 /// Returns a shell script as argv.
