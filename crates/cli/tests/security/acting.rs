@@ -106,3 +106,42 @@ fn m12_the_setting_own_leaves_terminals_their_own_rights() {
         Spawn { as_me: Some(true), kind: Kind::Terminal, ..stage.spec("asked", child::run_for_ever()) };
     stage.spawn_as(asked);
 }
+
+#[test]
+fn m12_a_person_attaches_to_others_from_inside_a_terminal_and_comes_back() {
+    let stage = MarkedDaemon::start(QD);
+    stage.run("other", child::repeat_lines());
+    stage.wait_pattern("other", "ready");
+    let mut desk = Inside::terminal(&stage, "desk");
+    std::thread::scope(|scope| {
+        let attached = scope.spawn(|| desk.run(&format!("'{QD}' attach other > /dev/tty 2>&1")));
+        stage.until_view("other", |view| view.terminal.viewers == 1);
+        stage.type_text("desk", "typed at the desk\r");
+        stage.wait_pattern("other", "got:typed at the desk");
+        stage.wait_pattern("desk", "got:typed at the desk");
+        stage.type_text("desk", "\x1cd");
+        assert_eq!(attached.join().unwrap().0, 0);
+    });
+    stage.until_view("other", |view| view.terminal.viewers == 0);
+}
+
+#[test]
+fn m12_a_person_answers_a_question_of_trust_from_inside_a_terminal() {
+    let stage = with_shell_agents();
+    let mut agent = Inside::agent(&stage, "agent");
+    let spawn = format!("'{QD}' spawn --name kept -- sleep 1000000");
+    let (code, out) = agent.run(&spawn);
+    assert_ne!(code, 0, "nobody has approved it yet: {out}");
+    let mut desk = Inside::terminal(&stage, "desk");
+    let items = desk.json("inbox");
+    let item = items.as_array().unwrap().iter().find(|item| item["kind"] == "trust").unwrap();
+    let answer = format!("'{QD}' answer {} allow_once", item["item"]);
+    let (code, out) = agent.run(&answer);
+    assert_eq!(code, 4, "an agent does not answer for a person: {out}");
+    let (code, out) = desk.run(&answer);
+    assert_eq!(code, 0, "{out}");
+    assert_eq!(agent.run(&spawn).0, 0);
+    assert_eq!(stage.process("kept").parent, Some(stage.process("agent").id));
+    let rows = callers(&stage);
+    assert!(rows.contains(&("person via desk".to_owned(), "answer".to_owned())), "{rows:?}");
+}
