@@ -22,6 +22,8 @@ usage: cargo xtask <command>
   tidy [--bless]                check the rules no compiler checks; --bless renews the protocol hash
   setup                         install what tests and the bench need (idempotent)
   test                          everything: setup, fmt, clippy, tidy, page, build, tests, sanitizer, docs, deny, fuzz smoke
+  test --strict [--load cpu|floods] [--times N] [-- ARGUMENTS OF CARGO TEST]
+                                only the tests, without a second chance for any, beside a load
   page                          build the browser's page into web/dist
   sanitize                      the tests of the crate with `unsafe`, under the address sanitizer
   fuzz [--seconds N | --runs N] [TARGET]

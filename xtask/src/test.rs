@@ -2,6 +2,8 @@
 //! the last lines name every step and every test that failed.
 
 mod failures;
+mod load;
+mod strict;
 
 use std::process::Command;
 use std::time::Instant;
@@ -32,8 +34,10 @@ const NEEDED_BY_ALL: &[&str] = &["setup", "build qd"];
 
 /// Runs all steps and names those that failed.
 pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
-    if let Some(extra) = arguments.first() {
-        return Err(format!("takes no arguments, got `{extra}`"));
+    match arguments.split_first() {
+        Some((first, rest)) if first == "--strict" => return strict::StrictRun::parse(rest)?.run(),
+        Some((extra, _)) => return Err(format!("takes no arguments or --strict, got `{extra}`")),
+        None => {}
     }
     let begin = Instant::now();
     let failed = run_steps(STEPS);
@@ -80,7 +84,10 @@ fn tests() -> Result<(), String> {
 }
 
 fn all_tests() -> Command {
-    let mut command = step::cargo(&["test", "--workspace", "--no-fail-fast"]);
+    with_seed(step::cargo(&["test", "--workspace", "--no-fail-fast"]))
+}
+
+fn with_seed(mut command: Command) -> Command {
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         command.env("PROPTEST_RNG_SEED", PROPERTY_SEED);
     }

@@ -46,6 +46,15 @@ pub(super) fn run(
     if failed.is_empty() { Ok(()) } else { Err(named(&failed)) }
 }
 
+/// Runs all tests once; the error names every test that failed.
+pub(super) fn run_once(all: &mut Command, shown: &mut impl Write) -> Result<(), String> {
+    let only = outcome(all, shown)?;
+    if only.status.success() {
+        return Ok(());
+    }
+    Err(format!("{} ({}; {} test programs crashed)", named(&only.failed), only.status, only.crashed))
+}
+
 fn named(failed: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = failed.iter().map(AsRef::as_ref).collect();
     format!("{} tests failed:\n  {}", names.len(), names.join("\n  "))
@@ -135,6 +144,15 @@ mod tests {
         // Two tests of one name: one of them is still red.
         let (result, _) = run_scripts(TWO_FAILED, "echo 'test b ... ok'; echo 'test b ... FAILED'");
         assert!(result.unwrap_err().contains("\n  b"));
+    }
+
+    #[test]
+    fn a_strict_run_gives_no_test_a_second_chance() {
+        let mut shown = Vec::new();
+        let failed = run_once(&mut shell(TWO_FAILED), &mut shown).unwrap_err();
+        assert!(failed.starts_with("2 tests failed:\n  b\n  c::d"), "{failed}");
+        assert_eq!(run_once(&mut shell("echo 'test a ... ok'"), &mut shown), Ok(()));
+        assert!(run_once(&mut shell("echo 'running 1 test'; exit 101"), &mut shown).is_err());
     }
 
     #[test]
