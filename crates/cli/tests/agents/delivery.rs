@@ -204,6 +204,27 @@ fn c17_nothing_is_typed_into_a_search_among_old_prompts() {
 }
 
 #[test]
+fn c17_a_leaders_text_with_enter_is_refused_while_its_child_searches_among_old_prompts() {
+    let crew = crew();
+    let go = crew.root().join("go");
+    let send = "$qd send child 'rm -rf x'; echo code=$?";
+    run_boss(&crew, &format!("echo begun; until [ -e {} ]; do sleep 0.05; done; {send}", go.display()));
+    crew.wait_pattern("boss", "begun");
+    crew.until_state("child", AgentState::Idle);
+    let mut person = attach(&crew, "child", b">");
+    person.type_keys(b"\x12");
+    person.expect(b"search:");
+    let before = crew.log("child").len();
+    // Longer than the lease after a person's last key: only the search is in the way.
+    crew.wait_until("child", proto::request::Until::Silence(4_000));
+    std::fs::write(go, "").unwrap();
+    crew.wait_pattern("boss", "composer is not on the screen");
+    crew.wait_pattern("boss", "code=[1-9]");
+    assert_eq!(crew.log("child").len(), before, "{:?}", crew.log("child"));
+    assert!(!crew.screen("child").contains("rm -rf"), "{}", crew.screen("child"));
+}
+
+#[test]
 fn c17_a_message_that_is_a_shell_command_to_the_agent_is_refused() {
     let crew = crew();
     crew.enlist("a", &[]);
