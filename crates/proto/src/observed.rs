@@ -38,8 +38,15 @@ pub enum HookMoment {
     TurnEnded,
     /// The turn failed.
     TurnFailed,
-    /// The agent asks for permission to use a tool.
+    /// The agent asks for permission to use a tool; the hook's answer decides.
     PermissionAsked {
+        /// What it wants to do, in one line.
+        title: String,
+        /// The command, the file, the arguments.
+        body: String,
+    },
+    /// The agent asks for permission on its own screen, where alone it can be answered.
+    PermissionShown {
         /// What it wants to do, in one line.
         title: String,
         /// The command, the file, the arguments.

@@ -112,11 +112,22 @@ fn moment(spec: &EventSpec, fields: &Fields, payload: &Value) -> HookMoment {
         },
         MomentWord::TurnEnded => HookMoment::TurnEnded,
         MomentWord::TurnFailed => HookMoment::TurnFailed,
-        MomentWord::PermissionAsked => HookMoment::PermissionAsked {
-            title: spec.title.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default(),
-            body: spec.body.as_ref().map(|phrase| body(&phrase.render(payload))).unwrap_or_default(),
-        },
+        MomentWord::PermissionAsked => {
+            let (title, body) = request(spec, payload);
+            HookMoment::PermissionAsked { title, body }
+        }
+        MomentWord::PermissionShown => {
+            let (title, body) = request(spec, payload);
+            HookMoment::PermissionShown { title, body }
+        }
     }
+}
+
+/// Returns title and body of what the agent asks permission for.
+fn request(spec: &EventSpec, payload: &Value) -> (String, String) {
+    let title = spec.title.as_ref().map(|phrase| one_line(&phrase.render(payload))).unwrap_or_default();
+    let body = spec.body.as_ref().map(|phrase| body(&phrase.render(payload))).unwrap_or_default();
+    (title, body)
 }
 
 /// Returns the text safe to show, in one line.
@@ -125,8 +136,8 @@ fn one_line(text: &str) -> String {
     shortened(&Printable(&words).to_text(), LONGEST_LINE)
 }
 
-/// Returns the text safe to show, line by line.
-fn body(text: &str) -> String {
+/// Returns the text of a request for permission safe to show, line by line; a cut is marked.
+pub(crate) fn body(text: &str) -> String {
     let lines: Vec<String> =
         text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
     shortened(&lines.join("\n"), LONGEST_BODY)

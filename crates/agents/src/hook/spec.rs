@@ -174,8 +174,10 @@ pub enum MomentWord {
     TurnEnded,
     /// The turn failed.
     TurnFailed,
-    /// The agent asks permission to use a tool.
+    /// The agent asks permission to use a tool, and takes the answer from its hook.
     PermissionAsked,
+    /// The agent asks permission on its screen and takes no answer from its hook; the inbox gets the whole command.
+    PermissionShown,
 }
 
 /// A JSON pointer.

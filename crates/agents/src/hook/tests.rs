@@ -50,6 +50,7 @@ fn lines_of(name: &str, recorded: &str) -> Vec<String> {
             HookMoment::TurnEnded => " ends",
             HookMoment::TurnFailed => " fails",
             HookMoment::PermissionAsked { .. } => " asks",
+            HookMoment::PermissionShown { .. } => " shows",
         };
         let child = if reading.is_child { " child" } else { "" };
         format!("{event}: {said}{moment}{child}")
@@ -118,7 +119,7 @@ fn every_recorded_event_of_gemini_says_what_happened() {
         "SessionStart: session-start idle",
         "BeforeAgent: prompt working begins",
         "BeforeTool: before-tool working",
-        "Notification: notified-permission blocked",
+        "Notification: notified-permission blocked shows",
         "AfterTool: after-tool working",
         "AfterAgent: stop idle ends",
         "BeforeAgent: prompt working begins",
@@ -146,6 +147,12 @@ fn a_request_for_leave_says_for_what() {
     assert!(
         matches!(codex.moment, HookMoment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
     );
+    let is_shown = |reading: &Reading| matches!(reading.moment, HookMoment::PermissionShown { .. });
+    let gemini = readings("gemini", GEMINI).into_iter().find(is_shown).unwrap();
+    let shown =
+        HookMoment::PermissionShown { title: "Confirm Shell Command".into(), body: "touch gm2".into() };
+    assert_eq!(gemini.moment, shown);
+    assert_eq!(answer(&manifest("gemini"), &gemini, &HookDecision::Allow), None, "its hook decides nothing");
 }
 
 #[test]

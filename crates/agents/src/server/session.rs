@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::request::PendingRequest;
 use super::spec::{AskSpec, ServerEventSpec};
+use crate::hook;
 use crate::quota::{QuotaSpec, instant};
 use crate::transcript::fields::sum;
 use crate::transcript::{EndWord, one_line};
@@ -234,7 +235,7 @@ fn read_ask(rule: &str, spec: &AskSpec, event: &Value) -> Option<PendingRequest>
         rule: rule.to_owned(),
         kind: spec.kind,
         title: one_line(&spec.title.render(event)),
-        body: spec.body.as_ref().map(|body| one_line(&body.render(event))).unwrap_or_default(),
+        body: spec.body.as_ref().map(|body| hook::body(&body.render(event))).unwrap_or_default(),
         options: listed.into_iter().flatten().filter_map(label).collect(),
     })
 }

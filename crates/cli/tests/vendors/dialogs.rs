@@ -19,6 +19,13 @@ fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> FakeA
     FakeAgents { daemon: TestDaemon::start(QD), home, server }
 }
 
+/// Returns a seeded program that gets its hooks whatever it demands of their file's place, not started yet.
+fn waiting_with_hooks(vendor: Vendor) -> FakeAgents {
+    let server = ModelServer::start();
+    let home = Home::seeded(vendor, &server);
+    FakeAgents { daemon: TestDaemon::start_below(QD, home.outside_tmp()), home, server }
+}
+
 fn small() -> SizeRequest {
     SizeRequest::from(Size { cols: 60, rows: 18 })
 }
@@ -58,9 +65,14 @@ fn is_onboarding(crew: &FakeAgents) {
     }
 }
 
+/// A text without spaces: where a line is broken says nothing about its content.
+fn bare(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 /// A long command on a screen of 60 columns and 18 rows: the whole command and every answer are in the inbox.
 fn asks_on_a_small_screen(vendor: Vendor) {
-    let crew = waiting(vendor, Home::seeded);
+    let crew = waiting_with_hooks(vendor);
     crew.start(Spawn { size: small(), ..crew.spec(AgentRequest::default()) });
     crew.wait_state(&[AgentState::Idle]);
     let steps: Vec<String> = (0..60).map(|number| format!("echo step-{number}")).collect();
@@ -69,11 +81,9 @@ fn asks_on_a_small_screen(vendor: Vendor) {
     let has = |item: &InboxItem, name: &str| {
         item.options.iter().any(|option| option.names.iter().any(|n| n == name))
     };
-    let item = answer(&crew, "deny", |item| has(item, "allow") && has(item, "deny"));
-    let is_whole = item.body.contains("touch made-by-agent") && item.body.contains("echo step-59");
-    if !is_whole && !item.body.contains('…') {
-        crew.fail(&format!("neither whole nor marked as cut: {item:?}"));
-    }
+    // The screen may show the dialog before the hook, the server or the rest of the screen has the command.
+    let is_whole = |item: &InboxItem| bare(&item.body).contains(&bare(&command));
+    answer(&crew, "deny", |item| has(item, "allow") && has(item, "deny") && is_whole(item));
     crew.wait_turn(1);
     assert!(!crew.home.workdir().join("made-by-agent").exists(), "it was refused");
 }

@@ -23,6 +23,12 @@ impl Decide for verb::Hook {
         let HookNotice { evidence, moment } = notice;
         match moment {
             HookMoment::Other | HookMoment::TurnFailed => {}
+            // Nobody can answer the hook: the request is never held, even where requests are to wait in the inbox.
+            HookMoment::PermissionShown { title, body } => {
+                if let Some(agent) = engine.ctx.processes.agent_mut(id) {
+                    agent.live.dialogs.asked.push(title, body);
+                }
+            }
             HookMoment::PromptSubmitted { prompt } => {
                 if !engine.mail.prompt_confirms(id, &mut engine.ctx)
                     && !engine.mail.find_restored_prompt(id, prompt.as_deref(), &mut engine.ctx)

@@ -255,6 +255,18 @@ fn parking() -> Scene {
 }
 
 #[test]
+fn m20a_a_request_that_its_hook_cannot_answer_is_never_parked_and_gives_its_whole_command() {
+    let long = format!("touch made && {} && echo done-at-the-end", "make all ".repeat(400).trim());
+    let mut scene = parking();
+    let shown = HookMoment::PermissionShown { title: "Confirm".into(), body: long.clone() };
+    let hook = scene.hook(Some(AgentState::Blocked), shown);
+    assert_eq!(scene.decision(hook), Some(HookDecision::Nothing), "the program waits for no answer");
+    shows(&mut scene, "d1", "touch made && make all make all");
+    let item = scene.item().expect("opened");
+    assert_eq!((item.kind, item.body.as_str()), (ItemKind::Dialog, long.as_str()));
+}
+
+#[test]
 fn m20b_a_parked_request_and_its_dialog_are_one_item_and_either_answer_ends_both() {
     let mut scene = parking();
     let hook = scene.hook(Some(AgentState::Blocked), asked("rm x"));
