@@ -26,6 +26,8 @@ mod leading_trust;
 mod life;
 #[path = "vendors/limits.rs"]
 mod limits;
+#[path = "vendors/refused_resume.rs"]
+mod refused_resume;
 #[path = "vendors/results.rs"]
 mod results;
 #[path = "vendors/tasks.rs"]

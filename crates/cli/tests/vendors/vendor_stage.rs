@@ -74,7 +74,8 @@ impl FakeAgents {
         }
     }
 
-    fn environment(&self) -> BTreeMap<String, String> {
+    /// Returns the environment of the program's user.
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.home.vendor().bin().display());
         let mut env: BTreeMap<String, String> =

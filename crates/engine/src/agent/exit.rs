@@ -13,15 +13,26 @@ use crate::input::{JobId, RunKey, TypingOutcome};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
 
-/// A resumed run that ends this soon was refused by its vendor.
-const REFUSED_MS: u64 = 3_000;
+/// A resumed run that fails this soon, without a prompt or a dialog, was refused by its vendor. Some programs need five
+/// seconds to say so, and more on a busy machine. A run that was adopted has no beginning here and never counts.
+const REFUSED_MS: u64 = 60_000;
+
+/// The title of the item about a session that could not be continued.
+const RESUME_REFUSED: &str = "resume refused";
 
 impl Agent {
+    /// Returns true if a person is yet to read that a new session began in the place of the one that was wanted. Unlike
+    /// other failures it is not over when the agent works: only the person knows whether the new session will do.
+    pub(crate) fn is_in_another_session(&self) -> bool {
+        self.record.failure.as_ref().is_some_and(|failure| failure.title == RESUME_REFUSED)
+    }
+
     /// The session that a run which has just ended badly was to continue and could not.
     fn refused_by_vendor(&self, now: u64) -> Option<String> {
         let startup = &self.live.startup;
-        let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS && !startup.has_rested;
-        self.record.resumed.clone().filter(|_| is_quick)
+        let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS;
+        let has_answered = startup.has_rested || startup.was_blocked;
+        self.record.resumed.clone().filter(|_| is_quick && !has_answered)
     }
 }
 
@@ -29,7 +40,8 @@ impl Engine {
     /// The session that the agent of a task could not continue. Such an agent begins a new one by itself.
     pub(crate) fn session_to_replace(&self, id: ProcessId, exit: Exit) -> Option<String> {
         let process = self.ctx.processes.get(&id)?;
-        let is_wanted = process.spec.task.is_some() && exit.code != Some(0) && !self.ctx.ends_all;
+        let has_failed = exit.code.is_some_and(|code| code != 0);
+        let is_wanted = process.spec.task.is_some() && has_failed && !self.ctx.ends_all;
         let agent = process.agent.as_deref().filter(|_| is_wanted && self.ctx.shutdown.is_none())?;
         agent.refused_by_vendor(self.ctx.out.now.uptime_ms)
     }
@@ -47,7 +59,7 @@ impl Engine {
         let agent = self.ctx.processes.agent_mut(id);
         if let Some(session) = agent.and_then(|agent| agent.refused_session.take()) {
             let body = format!("session {session} could not be continued, so a new one has begun");
-            self.inbox.fail_agent(id, "resume refused", &body, &mut self.ctx);
+            self.inbox.fail_agent(id, RESUME_REFUSED, &body, &mut self.ctx);
         }
     }
 }
@@ -69,7 +81,7 @@ impl Inbox {
                 let body = format!(
                     "{how}; session {session} could not be continued: qd restart begins a new one{lacking}"
                 );
-                self.fail_agent(id, "resume refused", &body, ctx);
+                self.fail_agent(id, RESUME_REFUSED, &body, ctx);
             }
             None if is_early => {
                 self.fail_agent(id, "it ended before it took a prompt", &format!("{how}{lacking}"), ctx);

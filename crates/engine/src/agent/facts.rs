@@ -177,6 +177,7 @@ impl Agent {
 
     /// Notes that the agent became blocked: a wait for it also waits a moment for the options of its dialog.
     pub(crate) fn note_blocked(&mut self, now: u64) {
+        self.live.startup.was_blocked = true;
         self.live.dialogs.options_until = Some(now + OPTIONS_MS);
     }
 

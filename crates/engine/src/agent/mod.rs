@@ -126,6 +126,8 @@ pub(crate) struct Startup {
     pub(crate) began: u64,
     /// It took prompts at least once.
     pub(crate) has_rested: bool,
+    /// It showed a dialog: a person may have ended it there.
+    pub(crate) was_blocked: bool,
     /// When it should take prompts; none: it does, or a person was notified that it does not.
     pub(crate) late_at: Option<u64>,
     /// A person was notified that it takes long to start.

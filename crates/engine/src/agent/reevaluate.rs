@@ -75,7 +75,9 @@ impl Engine {
             AgentState::Working | AgentState::Thinking => {
                 if !change.from.is_busy() && !agent.is_turn_refused() {
                     agent.clear_quota(&mut self.ctx.out);
-                    self.inbox.clear_failure(id, &mut self.ctx);
+                    if !agent.is_in_another_session() {
+                        self.inbox.clear_failure(id, &mut self.ctx);
+                    }
                 }
                 if let Some(agent) = self.ctx.processes.agent_mut(id) {
                     agent.work_seen(has_message, &mut self.ctx.out);

@@ -92,14 +92,19 @@ fn a_resume_that_the_vendor_refuses_is_told_as_that() {
     refused.pass(2_000);
     end(&mut refused, 1);
     assert_eq!(refused.item().unwrap().title, "resume refused");
+    // Two of the programs need about five seconds to say so on an idle machine.
+    let mut slow = Scene::with(spawn(), Launched::default());
+    slow.pass(20_000);
+    end(&mut slow, 42);
+    assert_eq!(slow.item().unwrap().title, "resume refused");
     let mut crashed = Scene::with(spawn(), Launched::default());
     crashed.report(proto::AgentState::Idle);
     end(&mut crashed, 1);
     assert_eq!(crashed.item().unwrap().title, "it ended badly");
 }
 
-#[test]
-fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a_person_reads_it() {
+/// The agent of a task that was to continue session `s5`.
+fn resumed_in_a_task() -> Scene {
     let spawn = Spawn {
         task: Some("fix".to_owned()),
         workspace: Some("w1".to_owned()),
@@ -107,7 +112,23 @@ fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a
         agent: request(None, Some("s5")),
         ..agent("a")
     };
-    let mut scene = Scene::with(spawn, Launched::default());
+    Scene::with(spawn, Launched::default())
+}
+
+#[test]
+fn k7_an_agent_that_a_person_ended_in_a_dialog_or_a_signal_killed_begins_no_new_session() {
+    let mut left = resumed_in_a_task();
+    left.report(proto::AgentState::Blocked);
+    end(&mut left, 1);
+    assert_eq!(left.item().unwrap().title, "it ended before it took a prompt");
+    let mut killed = resumed_in_a_task();
+    killed.stage.die(killed.run);
+    assert_eq!(killed.stage.starts().len(), 1, "nothing is started again");
+}
+
+#[test]
+fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a_person_reads_it() {
+    let mut scene = resumed_in_a_task();
     assert_eq!(resumed(&scene).as_deref(), Some("s5"));
     scene.pass(2_000);
     end(&mut scene, 1);
@@ -115,6 +136,8 @@ fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a
     assert_eq!(resumed(&scene), None, "a new session");
     let item = scene.item().unwrap();
     assert!(item.title == "resume refused" && item.body.contains("s5"), "{item:?}");
+    scene.report(proto::AgentState::Working);
+    assert_eq!(scene.item().map(|item| item.title).as_deref(), Some("resume refused"), "it stays to be read");
     scene.pass(2_000);
     end(&mut scene, 1);
     assert_eq!(scene.item().unwrap().title, "it ended before it took a prompt", "once is enough");
