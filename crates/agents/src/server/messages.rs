@@ -88,6 +88,13 @@ pub(super) fn prompts(spec: &MessagesSpec, answer: &Value) -> Vec<String> {
     prompts.filter_map(|message| spec.id.text(message)).map(str::to_owned).collect()
 }
 
+/// Returns the ids of the model's messages since the newest prompt in a response, oldest first.
+pub(super) fn replies(spec: &MessagesSpec, answer: &Value) -> Vec<String> {
+    let messages = answer.as_array().into_iter().flatten();
+    let newest: Vec<&Value> = messages.rev().take_while(|message| !spec.prompt.holds(message)).collect();
+    newest.into_iter().rev().filter_map(|message| spec.id.text(message)).map(str::to_owned).collect()
+}
+
 impl MessagesSpec {
     /// Adds one of the model's messages to a turn.
     fn add(&self, turn: &mut EndedTurn, message: &Value) {

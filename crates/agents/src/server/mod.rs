@@ -166,7 +166,7 @@ impl ServerReader {
             Purpose::Models => self.learn_windows(answer, &mut news),
             Purpose::Look(id) => self.looked(id, answer, &mut news),
             Purpose::Who(session) => self.told_who(session, answer, &mut news),
-            Purpose::Messages(session) => self.remember_prompts(session, answer),
+            Purpose::Messages(session) => self.remember_messages(session, answer),
         }
         self.weigh(&mut news);
         news
@@ -176,9 +176,10 @@ impl ServerReader {
         Some(Fetch { request: list(&self.spec, &session)?, purpose: Purpose::Messages(session) })
     }
 
-    fn remember_prompts(&mut self, session: &str, answer: &Value) {
+    fn remember_messages(&mut self, session: &str, answer: &Value) {
         if let Some(spec) = self.spec.messages.as_ref().filter(|_| self.session.as_deref() == Some(session)) {
             messages::prompts(spec, answer).into_iter().for_each(|prompt| self.now.remember_prompt(prompt));
+            messages::replies(spec, answer).into_iter().for_each(|reply| self.now.remember_reply(reply));
         }
     }
 

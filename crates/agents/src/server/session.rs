@@ -118,6 +118,13 @@ impl SessionSoFar {
         self.prompts.push(prompt);
     }
 
+    /// Remembers a message of the model as seen: the server mentions it again when it is complete.
+    pub(super) fn remember_reply(&mut self, reply: String) {
+        if !self.replies.contains(&reply) && self.replies.len() < MOST_PARTS {
+            self.replies.push(reply);
+        }
+    }
+
     fn forget_text(&mut self) {
         self.replies.clear();
         self.parts.clear();

@@ -391,3 +391,30 @@ fn c18_a_turn_that_a_refusal_ended_was_interrupted_and_one_that_went_on_was_not(
         assert_eq!(ends(&news).first().map(|(end, _)| *end), Some(end));
     }
 }
+
+/// The daemon died while a request was open: the server completes the message that made it, which is no new one.
+#[test]
+fn c18_a_refusal_after_the_stream_was_opened_again_ends_the_turn_as_interrupted() {
+    let mut reader = with_session();
+    let past =
+        reader.opened().into_iter().find(|fetch| matches!(fetch.purpose, Purpose::Messages(_))).unwrap();
+    let _nothing = reader.fetched(&past, &listed(&[("user", THEN, "one"), ("assistant", THEN + 1, "")]));
+    let completed = event("message.updated", json!({ "info": { "role": "assistant", "id": "msg_1" } }));
+    let busy = event("session.status", json!({ "status": { "type": "busy" } }));
+    let told = [busy, refused(), completed, event("session.idle", json!({}))];
+    let news: Vec<ServerNews> = told.iter().flat_map(|event| reader.event(event)).collect();
+    assert_eq!(ends(&news), [(TurnEnd::Interrupted, "")]);
+}
+
+#[test]
+fn m20a_a_request_has_the_whole_command_line_by_line() {
+    let steps: Vec<String> = (0..200).map(|number| format!("echo step-{number} &&")).collect();
+    let command = format!("{}\ntrue", steps.join("\n"));
+    let mut reader = with_session();
+    let metadata = json!({ "command": command });
+    let asked = json!({ "id": "per_1", "permission": "bash", "metadata": metadata });
+    let news = reader.event(&event("permission.asked", asked));
+    assert_eq!(reader.asks()[0].body, command);
+    let line = &evidence(&news, "permission").message;
+    assert!(!line.contains('\n') && line.ends_with('…'), "{line}");
+}

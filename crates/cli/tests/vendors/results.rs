@@ -27,10 +27,18 @@ fn says(crew: &FakeAgents, turn: u64, words: &str) {
     }
 }
 
+/// The first start in a fresh home is the slowest, those after it are quicker: each meets its server at another moment.
 #[test]
 fn c18_opencodes_first_result_is_what_the_model_said() {
     let crew = instructed(Vendor::Opencode, "please\n@say spawned-answer");
     says(&crew, 1, "spawned-answer");
+    for round in 2..=3 {
+        crew.close();
+        let words = format!("answer-of-round-{round}");
+        let prompt = Some(format!("please\n@say {words}"));
+        crew.spawn(AgentRequest { prompt, ..AgentRequest::default() });
+        says(&crew, 1, &words);
+    }
 }
 
 #[test]
@@ -128,20 +136,28 @@ fn c18_geminis_result_has_a_long_text_once() {
     says(&crew, turn, &said);
 }
 
-/// A person refuses a permission request, which ends the turn.
+/// A person refuses a permission request, which ends the turn: once as it is, once after the daemon has died with the
+/// dialog open.
 fn is_denied(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
-    crew.wait_state(&[AgentState::Idle]);
-    let turn = crew.tell(&shell_script(vendor, "touch made-by-agent", "after-leave"));
-    crew.wait_state(&[AgentState::Blocked]);
-    let item = crew.wait_item();
-    crew.answer(item.item, "deny");
-    let result = crew.wait_turn(turn);
-    // Where the model continues after the refusal the turn is done, with its text.
-    let goes_on = result.text.contains("after-leave");
-    let expected = if goes_on { TurnEnd::Done } else { TurnEnd::Interrupted };
-    if result.end != expected || crew.home.workdir().join("made-by-agent").exists() {
-        crew.fail(&format!("the result is {result:?}"));
+    for dies in [false, true] {
+        crew.wait_state(&[AgentState::Idle]);
+        let turn = crew.tell(&shell_script(vendor, "touch made-by-agent", "after-leave"));
+        crew.wait_state(&[AgentState::Blocked]);
+        crew.wait_item();
+        if dies {
+            crew.daemon.kill_9();
+        }
+        let item = crew.wait_item();
+        crew.answer(item.item, "deny");
+        let result = crew.wait_turn(turn);
+        // Where the model continues after the refusal the turn is done, with its text.
+        let goes_on = result.text.contains("after-leave");
+        let expected = if goes_on { TurnEnd::Done } else { TurnEnd::Interrupted };
+        let is_right = result.end == expected && result.from != "screen";
+        if !is_right || crew.home.workdir().join("made-by-agent").exists() {
+            crew.fail(&format!("dies: {dies}; the result is {result:?}"));
+        }
     }
 }
 
