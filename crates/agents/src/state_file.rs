@@ -29,6 +29,9 @@ pub struct StateFileSpec {
     /// The vendor session.
     #[serde(default)]
     pub session: Option<Field>,
+    /// In which case the file is about what the terminal shows; in any other it means nothing.
+    #[serde(default)]
+    pub when: Option<Condition>,
     /// What it means; the first entry that matches counts, and where none matches it means nothing.
     pub state: Vec<StateSpec>,
 }
@@ -89,6 +92,9 @@ pub fn read(spec: &StateFileSpec, text: &str, living: PidIdentity) -> Option<Sta
     }
     if whole(spec.started.of(&value)?)? != living.started {
         return None;
+    }
+    if spec.when.as_ref().is_some_and(|when| !when.holds(&value)) {
+        return Some(StateReading { evidence: None, session: None });
     }
     let session = spec.session.as_ref().and_then(|session| session.text(&value)).map(str::to_owned);
     let fitting = spec.state.iter().find(|state| state.when.holds(&value));
@@ -159,6 +165,14 @@ mod tests {
         for cut in [0, 1, line.len() / 2, line.len() - 1] {
             assert_eq!(read(&spec(), line.get(..cut).unwrap(), ITSELF), None);
         }
+    }
+
+    #[test]
+    fn c18_a_program_whose_conversation_moved_elsewhere_says_nothing_about_it() {
+        let mut parked: Value = serde_json::from_str(RECORDED.lines().next().unwrap()).unwrap();
+        parked["parkedJobId"] = "ab9e7b0a".into();
+        let reading = read(&spec(), &parked.to_string(), ITSELF);
+        assert_eq!(reading, Some(StateReading { evidence: None, session: None }));
     }
 
     #[test]

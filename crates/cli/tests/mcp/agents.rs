@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{DEADLINE, FakeAgents};
 
 use crate::proxy::{Proxy, with_tasks};
-use crate::{AGENT, QD};
+use crate::{AGENT, QD, lead};
 
 #[test]
 fn an_agent_is_spawned_instructed_and_its_results_are_read() {
@@ -212,4 +212,31 @@ fn m24b_a_turn_is_interrupted_and_the_agent_stays() {
     assert!(
         lead.tool("wait_for_turn", json!({"process": "worker"}))["text"].as_str().unwrap().contains("back")
     );
+}
+
+/// In a search Enter would submit an old prompt again. Keys alone still reach it, so that a leader can close it.
+#[test]
+fn c17_a_leader_cannot_submit_into_an_open_search_of_its_agent() {
+    let crew = lead::crew();
+    let mut boss = lead::enlist(&crew, "boss");
+    boss.tool("spawn_agent", json!({"agent": "fake", "name": "worker", "instructions": "say first"}));
+    crew.wait_until("worker", proto::request::Until::Turn(1));
+    crew.until_state("worker", proto::AgentState::Idle);
+    let prompts = crew.prompts("worker");
+    let search = json!({"process": "worker", "kind": "key", "keys": ["ctrl-r"]});
+    boss.tool("send_input", search.clone());
+    crew.wait_pattern("worker", "search:");
+    let submit = json!({"process": "worker", "kind": "text", "text": "say second", "submit": true});
+    let refused = boss.refusal("send_input", submit.clone());
+    assert_eq!(refused["code"], json!("not_delivered"), "{refused}");
+    let shown = crew.screen("worker");
+    assert!(!shown.contains("say second"), "nothing was typed: {shown}");
+    assert_eq!(crew.prompts("worker"), prompts, "nothing was submitted");
+    boss.tool("send_input", search);
+    testkit::process_scan::eventually("its composer again", || {
+        let explained = boss.tool("explain_state", json!({"process": "worker"}));
+        (explained["composer"] == json!("empty")).then_some(())
+    });
+    boss.tool("send_input", submit);
+    crew.wait_pattern("worker", "second");
 }
