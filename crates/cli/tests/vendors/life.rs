@@ -52,6 +52,30 @@ fn takes_five_hundred_lines_once(crew: &FakeAgents) {
     }
 }
 
+/// Returns one line of fifteen thousand characters, whose words are numbered.
+fn long_line() -> String {
+    let words: Vec<String> = (0..1_500).map(|number| format!("word-{number:04}")).collect();
+    words.join(" ")
+}
+
+/// A composer draws such a line over many rows, cuts it or folds it away: the receipt must still be true.
+fn takes_one_long_line_once(crew: &FakeAgents) {
+    crew.wait_state(&[AgentState::Idle]);
+    let line = long_line();
+    let turn = crew.tell(&format!("{line}\n@say line-answer"));
+    let result = crew.wait_turn(turn);
+    if !result.text.contains("line-answer") {
+        crew.fail(&format!("the result is {result:?}"));
+    }
+    is_submitted_once(crew, "line-answer");
+    let request = crew
+        .server
+        .wait_request(|request| !request.is_side && request.prompt.contains("line-answer"), PATIENCE);
+    if !request.prompt.contains(&line) {
+        crew.fail("the long line did not arrive whole");
+    }
+}
+
 fn works_and_is_idle_again(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@gate work\n@say gated-answer");
@@ -144,6 +168,7 @@ fn live(vendor: Vendor, percent: u8) {
     is_told_once_and_answers(&crew);
     shows_its_context(&crew, percent);
     takes_five_hundred_lines_once(&crew);
+    takes_one_long_line_once(&crew);
     works_and_is_idle_again(&crew);
     asks_for_leave_and_gets_it_from_the_inbox(&crew);
     is_interrupted_by_escape(&crew);
