@@ -112,6 +112,62 @@ fn k12_worktrees_are_made_below_the_root_of_the_settings() {
 }
 
 #[test]
+fn k10_a_fault_in_the_settings_is_an_error_where_a_worktree_would_be_made_in_another_place() {
+    let stage = TaskStage::new();
+    stage.new_task("fix");
+    stage.work("fix", &format!("echo new > new && {COMMIT}"));
+    configure(&stage, "[tasks]\n\nrot = '/elsewhere'\n");
+    for verb in [&["new", "more", "--worktree"][..], &["land", "fix"]] {
+        let (code, told) = stage.refused(verb);
+        assert!(code == 2 && told.contains("config.toml") && told.contains("line 3"), "{code} {told}");
+        assert!(told.contains("rot") && told.contains("root"), "the nearest key is named: {told}");
+    }
+    assert!(stage.task("more").is_none() && !stage.repository.join("new").exists());
+    assert_eq!(git(&stage.repository, &["branch", "--list", "more"]), "");
+    stage.qd(&["new", "here"]);
+    configure(&stage, "");
+    stage.qd(&["new", "more", "--worktree"]);
+    stage.qd(&["land", "fix"]);
+}
+
+#[test]
+fn k10_config_check_path_and_schema_answer_for_good_and_bad_files() {
+    let stage = TaskStage::new();
+    configure(&stage, "[tasks]\nagent = 'x'\n");
+    assert!(stage.run(&["config", "check"]).status.success());
+    let paths = stage.json(&["config", "path"]);
+    let config = stage.daemon.places().config.join("config.toml");
+    let is_config = |file: &serde_json::Value| file["path"] == config.to_str().unwrap();
+    let entry = paths.as_array().unwrap().iter().find(|file| is_config(file)).unwrap();
+    assert_eq!(entry["exists"], true, "{entry}");
+    for kind in ["config", "worktree-init"] {
+        let schema: serde_json::Value = serde_json::from_str(&stage.qd(&["config", "schema", kind])).unwrap();
+        assert_eq!(schema["type"], "object", "{kind}");
+        assert!(schema["properties"].is_object(), "{kind}: {schema}");
+    }
+    configure(&stage, "[tasks]\nagnt = 'x'\nrot = 'y'\n");
+    std::fs::write(stage.repository.join(".worktree-init.toml"), "comands = []\n").unwrap();
+    let output = stage.run(&["--json", "config", "check"]);
+    assert!(!output.status.success());
+    let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let faults = |name: &str| -> Vec<String> {
+        let files = checked.as_array().unwrap();
+        let file = files.iter().find(|file| file["path"].as_str().unwrap().ends_with(name)).unwrap();
+        file["faults"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fault| format!("{} {}", fault["line"], fault["message"]))
+            .collect()
+    };
+    let [first, second] = &faults("config.toml")[..] else { panic!("two faults: {checked}") };
+    assert!(first.starts_with("2 ") && first.contains("agent"), "{first}");
+    assert!(second.starts_with("3 ") && second.contains("root"), "{second}");
+    let [init] = &faults(".worktree-init.toml")[..] else { panic!("one fault: {checked}") };
+    assert!(init.starts_with("1 ") && init.contains("commands"), "{init}");
+}
+
+#[test]
 fn f5_a_task_begins_from_a_remote_branch_that_was_just_fetched() {
     let stage = TaskStage::new();
     let remote = stage.repository.with_file_name("remote.git");

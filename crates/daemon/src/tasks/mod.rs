@@ -86,10 +86,17 @@ impl TaskRunner {
         Self { engine, shared: Arc::new(shared) }
     }
 
-    /// The directory that worktrees are made in: the one of the settings, else one beside the data directory. Blocks.
-    pub(crate) fn root(&self) -> PathBuf {
-        let (settings, _) = Settings::read(&self.shared.places);
-        settings.tasks.root.map_or_else(|| worktrees(&self.shared.places), |root| root.resolve())
+    /// The directory that worktrees are made in: the one of the settings, else one beside the data directory. Settings that
+    /// do not read are an error: a worktree in a directory that the person did not choose is hard to find. Blocks.
+    pub(crate) fn root(&self) -> Result<PathBuf, Failure> {
+        let (settings, problem) = Settings::read(&self.shared.places);
+        if let Some(problem) = problem {
+            let failure = Failure::new(ErrorCode::InvalidArgs, problem);
+            return Err(failure.hint(
+                "correct the file, which says where worktrees are made; qd config check shows every fault",
+            ));
+        }
+        Ok(settings.tasks.root.map_or_else(|| worktrees(&self.shared.places), |root| root.resolve()))
     }
 
     /// git, found when it is first needed. Blocks.

@@ -187,7 +187,7 @@ fn plan(
         Some(main) => InitFile::read(&main).map_err(|error| failure(&error))?,
         None => InitFile::default(),
     };
-    let planned = CreateRequest { name, start, root: runner.root() };
+    let planned = CreateRequest { name, start, root: runner.root()? };
     let creation = repository.plan_worktree_from(&references, &planned).map_err(|error| failure(&error))?;
     new.directory = text(&creation.path);
     new.project.path.clone_from(&new.directory);

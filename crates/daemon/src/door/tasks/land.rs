@@ -165,7 +165,7 @@ fn plan(runner: &TaskRunner, task: &TaskRecord, request: &LandTask) -> Result<La
         branch: BranchName::parse(&branch).map_err(git_failure)?,
         target: BranchName::parse(&target).map_err(git_failure)?,
         method: if request.merge { LandMethod::Merge } else { LandMethod::Rebase },
-        root: runner.root(),
+        root: runner.root()?,
     };
     repository.plan_landing(&planned).map_err(git_failure)
 }
