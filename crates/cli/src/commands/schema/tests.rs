@@ -40,7 +40,8 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is JSON")
 }
 
-/// Every printed field is in the schema and every required field is printed; objects inside are checked too.
+/// Every printed field is in the schema, every required field is printed, and a word is one of the listed ones; objects
+/// inside are checked too.
 fn check(root: &Value, shape: &Value, value: &Value, path: &str) {
     if let Some(name) = shape["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/")) {
         return check(root, &root["$defs"][name], value, path);
@@ -60,7 +61,12 @@ fn check(root: &Value, shape: &Value, value: &Value, path: &str) {
                 assert!(fields.contains_key(required), "{path}.{required} is required and not printed");
             }
         }
-        _ => assert!(!shape.is_null(), "{path} has no shape"),
+        _ => {
+            assert!(!shape.is_null(), "{path} has no shape");
+            if let Some(words) = shape["enum"].as_array() {
+                assert!(words.contains(value), "{path}: {value} is not one of {words:?}");
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the verbs about tasks print, one sample of each shape with every field in it.
 
 use proto::task::{
-    TaskCollected, TaskCreated, TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskRestorable, TaskReview,
-    TaskView,
+    TaskCollected, TaskCreated, TaskDiff, TaskDropped, TaskForecast, TaskLanded, TaskOperationKind,
+    TaskRestorable, TaskReview, TaskView,
 };
 use serde_json::{Value, json};
 
@@ -13,11 +13,34 @@ fn task() -> Value {
     json!({"name": "a", "workspace": "local", "status": "idle", "since": 1, "project": {"key": "00", "path": "/p"},
         "directory": "/w", "worktree": {"branch": "a", "base": "main"}, "agent": "x", "prompt": "p",
         "created_at": 1, "active_at": 1, "comments": 1, "operation": "land", "failure": "f", "ports": [20000], "conflicts": [conflict],
-        "processes": [{"id": id(), "name": name(), "kind": "agent", "status": "running", "state": "idle", "context": 3}],
+        "processes": [{"id": id(), "name": name(), "kind": "agent", "status": "running", "agent": "x", "state": "idle", "context": 3}],
         "runs": [{"process": id(), "name": name(), "kind": "agent", "run": 1, "session": "s", "started_at": 1,
             "ended_at": 2, "exit": exit(), "prompt": "p", "turns": 3}],
         "git": {"commit": "c", "staged": 1, "unstaged": 1, "untracked": 1, "conflicted": 1, "stashed": 1, "in_use": 1, "ahead": 1, "behind": 1,
             "added": 1, "removed": 1, "merged": true, "directory": true}})
+}
+
+/// Every operation; one that is new does not compile until it is listed.
+fn operations() -> Vec<TaskOperationKind> {
+    use TaskOperationKind as Kind;
+    let next = |kind: &Kind| match kind {
+        Kind::Create => Some(Kind::Drop),
+        Kind::Drop => Some(Kind::Restore),
+        Kind::Restore => Some(Kind::Land),
+        Kind::Land => Some(Kind::Prepare),
+        Kind::Prepare => None,
+    };
+    std::iter::successors(Some(Kind::Create), next).collect()
+}
+
+/// A list with a task for each operation.
+fn tasks() -> Value {
+    let busy = |kind: TaskOperationKind| {
+        let mut task = task();
+        task["operation"] = json!(kind);
+        task
+    };
+    operations().into_iter().map(busy).collect()
 }
 
 pub(super) fn samples() -> Vec<(&'static str, Value)> {
@@ -35,7 +58,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
                 json!({"task": task(), "copied": ["a"], "skipped": ["b: c"], "failure": "f"}),
             ),
         ),
-        ("tasks", printed::<Vec<TaskView>>(json!([task()]))),
+        ("tasks", printed::<Vec<TaskView>>(tasks())),
         ("forecast", printed::<Vec<TaskForecast>>(json!([{"task": "a", "conflict": conflict}]))),
         ("task_diff", printed::<TaskDiff>(diff)),
         ("task_review", printed::<TaskReview>(json!({"name": "a", "comments": [comment], "mail": 1}))),
