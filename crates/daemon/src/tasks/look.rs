@@ -44,6 +44,7 @@ impl TaskRunner {
         }
         let now = crate::clock::now().wall_ms;
         let view = move || {
+            count_occupants(&sights, &mut found);
             let views = sights.into_iter().map(|sight| {
                 let found = found.remove(&sight.task.id).unwrap_or_default();
                 view(sight, found, now)
@@ -89,16 +90,30 @@ impl TaskRunner {
             });
             found.push((task.id, Found { git: git.ok(), conflicts: Vec::new() }));
         }
-        let directories: Vec<&Path> = tasks.iter().map(|task| Path::new(&task.directory)).collect();
-        for ((_, found), occupants) in found.iter_mut().zip(occupants(&directories)) {
-            found.git.iter_mut().for_each(|git| git.in_use = number(occupants.len()));
-        }
         let conflicts = conflicts(&look, &branches(tasks, &found), &mut caches.forecast)?;
         for (id, conflict) in conflicts {
             let known = found.iter_mut().find(|(known, _)| *known == id);
             known.into_iter().for_each(|(_, found)| found.conflicts.push(conflict.clone()));
         }
         Ok(found)
+    }
+}
+
+/// Counts the processes in each worktree. The system's processes are looked at once for all repositories. Blocks.
+fn count_occupants(sights: &[TaskSight], found: &mut BTreeMap<u64, Found>) {
+    let in_git: Vec<&TaskRecord> = sights
+        .iter()
+        .map(|sight| &sight.task)
+        .filter(|task| found.get(&task.id).is_some_and(|found| found.git.is_some()))
+        .collect();
+    if in_git.is_empty() {
+        return;
+    }
+    let directories: Vec<&Path> = in_git.iter().map(|task| Path::new(&task.directory)).collect();
+    for (task, occupants) in in_git.iter().zip(occupants(&directories)) {
+        if let Some(git) = found.get_mut(&task.id).and_then(|found| found.git.as_mut()) {
+            git.in_use = number(occupants.len());
+        }
     }
 }
 
