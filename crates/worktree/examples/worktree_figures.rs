@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use worktree::{
-    BranchName, CreateRequest, Git, Repository, StartPoint, StatusCache, StatusQuery, checkout_status,
-};
+use worktree::{BranchName, CreateRequest, Git, Repository, StartPoint, StatusCache, StatusQuery};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -63,17 +61,56 @@ impl Bench {
         path
     }
 
+    /// A status as the list of tasks reads it, beside `git status`: when nothing has changed, after an edit in place, and
+    /// after an edit by a new file that takes the old one's name, as many editors and agents save.
     fn status(&self, files: usize, rounds: usize) {
         let path = self.repository("large", files);
-        std::fs::write(path.join("dir000/sub0/file1.txt"), "changed\n").unwrap();
         self.plain(&path, &["status"]);
-        for _ in 0..rounds {
-            let start = Instant::now();
-            self.plain(&path, &["--no-optional-locks", "status", "--porcelain=v2", "--branch", "-z"]);
-            figure("status, 50,000 files", "bare", start.elapsed().as_secs_f64());
-            let start = Instant::now();
-            assert_eq!(checkout_status(&self.git, &path).unwrap().unstaged, 1);
-            figure("status, 50,000 files", "qd", start.elapsed().as_secs_f64());
+        let query = StatusQuery {
+            common_dir: path.join(".git"),
+            path: path.clone(),
+            branch: Some("main".to_owned()),
+            base: None,
+            start: None,
+        };
+        let mut cache = StatusCache::default();
+        let edited = path.join("dir000/sub0/file1.txt");
+        let in_place = |round: usize| std::fs::write(&edited, format!("changed {round}\n")).unwrap();
+        let by_name = |round: usize| {
+            let new = edited.with_extension("new");
+            std::fs::write(&new, format!("changed {round}\n")).unwrap();
+            std::fs::rename(new, &edited).unwrap();
+        };
+        let rows: [(&str, &dyn Fn(usize)); 3] = [
+            ("status, 50,000 files, unchanged", &|_| ()),
+            ("status, 50,000 files, one edit", &in_place),
+            ("status, 50,000 files, one edit by rename", &by_name),
+        ];
+        for (row, edit) in rows {
+            for round in 0..rounds {
+                edit(2 * round);
+                let start = Instant::now();
+                self.plain(&path, &["--no-optional-locks", "status", "--porcelain=v2", "--branch", "-z"]);
+                figure(row, "bare", start.elapsed().as_secs_f64());
+                self.settle(&mut cache, &query);
+                edit(2 * round + 1);
+                let start = Instant::now();
+                let status = cache.status(&self.git, &query).unwrap();
+                figure(row, "qd", start.elapsed().as_secs_f64());
+                let lines = u64::from(row != rows[0].0);
+                assert_eq!((status.lines.added, status.lines.removed), (lines, lines), "{row}");
+            }
+        }
+    }
+
+    /// Reads until nothing is read anew: what changed a moment ago is looked at again.
+    fn settle(&self, cache: &mut StatusCache, query: &StatusQuery) {
+        loop {
+            let before = self.git.processes_started();
+            cache.status(&self.git, query).unwrap();
+            if self.git.processes_started() == before {
+                return;
+            }
         }
     }
 

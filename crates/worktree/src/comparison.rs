@@ -1,6 +1,10 @@
 //! Compares a branch with its base: how far apart they are, and whether the base has the branch's work
 //! already, however it was merged.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diff::parse_numstat;
 use crate::error::{GitError, Result};
 use crate::oid::Oid;
 use crate::repository::Repository;
@@ -8,6 +12,9 @@ use crate::temporary::TemporaryDirectory;
 
 /// Most commits of the base that are searched for a squashed branch.
 const SQUASH_SEARCH: &str = "--max-count=500";
+
+/// Most files whose names are kept with a comparison.
+const MAX_TOUCHED: usize = 1000;
 
 /// Added and removed lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,6 +53,22 @@ pub struct Comparison {
     pub merged: Merged,
     /// Lines that the branch's commits changed since the merge base.
     pub lines: LineCounts,
+    /// The files that they changed, with the former names of renamed ones; none if there are too many to keep.
+    pub touched: Option<Arc<[PathBuf]>>,
+}
+
+impl Comparison {
+    /// A commit that is part of the base.
+    fn without_changes(commit: &Oid) -> Self {
+        Self {
+            ahead: 0,
+            behind: 0,
+            merge_base: Some(commit.clone()),
+            merged: Merged::Ancestor,
+            lines: LineCounts::default(),
+            touched: Some(Arc::default()),
+        }
+    }
 }
 
 impl Repository {
@@ -55,18 +78,16 @@ impl Repository {
     /// git cannot be run, or one of the commits is gone.
     pub fn compare(&self, base: &Oid, head: &Oid) -> Result<Comparison> {
         if base == head {
-            let (merge_base, lines) = (Some(head.clone()), LineCounts::default());
-            return Ok(Comparison { ahead: 0, behind: 0, merge_base, merged: Merged::Nothing, lines });
+            return Ok(Comparison { merged: Merged::Nothing, ..Comparison::without_changes(head) });
         }
         let range = format!("{base}...{head}");
         let counts = self.read("rev-list").args(["--left-right", "--count"]).names([&range]).text()?;
         let mut numbers = counts.split_whitespace().map(|number| number.parse::<u32>().unwrap_or(0));
         let (behind, ahead) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let merge_base = if ahead == 0 { Some(head.clone()) } else { self.merge_base(base, head)? };
-        let mut comparison =
-            Comparison { ahead, behind, merge_base, merged: Merged::Ancestor, lines: LineCounts::default() };
+        let mut comparison = Comparison { ahead, behind, merge_base, ..Comparison::without_changes(head) };
         if let Some(merge_base) = comparison.merge_base.clone().filter(|_| ahead > 0) {
-            comparison.lines = self.lines_between(&merge_base, head)?;
+            (comparison.lines, comparison.touched) = self.lines_between(&merge_base, head)?;
             comparison.merged = self.merged(base, head, &merge_base, behind)?;
         } else if ahead > 0 {
             comparison.merged = Merged::No;
@@ -90,9 +111,20 @@ impl Repository {
         call.run_expecting(&[0, 1]).map(|(code, _)| code == 0)
     }
 
-    fn lines_between(&self, from: &Oid, to: &Oid) -> Result<LineCounts> {
-        let call = self.read("diff").args(["--no-ext-diff", "--no-textconv", "--shortstat", "-M"]);
-        Ok(parse_shortstat(&call.names([from, to]).text()?))
+    fn lines_between(&self, from: &Oid, to: &Oid) -> Result<(LineCounts, Option<Arc<[PathBuf]>>)> {
+        let call = self.read("diff").args(["--no-ext-diff", "--no-textconv", "--numstat", "-z", "-M"]);
+        let stats = parse_numstat(&call.names([from, to]).run()?).ok_or_else(|| GitError::Unreadable {
+            command: "diff".to_owned(),
+            detail: "an unknown record".to_owned(),
+        })?;
+        let counted = stats.iter().filter_map(|stat| stat.lines);
+        let lines = counted.fold(LineCounts::default(), |sum, (added, removed)| LineCounts {
+            added: sum.added + added,
+            removed: sum.removed + removed,
+        });
+        let touched = (stats.len() <= MAX_TOUCHED)
+            .then(|| stats.into_iter().flat_map(|stat| [Some(stat.path), stat.original]).flatten().collect());
+        Ok((lines, touched))
     }
 
     fn merged(&self, base: &Oid, head: &Oid, merge_base: &Oid, behind: u32) -> Result<Merged> {

@@ -19,6 +19,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::read_porcelain;
 use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::Git;
@@ -27,7 +28,6 @@ use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::porcelain::Entry;
 use crate::repository::Repository;
-use crate::status::read_porcelain;
 
 /// Scratch worktrees are in this directory of the root. No task has its worktree in there: one begins with the name of its
 /// repository and is directly in the root.

@@ -15,7 +15,7 @@
 //! | `discover` | [`discover()`]: projects and worktrees below some directories |
 //! | `create`, `fetch` | [`Creation`]: a new worktree from any commit |
 //! | `init_file`, `include` | [`InitFile`]: the files and commands that prepare a new worktree |
-//! | `status`, `porcelain`, `fingerprint`, `index_file` | [`StatusCache`]: what changed, without a git process if nothing did |
+//! | `status`, `checkout`, `porcelain`, `fingerprint/`, `index_file` | [`StatusCache`]: what changed, without a git process if nothing did |
 //! | `comparison`, `stash` | a branch compared with its base, merged in whatever way; its stashes |
 //! | `losses`, `nested`, `trash`, `remove`, `restore` | [`Removal`] and [`Restoration`]: a proof, a saved copy, and the undo |
 //! | `forecast` | [`Repository::forecast`]: which branches would conflict |
@@ -42,6 +42,7 @@ mod fetch;
 mod include;
 mod init_file;
 
+mod checkout;
 mod comparison;
 mod fingerprint;
 mod index_file;
@@ -66,6 +67,7 @@ mod operation_lock;
 mod quote;
 mod temporary;
 
+pub use checkout::{CheckoutStatus, checkout_status};
 pub use comparison::{Comparison, LineCounts, Merged};
 pub use create::{CreateRequest, Creation, StartPoint};
 pub use diff::{DIFF_LIMIT, DiffTarget, FileStat, RawDiff, diff_stat, parse_numstat, raw_diff};
@@ -91,5 +93,5 @@ pub use remove::{Removal, RemovalStep, RemoveRequest, Removed};
 pub use repository::Repository;
 pub use restore::Restoration;
 pub use stash::Stash;
-pub use status::{CheckoutStatus, RepositoryLook, StatusCache, StatusQuery, WorktreeStatus, checkout_status};
+pub use status::{RepositoryLook, StatusCache, StatusQuery, WorktreeStatus};
 pub use trash::{GoneCheckout, TRASH, TrashEntry, trash_reference};

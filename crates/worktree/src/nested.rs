@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::checkout::read_porcelain;
 use crate::error::{GitError, Result};
 use crate::git::Git;
 use crate::porcelain::{Entry, Porcelain};
 use crate::repository::Repository;
-use crate::status::read_porcelain;
 
 /// Refuses repositories inside the worktree (submodules, other worktrees, clones) and directories that cannot be listed, which
 /// git's status leaves out without a word. With `force`, clones that a build tool can fetch again go with the ignored files.

@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::read_porcelain;
 use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
 use crate::git::Git;
@@ -28,7 +29,6 @@ use crate::nested::refuse_unsavable;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
-use crate::status::read_porcelain;
 use crate::trash::GoneCheckout;
 
 /// A request to remove a worktree.

@@ -2,19 +2,21 @@
 //! at all when nothing has changed since the last time.
 //!
 //! Three parts are cached separately, because they change at different times: the references (by their
-//! fingerprint), the checkout (by its fingerprint and its commit), and comparisons of two commits (for ever).
+//! fingerprint), the checkout (by its fingerprint and its commit; `checkout`), and comparisons of two commits (for ever).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
-use crate::comparison::{Comparison, LineCounts, Merged, parse_shortstat};
-use crate::error::{GitError, Result};
-use crate::fingerprint::{Fingerprint, references_fingerprint};
+use crate::checkout::{CachedCheckout, CheckoutStatus};
+use crate::comparison::{Comparison, LineCounts, Merged};
+use crate::error::Result;
+use crate::fingerprint::references_fingerprint;
 use crate::git::Git;
 use crate::layout::Layout;
+use crate::name::BranchName;
 use crate::oid::Oid;
-use crate::porcelain::{Entry, Porcelain};
 use crate::references::References;
 use crate::repository::Repository;
 use crate::stash::Stash;
@@ -38,31 +40,6 @@ pub struct StatusQuery {
     pub start: Option<Oid>,
 }
 
-/// What is checked out, and how many files differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CheckoutStatus {
-    /// The commit; none before the first one.
-    pub head: Option<Oid>,
-    /// The branch; none if `HEAD` is detached.
-    pub branch: Option<String>,
-    /// Files that differ between commit and index.
-    pub staged: usize,
-    /// Tracked files that differ between index and checkout.
-    pub unstaged: usize,
-    /// Files and directories that git does not know and does not ignore.
-    pub untracked: usize,
-    /// Files with conflicts.
-    pub conflicted: usize,
-}
-
-impl CheckoutStatus {
-    /// Returns true if tracked files differ from the commit.
-    #[must_use]
-    pub fn is_dirty(&self) -> bool {
-        self.staged + self.unstaged + self.conflicted > 0
-    }
-}
-
 /// Everything about one worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeStatus {
@@ -78,6 +55,8 @@ pub struct WorktreeStatus {
     pub lines: LineCounts,
     /// Stashes that were made on the branch.
     pub stashes: usize,
+    /// When the checkout's commit last changed: by a commit, a rebase or a reset, whoever made it.
+    pub moved_at: Option<SystemTime>,
 }
 
 /// Caches what was read. It belongs to one caller and is kept in memory only.
@@ -92,6 +71,34 @@ pub struct StatusCache {
 struct RepositoryReading {
     references: References,
     stashes: Vec<Stash>,
+    /// Names that are no branch, as git resolved them; none means that there is no such commit. Short, and never held
+    /// while git runs.
+    others: Mutex<HashMap<String, Option<Oid>>>,
+}
+
+impl RepositoryReading {
+    /// Returns the base by its name: a branch that was just read, or any other revision.
+    fn base(&self, repository: &Repository, name: Option<&str>) -> Result<Option<Oid>> {
+        let Some(name) = name else {
+            return Ok(self.references.default.as_ref().map(|(_, oid)| oid.clone()));
+        };
+        if let Some(oid) = self.references.resolve(name) {
+            return Ok(Some(oid.clone()));
+        }
+        if let Ok(oid) = Oid::parse(name) {
+            return Ok(Some(oid));
+        }
+        let others = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = others().get(name) {
+            return Ok(known.clone());
+        }
+        let found = repository.find_commit(name)?;
+        // What a plain name means changes only with the references; `main@{yesterday}` changes by itself.
+        if BranchName::parse(name).is_ok() {
+            others().insert(name.to_owned(), found.clone());
+        }
+        Ok(found)
+    }
 }
 
 /// A repository whose references were read at one moment, for the statuses of several worktrees of it.
@@ -113,17 +120,8 @@ impl RepositoryLook {
     /// # Errors
     /// git cannot be run.
     pub fn commit(&self, name: &str) -> Result<Option<Oid>> {
-        base_commit(&self.repository, &self.reading.references, Some(name))
+        self.reading.base(&self.repository, Some(name))
     }
-}
-
-#[derive(Debug)]
-struct CachedCheckout {
-    fingerprint: Option<Fingerprint>,
-    commit: Option<Oid>,
-    status: CheckoutStatus,
-    /// Lines between a commit and the files, for the last commit that a caller asked for.
-    lines: Option<(Oid, LineCounts)>,
 }
 
 impl StatusCache {
@@ -161,6 +159,7 @@ impl StatusCache {
         let RepositoryLook { repository, reading } = look;
         let layout =
             Layout::at(&query.path).filter(|layout| layout.common_dir == repository.layout().common_dir);
+        let moved_at = layout.as_ref().and_then(moved_at);
         let checkout = layout.map(|layout| self.checkout(git, &layout, &reading.references)).transpose()?;
         let checked_out = checkout.as_ref().and_then(|checkout| checkout.branch.clone());
         let name = query.branch.clone().or(checked_out);
@@ -168,11 +167,11 @@ impl StatusCache {
         let detached =
             checkout.as_ref().filter(|_| name.is_none()).and_then(|checkout| checkout.head.clone());
         let commit = branch.map(|branch| branch.commit.clone()).or(detached);
-        let mut status = WorktreeStatus { checkout, commit, ..WorktreeStatus::default() };
+        let mut status = WorktreeStatus { checkout, commit, moved_at, ..WorktreeStatus::default() };
         status.stashes =
             reading.stashes.iter().filter(|stash| stash.branch.is_some() && stash.branch == name).count();
         let Some(commit) = status.commit.clone() else { return Ok(status) };
-        if let Some(base) = base_commit(repository, &reading.references, query.base.as_deref())? {
+        if let Some(base) = reading.base(repository, query.base.as_deref())? {
             let comparison = self.compare(repository, &base, &commit, query.start.as_ref())?;
             status.lines = self.lines(git, query, &status, &comparison)?;
             status.comparison = Some(comparison);
@@ -196,27 +195,24 @@ impl StatusCache {
         }
         let references = References::read(repository)?;
         let stashes = if references.has_stash { repository.stashes()? } else { Vec::new() };
-        let reading = Arc::new(RepositoryReading { references, stashes });
+        let reading = Arc::new(RepositoryReading { references, stashes, others: Mutex::default() });
         self.repositories.insert(common_dir.clone(), (fingerprint, reading.clone()));
         Ok(reading)
     }
 
-    /// Returns the checkout's status, read again only if its files or its commit have changed.
+    /// Returns the checkout's status, read again only as far as its files or its commit have changed.
     fn checkout(&mut self, git: &Git, layout: &Layout, references: &References) -> Result<CheckoutStatus> {
         let Some(top) = layout.top.as_deref() else { return Ok(CheckoutStatus::default()) };
-        if let Some(known) = self.checkouts.get(top) {
+        if let Some(known) = self.checkouts.get_mut(top) {
+            let branch = known.status().branch.clone();
             let commit =
-                known.status.branch.as_deref().map_or(known.commit.as_ref(), |name| references.branch(name));
-            let is_same = |fingerprint: &Fingerprint| fingerprint.is_current(layout);
-            if commit == known.commit.as_ref() && known.fingerprint.as_ref().is_some_and(is_same) {
-                return Ok(known.status.clone());
-            }
+                branch.map_or_else(|| known.status().head.clone(), |name| references.branch(&name).cloned());
+            known.refresh(git, layout, top, commit.as_ref())?;
+            return Ok(known.status().clone());
         }
-        let fingerprint = Fingerprint::take(layout);
-        let status = checkout_status(git, top)?;
-        let known =
-            CachedCheckout { fingerprint, commit: status.head.clone(), status: status.clone(), lines: None };
-        self.checkouts.insert(top.to_owned(), known);
+        let read = CachedCheckout::read(git, layout, top)?;
+        let status = read.status().clone();
+        self.checkouts.insert(top.to_owned(), read);
         Ok(status)
     }
 
@@ -251,60 +247,12 @@ impl StatusCache {
     ) -> Result<LineCounts> {
         let is_dirty = status.checkout.as_ref().is_some_and(CheckoutStatus::is_dirty);
         let known = self.checkouts.get_mut(&query.path).filter(|_| is_dirty);
-        let (Some(known), Some(from)) = (known, &comparison.merge_base) else { return Ok(comparison.lines) };
-        if let Some((commit, lines)) = &known.lines
-            && commit == from
-        {
-            return Ok(*lines);
-        }
-        let call =
-            git.read(&query.path, "diff").args(["--no-ext-diff", "--no-textconv", "--shortstat", "-M"]);
-        let lines = parse_shortstat(&call.names([from.as_str(), "--"]).text()?);
-        known.lines = Some((from.clone(), lines));
-        Ok(lines)
+        let (Some(known), Some(commit)) = (known, &status.commit) else { return Ok(comparison.lines) };
+        known.lines(git, &query.path, comparison, commit)
     }
 }
 
-/// Returns the base by its name: a branch that was just read, or any other revision.
-fn base_commit(repository: &Repository, references: &References, name: Option<&str>) -> Result<Option<Oid>> {
-    match name {
-        None => Ok(references.default.as_ref().map(|(_, oid)| oid.clone())),
-        Some(name) => match references.resolve(name) {
-            Some(oid) => Ok(Some(oid.clone())),
-            None => {
-                Ok(Oid::parse(name).ok().map_or_else(|| repository.find_commit(name), |oid| Ok(Some(oid)))?)
-            }
-        },
-    }
-}
-
-/// Asks git what is in a checkout, with one process.
-///
-/// # Errors
-/// git cannot be run, or prints what cannot be read.
-pub fn checkout_status(git: &Git, path: &Path) -> Result<CheckoutStatus> {
-    let porcelain = read_porcelain(git, path, &["--untracked-files=normal"])?;
-    let mut status =
-        CheckoutStatus { head: porcelain.head, branch: porcelain.branch, ..CheckoutStatus::default() };
-    for entry in &porcelain.entries {
-        match entry {
-            Entry::Changed(changed) => {
-                status.staged += usize::from(changed.staged != b'.');
-                status.unstaged += usize::from(changed.unstaged != b'.');
-            }
-            Entry::Unmerged { .. } => status.conflicted += 1,
-            Entry::Untracked(_) => status.untracked += 1,
-            Entry::Ignored(_) => {}
-        }
-    }
-    Ok(status)
-}
-
-pub(crate) fn read_porcelain(git: &Git, path: &Path, options: &[&str]) -> Result<Porcelain> {
-    let call = git.read(path, "status").args(["--porcelain=v2", "--branch", "-z", "--no-ahead-behind"]);
-    let printed = call.args(options).run()?;
-    Porcelain::parse(&printed).ok_or_else(|| GitError::Unreadable {
-        command: "status".to_owned(),
-        detail: "an unknown record".to_owned(),
-    })
+/// Returns when git last wrote down where `HEAD` is; none in a repository that keeps no such log.
+fn moved_at(layout: &Layout) -> Option<SystemTime> {
+    std::fs::metadata(layout.git_dir.join("logs/HEAD")).and_then(|log| log.modified()).ok()
 }

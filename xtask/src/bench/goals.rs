@@ -130,7 +130,9 @@ const GOALS: &[(&str, &[Line])] = &[
     (
         "worktree",
         &[
-            ("w1", "status, 50,000 files", Over("bare"), AtMost(1.2)),
+            ("w1", "status, 50,000 files, unchanged", Over("bare"), AtMost(1.2)),
+            ("w1", "status, 50,000 files, one edit", Over("bare"), AtMost(1.2)),
+            ("w1", "status, 50,000 files, one edit by rename", Over("bare"), AtMost(1.2)),
             ("w2", "new worktree", Over("bare"), AtMost(1.15)),
             ("w3", "50 tasks, nothing changed", Plain(Time), AtMost(0.060)),
             ("w3", "50 tasks, git processes", Plain(Count), AtMost(0.0)),

@@ -47,3 +47,19 @@ fn k2_an_unchanged_list_starts_no_git_process_and_a_change_starts_few() {
     let calls = stage.git_calls();
     assert!(calls.len() == 1 && calls[0].contains("status"), "only the changed checkout is read: {calls:?}");
 }
+
+#[test]
+fn k2_a_base_that_is_gone_is_asked_about_once() {
+    let stage = TaskStage::counting();
+    git(&stage.repository, &["branch", "release"]);
+    stage.qd(&["new", "fix", "--worktree", "--start", "release"]);
+    stage.work("fix", &format!("echo new > new && {COMMIT}"));
+    git(&stage.repository, &["branch", "--quiet", "-D", "release"]);
+    settle(&stage);
+    for _ in 0..3 {
+        assert_eq!(stage.task("fix").unwrap()["git"]["ahead"], 0, "there is nothing to compare with");
+        assert_eq!(stage.git_calls(), [""; 0]);
+    }
+    git(&stage.repository, &["branch", "release", "main"]);
+    assert_eq!(stage.task("fix").unwrap()["git"]["ahead"], 1, "it is back");
+}

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{Landing, TargetCheckout};
+use crate::checkout::{checkout_status, read_porcelain};
 use crate::error::{GitError, Result};
 use crate::git::{Call, Git};
 use crate::layout::Layout;
@@ -16,7 +17,6 @@ use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::porcelain::Entry;
 use crate::repository::Repository;
-use crate::status::{checkout_status, read_porcelain};
 use crate::temporary::TemporaryDirectory;
 
 /// Files of the git directory that are there while git waits for a person to finish something.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::TrashMeta;
+use crate::checkout::read_porcelain;
 use crate::error::{GitError, Result};
 use crate::fingerprint::hash_length;
 use crate::git::{Git, Input};
@@ -19,7 +20,6 @@ use crate::oid::Oid;
 use crate::porcelain::{Changed, Entry, FileVersion, Porcelain};
 use crate::quote::c_quote;
 use crate::repository::Repository;
-use crate::status::read_porcelain;
 
 /// What is to be saved, before the files themselves are read.
 pub(super) struct Snapshot {
