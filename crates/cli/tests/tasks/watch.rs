@@ -78,9 +78,9 @@ fn k7_a_list_that_is_watched_writes_nothing_while_nothing_changes() {
     terminal.expect(b"first");
     // Waits are shown in minutes, so a stretch in which a minute began is measured again.
     let minute = || {
-        let since = stage.task("first").unwrap()["since"].as_u64().unwrap();
+        let task = stage.task("first").unwrap();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        (now.as_secs() - since / 1000) / 60
+        ["since", "active_at"].map(|time| (now.as_secs() - task[time].as_u64().unwrap() / 1000) / 60)
     };
     loop {
         // It has read the list once more, so the first drawing is over and taken.
@@ -102,6 +102,23 @@ fn k7_a_list_that_is_watched_writes_nothing_while_nothing_changes() {
             break;
         }
     }
+    stage.new_task("second");
+    terminal.expect(b"second");
+    terminal.type_keys(b"\x03");
+    assert!(!terminal.wait_exit(DEADLINE).success());
+}
+
+#[test]
+fn k7_a_list_that_is_watched_goes_on_when_the_daemon_is_killed() {
+    let stage = TaskStage::new();
+    stage.new_task("first");
+    let mut terminal = Pty::open(Size { cols: 120, rows: 20 });
+    let variables = stage.daemon.variables();
+    let variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    terminal.spawn(OsStr::new(QD), &["tasks", "--watch"], &variables);
+    terminal.expect(b"first");
+    stage.daemon.kill_9();
     stage.new_task("second");
     terminal.expect(b"second");
     terminal.type_keys(b"\x03");

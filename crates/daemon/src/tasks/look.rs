@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use std::time::SystemTime;
 
 use engine::tasks::status::{StatusInput, derive, sort};
 use engine::{TaskRecord, TaskSight};
@@ -18,6 +19,8 @@ use super::{TaskRunner, blocking, failure};
 struct Found {
     git: Option<TaskGit>,
     conflicts: Vec<TaskConflict>,
+    /// When the checkout's commit last changed, in milliseconds since 1970.
+    moved_at: u64,
 }
 
 impl TaskRunner {
@@ -85,10 +88,15 @@ impl TaskRunner {
         for task in tasks {
             let status = caches.status.status_in(&git, &look, &query(common_dir, task));
             let status = status.map_err(|error| failure(&error));
-            let git = status.map(|status| seen(&status, task.start.as_deref())).inspect_err(|failure| {
+            let status = status.inspect_err(|failure| {
                 tracing::debug!(task = task.name, %failure, "git says nothing about a task");
             });
-            found.push((task.id, Found { git: git.ok(), conflicts: Vec::new() }));
+            let seen = |status: WorktreeStatus| Found {
+                moved_at: status.moved_at.map_or(0, since_1970),
+                git: Some(seen(&status, task.start.as_deref())),
+                conflicts: Vec::new(),
+            };
+            found.push((task.id, status.map_or_else(|_| Found::default(), seen)));
         }
         let conflicts = conflicts(&look, &branches(tasks, &found), &mut caches.forecast)?;
         for (id, conflict) in conflicts {
@@ -167,6 +175,13 @@ fn seen(status: &WorktreeStatus, start: Option<&str>) -> TaskGit {
     }
 }
 
+/// Milliseconds. A time in the future, which a file may have, is not one at which something happened.
+fn since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    if ms > crate::clock::now().wall_ms { 0 } else { ms }
+}
+
 fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
@@ -175,7 +190,7 @@ fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
     let TaskSight { task, processes, .. } = sight;
     let newest = processes.iter().map(|process| process.times.active_at).max().unwrap_or(0);
     let happened = task.events.last().map_or(task.created_at, |event| event.at);
-    let active_at = newest.max(happened);
+    let active_at = newest.max(happened).max(found.moved_at);
     let status = derive(&StatusInput {
         processes: &processes,
         git: found.git.as_ref(),

@@ -9,7 +9,7 @@ use proto::Size;
 use proto::request::{Empty, TaskAct};
 use proto::task::{TaskOutcome, TaskStatus, TaskView};
 
-use super::{ask, dropped, unexpected};
+use super::{ask, dropped, operate, unexpected};
 use crate::commands::attach::shown_size;
 use crate::context::Context;
 use crate::errors::CliError;
@@ -41,7 +41,7 @@ impl TasksArgs {
             return dropped::print(context, &mut connection);
         }
         if self.watch {
-            return watch(context, &mut connection);
+            return watch(context, connection);
         }
         let tasks = list(&mut connection)?;
         let now = now_ms();
@@ -62,10 +62,19 @@ pub(crate) fn list(connection: &mut Connection) -> Result<Vec<TaskView>, CliErro
 }
 
 /// Draws the list whenever it or the size of the terminal has changed, and writes nothing while neither has.
-fn watch(context: &mut Context, connection: &mut Connection) -> Result<ExitCode, CliError> {
+/// When the daemon ends, it goes on with the next one.
+fn watch(context: &mut Context, mut connection: Connection) -> Result<ExitCode, CliError> {
     let mut shown: Option<(String, Option<Size>)> = None;
     loop {
-        let tasks = list(connection)?;
+        let tasks = match list(&mut connection) {
+            Err(CliError::Client(error)) if error.is_leaving() => {
+                let listed = operate(context, TaskAct::List(Empty {}))?;
+                connection = context.connect()?;
+                let TaskOutcome::Listed(tasks) = listed else { return Err(unexpected()) };
+                tasks
+            }
+            other => other?,
+        };
         let size = shown_size().filter(|_| context.out.is_terminal());
         let drawn = if context.json { json(&tasks)? } else { picture(&context.out, &tasks, size) };
         let next = (drawn, size);
@@ -73,8 +82,8 @@ fn watch(context: &mut Context, connection: &mut Connection) -> Result<ExitCode,
             draw(&mut context.out, &next.0, shown.is_none(), context.json)?;
             shown = Some(next);
         }
-        // Nothing comes on this connection by itself: it is waited on for its end.
-        while connection.receive_before(Instant::now() + EVERY)?.is_some() {}
+        // Nothing comes on this connection by itself: it is waited on for its end, which the next list finds.
+        while let Ok(Some(_)) = connection.receive_before(Instant::now() + EVERY) {}
     }
 }
 
@@ -120,11 +129,12 @@ fn table(tasks: &[TaskView], now: u64) -> Table {
         "CONTEXT",
         "+/-",
         "CHANGES",
+        "ACTIVE",
         "PORTS",
         "BRANCH",
         "DIRECTORY",
     ];
-    let dispensable = &["DIRECTORY", "PORTS", "CHANGES", "CONTEXT", "BRANCH", "+/-"];
+    let dispensable = &["DIRECTORY", "PORTS", "ACTIVE", "CHANGES", "CONTEXT", "BRANCH", "+/-"];
     let mut table = Table::new(&header).dispensable(dispensable);
     for task in tasks {
         let plain = |text: String| (text, Style::Plain);
@@ -140,6 +150,7 @@ fn table(tasks: &[TaskView], now: u64) -> Table {
             plain(context.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %"))),
             plain(lines(task)),
             plain(changes(task)),
+            plain(format!("{} ago", waited(now.saturating_sub(task.active_at)))),
             plain(ports(task)),
             plain(dash(task.worktree.as_ref().map(|tree| tree.branch.clone()))),
             (task.directory.clone(), Style::Dim),
