@@ -90,6 +90,16 @@ impl Repository {
         }
     }
 
+    /// Returns the content of a file in a commit; none if the commit has no such file.
+    ///
+    /// # Errors
+    /// git cannot be run, or the file is too large.
+    pub fn file_at(&self, commit: &Oid, path: &str) -> Result<Option<Vec<u8>>> {
+        let call = self.read("cat-file").args(["blob", &format!("{commit}:{path}")]);
+        let (code, content) = call.run_expecting(&[0, 128])?;
+        Ok((code == 0).then_some(content))
+    }
+
     /// Returns the commit that is checked out in a directory.
     pub(crate) fn head(&self, directory: &Path) -> Result<Oid> {
         Oid::parse(&self.git.read(directory, "rev-parse").args(["--verify", "HEAD"]).text()?)

@@ -144,8 +144,30 @@ fn k7_verbs_without_a_name_mean_the_task_of_the_directory() {
     let output =
         stage.daemon.command(&["diff", "--stat"]).current_dir(directory.join("deep")).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "+1 -0 deep/new\n");
+    stage.work("here", COMMIT);
+    stage.qd(&["run", "here", "--detach", "--", "sleep", "1000000"]);
+    for (verb, words) in [("stop", "stopped here\n"), ("land", "landed here on main at ")] {
+        let output = stage.daemon.command(&[verb]).current_dir(directory.join("deep")).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.starts_with(words), "{verb}: {told} {}", String::from_utf8_lossy(&output.stderr));
+        let (code, told) = stage.refused(&[verb]);
+        assert!(code == 3 && told.contains("no task works in"), "{verb}: {code} {told}");
+    }
     let (code, told) = stage.refused(&["diff", "--stat"]);
     assert!(code == 3 && told.contains("no task works in"), "{code} {told}");
+}
+
+#[test]
+fn k2_a_commit_that_a_person_makes_by_hand_counts_as_activity() {
+    let stage = TaskStage::new();
+    let directory = stage.new_task("fix");
+    let active = || stage.task("fix").unwrap()["active_at"].as_u64().unwrap();
+    let before = active();
+    std::fs::write(directory.join("new"), "x\n").unwrap();
+    assert_eq!(active(), before);
+    git(&directory, &["add", "--all"]);
+    git(&directory, &["commit", "--quiet", "--message=by hand"]);
+    assert!(active() > before);
 }
 
 #[test]
@@ -162,8 +184,19 @@ fn k4_comments_survive_a_kill_and_are_stale_when_their_lines_change() {
     assert_eq!(review["comments"][0]["quoted"], serde_json::json!(["TWO", "three"]));
     assert_eq!(review["comments"][1]["quoted"], serde_json::json!(["two"]));
     assert_eq!(review["comments"][0]["is_stale"], false);
+    let seen = |number: usize| {
+        let comment = stage.json(&["review", "fix"])["comments"][number].clone();
+        (comment["first"].as_u64().unwrap(), comment["is_stale"].as_bool().unwrap())
+    };
+    std::fs::write(directory.join("shared"), "above\none\nTWO\nthree\n").unwrap();
+    assert_eq!(seen(0), (3, false), "the lines moved and are the same");
     std::fs::write(directory.join("shared"), "one\nchanged\nthree\n").unwrap();
-    assert_eq!(stage.json(&["review", "fix"])["comments"][0]["is_stale"], true);
+    assert_eq!((seen(0), seen(1)), ((2, true), (2, false)), "the old side is as it was");
+    // The task begins anew from a base whose lines are others.
+    std::fs::write(stage.repository.join("shared"), "eins\nzwei\n").unwrap();
+    git(&stage.repository, &["commit", "--quiet", "--all", "--message=others"]);
+    git(&directory, &["reset", "--quiet", "--hard", "main"]);
+    assert_eq!((seen(0), seen(1)), ((2, true), (2, true)));
     let (code, told) = stage.refused(&["review", "fix", "send"]);
     assert!(code == 1 && told.contains("no agent works"), "{code} {told}");
     assert_eq!(stage.json(&["review", "fix"])["comments"][0]["status"], "draft", "it stays a draft");

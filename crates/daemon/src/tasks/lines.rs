@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use proto::task::{ReviewComment, ReviewSide};
+use proto::task::{ReviewComment, ReviewSide, ReviewStatus};
 use proto::{ErrorCode, Failure, Printable};
 use worktree::FileDiff;
 
@@ -21,6 +21,12 @@ pub(crate) fn check_path(file: &str) -> Result<(), Failure> {
 
 /// The lines `first..=last` of a file as it is now. Blocks.
 pub(crate) fn read(directory: &Path, file: &str, first: u32, last: u32) -> Result<Vec<String>, Failure> {
+    let lines = read_all(directory, file)?;
+    pick(lines.into_iter(), first, last, &Printable(file).to_string())
+}
+
+/// Every line of a file as it is now. Blocks.
+fn read_all(directory: &Path, file: &str) -> Result<Vec<String>, Failure> {
     check_path(file)?;
     let shown = Printable(file).to_string();
     let missing = |error: &dyn std::fmt::Display| {
@@ -37,8 +43,12 @@ pub(crate) fn read(directory: &Path, file: &str, first: u32, last: u32) -> Resul
         return Err(Failure::invalid("file", format!("{shown} is not a file of at most 4 MiB")));
     }
     let bytes = std::fs::read(&real).map_err(|error| missing(&error))?;
-    let text = String::from_utf8_lossy(&bytes);
-    pick(text.lines().map(str::to_owned), first, last, &shown)
+    Ok(split(&bytes))
+}
+
+/// The lines of a file's content.
+pub(crate) fn split(content: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(content).lines().map(str::to_owned).collect()
 }
 
 /// The lines `first..=last` of a file as it was, as far as the diff shows them.
@@ -91,12 +101,46 @@ fn pick(
     Ok(found)
 }
 
-/// Marks the comments whose lines are not there any more. Blocks.
-pub(crate) fn mark_stale(directory: &Path, comments: &mut [ReviewComment]) {
-    for comment in comments.iter_mut().filter(|comment| comment.side == ReviewSide::New) {
-        let now = read(directory, &comment.file, comment.first, comment.last);
-        comment.is_stale = now.ok().as_ref() != Some(&comment.quoted);
+/// Marks the comments whose lines are not there any more. Lines that only moved are not stale: if they stand in one other
+/// place of the file, the comment has that place. `old` reads the file that the task began from, and none if there is none.
+/// Blocks.
+pub(crate) fn mark_stale(
+    directory: &Path,
+    comments: &mut [ReviewComment],
+    mut old: impl FnMut(&str) -> Result<Option<Vec<String>>, Failure>,
+) {
+    for comment in comments.iter_mut() {
+        let lines = match comment.side {
+            ReviewSide::New => Ok(read_all(directory, &comment.file).ok()),
+            ReviewSide::Old if comment.status == ReviewStatus::Resolved => continue,
+            ReviewSide::Old => old(&comment.file),
+        };
+        // What cannot be compared is not called changed.
+        let Ok(lines) = lines.inspect_err(|failure| tracing::debug!(%failure, "a comment was not compared"))
+        else {
+            continue;
+        };
+        match lines.and_then(|lines| place(&lines, &comment.quoted, comment.first)) {
+            Some(first) => {
+                comment.last = first + comment.last.saturating_sub(comment.first);
+                comment.first = first;
+                comment.is_stale = false;
+            }
+            None => comment.is_stale = true,
+        }
     }
+}
+
+/// Returns the line at which the quoted ones begin now: the same, or the only other one.
+fn place(lines: &[String], quoted: &[String], first: u32) -> Option<u32> {
+    let known = usize::try_from(first).ok()?.checked_sub(1)?;
+    if quoted.is_empty() || lines.get(known..).is_some_and(|rest| rest.starts_with(quoted)) {
+        return Some(first);
+    }
+    let windows = lines.windows(quoted.len()).enumerate();
+    let mut found = windows.filter(|(_, window)| *window == quoted).map(|(at, _)| at);
+    let only = found.next()?;
+    if found.next().is_some() { None } else { u32::try_from(only + 1).ok() }
 }
 
 #[cfg(test)]
@@ -128,26 +172,60 @@ mod tests {
         }
     }
 
-    #[test]
-    fn k4_a_comment_whose_lines_changed_is_stale() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::write(root.path().join("a.rs"), "one\ntwo\n").unwrap();
-        let mut comments = [ReviewComment {
+    fn comment(side: ReviewSide, first: u32, quoted: &[&str]) -> ReviewComment {
+        ReviewComment {
             number: 1,
             file: "a.rs".to_owned(),
-            side: ReviewSide::New,
-            first: 2,
-            last: 2,
-            quoted: vec!["two".to_owned()],
+            side,
+            first,
+            last: first + u32::try_from(quoted.len()).unwrap() - 1,
+            quoted: quoted.iter().map(|line| (*line).to_owned()).collect(),
             text: "x".to_owned(),
             author: "human".to_owned(),
-            status: proto::task::ReviewStatus::Sent,
+            status: ReviewStatus::Sent,
             is_stale: false,
-        }];
-        mark_stale(root.path(), &mut comments);
-        assert!(!comments[0].is_stale);
-        std::fs::write(root.path().join("a.rs"), "one\nzwei\n").unwrap();
-        mark_stale(root.path(), &mut comments);
-        assert!(comments[0].is_stale);
+        }
+    }
+
+    /// What a comment on lines 2 and 3 is after the file has this text: its place, and whether it is stale.
+    fn looked_at(side: ReviewSide, text: &str) -> (u32, u32, bool) {
+        let root = tempfile::tempdir().unwrap();
+        let mut comments = [comment(side, 2, &["two", "three"])];
+        let old = |_: &str| Ok(Some(split(text.as_bytes())));
+        if side == ReviewSide::New {
+            std::fs::write(root.path().join("a.rs"), text).unwrap();
+        }
+        mark_stale(root.path(), &mut comments, old);
+        (comments[0].first, comments[0].last, comments[0].is_stale)
+    }
+
+    #[test]
+    fn k4_a_comment_is_stale_when_its_lines_changed_and_not_when_they_moved() {
+        for side in [ReviewSide::New, ReviewSide::Old] {
+            for (text, expected) in [
+                ("one\ntwo\nthree\n", (2, 3, false)),
+                ("one\nzwei\nthree\n", (2, 3, true)),
+                ("zero\none\ntwo\nthree\n", (3, 4, false)),
+                ("two\nthree\n", (1, 2, false)),
+                ("two\nthree\none\nnull\ntwo\nthree\n", (2, 3, true)),
+                ("two\nthree\ntwo\nthree\n", (2, 3, true)),
+                ("one\ntwo\n", (2, 3, true)),
+                ("", (2, 3, true)),
+            ] {
+                assert_eq!(looked_at(side, text), expected, "{side:?} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn k4_a_comment_on_a_file_that_is_gone_is_stale_and_one_that_cannot_be_compared_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let failure = || Failure::new(ErrorCode::NotFound, "no base");
+        let mut gone = [comment(ReviewSide::New, 1, &["one"]), comment(ReviewSide::Old, 1, &["one"])];
+        mark_stale(root.path(), &mut gone, |_| Ok(None));
+        assert!(gone.iter().all(|comment| comment.is_stale));
+        let mut unknown = [comment(ReviewSide::Old, 1, &["one"])];
+        mark_stale(root.path(), &mut unknown, |_| Err(failure()));
+        assert!(!unknown[0].is_stale);
     }
 }

@@ -1,12 +1,13 @@
 //! A task's review: comments that quote the lines they are about.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use engine::{TaskChange, TaskCommand, TaskSight, Verb};
 use proto::Failure;
 use proto::request::{ReviewAct, ReviewTask};
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskOutcome, TaskReview};
-use worktree::raw_diff;
+use worktree::{Repository, raw_diff};
 
 use super::super::connection::Client;
 use super::super::trust::own_standing;
@@ -48,12 +49,35 @@ pub(super) async fn review(client: &Client, request: ReviewTask) -> Result<TaskO
             client.door.tasks.ask_one(&client.principal, command).await?
         }
     };
-    let (directory, mut comments) = (PathBuf::from(&sight.task.directory), sight.task.comments);
-    let comments = blocking(move || {
-        lines::mark_stale(&directory, &mut comments);
-        Ok(comments)
-    });
+    let (runner, about) = (client.door.tasks.clone(), sight.clone());
+    let comments = blocking(move || Ok(compare(&runner, &about)));
     Ok(TaskOutcome::Review(TaskReview { name: sight.task.name, comments: comments.await?, mail: sight.mail }))
+}
+
+/// The comments with the place of their lines now, stale ones marked. Blocks.
+fn compare(runner: &TaskRunner, sight: &TaskSight) -> Vec<ReviewComment> {
+    let mut comments = sight.task.comments.clone();
+    let mut base = None;
+    let mut files: HashMap<String, Option<Vec<String>>> = HashMap::new();
+    let old = |file: &str| {
+        if let Some(lines) = files.get(file) {
+            return Ok(lines.clone());
+        }
+        let (repository, commit) = match &base {
+            Some(known) => known,
+            None => {
+                let (commit, _, place) = compared(runner, sight, None)?;
+                let opened = Repository::open(&runner.git()?, &place).map_err(|error| failure(&error))?;
+                base.insert((opened, commit))
+            }
+        };
+        let content = repository.file_at(commit, file).map_err(|error| failure(&error))?;
+        let lines = content.map(|content| lines::split(&content));
+        files.insert(file.to_owned(), lines.clone());
+        Ok(lines)
+    };
+    lines::mark_stale(Path::new(&sight.task.directory), &mut comments, old);
+    comments
 }
 
 /// Who writes a comment.
