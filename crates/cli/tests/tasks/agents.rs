@@ -7,6 +7,7 @@ use std::process::Output;
 use proto::request::Until;
 use proto::{AgentState, Size};
 use serde_json::Value;
+use testkit::process_scan::eventually;
 use testkit::{DEADLINE, FakeAgents, Pty};
 
 use crate::stage::{QD, git};
@@ -144,4 +145,45 @@ fn k7_a_person_at_a_terminal_chooses_which_session_of_a_task_goes_on() {
     crew.qd(&["run", "fix", "--detach", "--resume", &second[..8]]);
     let runs = crew.task()["runs"].as_array().unwrap().clone();
     assert_eq!(runs.last().unwrap()["session"], second, "{runs:?}");
+}
+
+/// A manifest of an agent that knows no session but its own new ones: asked to continue one it waits, then ends with 1.
+fn write_refusing_agent(crew: &Crew, wait: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let program = crew.agents.root().join("refusing-agent");
+    let refuse = format!("case \"$*\" in *--resume*) {wait}; echo 'No conversation found'; exit 1;; esac");
+    std::fs::write(&program, format!("#!/bin/sh\n{refuse}\nexec '{AGENT}' \"$@\"\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let manifests = crew.agents.places().config.join("agents");
+    let fake = std::fs::read_to_string(manifests.join("fake.toml")).unwrap();
+    std::fs::write(manifests.join("refusing.toml"), fake.replace(AGENT, program.to_str().unwrap())).unwrap();
+}
+
+#[test]
+fn k7_a_session_that_the_agent_refuses_is_replaced_by_a_new_one_which_gets_the_prompt_once() {
+    // The second one starts slowly, as large programs do on a busy machine.
+    for wait in ["true", "sleep 5"] {
+        let crew = Crew::new();
+        write_refusing_agent(&crew, wait);
+        let words = ["run", "fix", "--detach", "--agent", "refusing", "--resume", "gone-session"];
+        crew.qd(&[&words[..], &["--prompt", "say here-i-am"]].concat());
+        let item = eventually("a person reads of it", || {
+            let inbox = crew.agents.client().inbox().unwrap();
+            inbox.into_iter().find(|item| item.title == "resume refused")
+        });
+        assert!(item.body.contains("gone-session"), "{wait}: {item:?}");
+        crew.agents.wait_until("fix", Until::Turn(1));
+        let screen = crew.agents.screen("fix");
+        assert_eq!(screen.matches("say here-i-am").count(), 1, "{wait}: {screen}");
+        let runs = crew.task()["runs"].as_array().unwrap().clone();
+        let last = runs.last().unwrap();
+        let session = last["session"].as_str().unwrap();
+        assert!(session != "gone-session" && last["turns"] == 1, "{wait}: {runs:?}");
+        let inbox = crew.agents.client().inbox().unwrap();
+        assert!(inbox.iter().any(|it| it.item == item.item), "{wait}: it stays until it is read: {inbox:?}");
+        // The next run continues the new session, not the one that was refused.
+        crew.qd(&["stop", "fix"]);
+        let shown = crew.qd(&["--json", "tasks"]);
+        assert!(shown.contains(session), "{shown}");
+    }
 }
