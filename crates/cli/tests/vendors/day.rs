@@ -1,5 +1,5 @@
 //! A person's day with five tasks: real programs of two vendors commit side by side in worktrees of one repository, and every
-//! verb of the day is the one that a person types.
+//! verb of the day is the one that a person types. The daemon is killed in each phase of new, land, drop and restore.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,8 @@ impl Day {
         let allowed = "{\"permissions\": {\"allow\": [\"Bash\"]}}";
         std::fs::write(repository.join(".claude/settings.json"), allowed).unwrap();
         std::fs::write(repository.join("shared"), "one\ntwo\nthree\n").unwrap();
+        // A command that prepares each worktree: the daemon is killed while it runs, too.
+        std::fs::write(repository.join(".worktree-init.toml"), "commands = ['true']\n").unwrap();
         day.git(&["add", "--all"]);
         day.git(&["commit", "--quiet", "--message=first"]);
         day
@@ -59,7 +61,11 @@ impl Day {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        let output = Command::new("git").args(arguments).current_dir(self.repository()).output().unwrap();
+        self.git_in(&self.repository(), arguments)
+    }
+
+    fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        let output = Command::new("git").args(arguments).current_dir(directory).output().unwrap();
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -148,12 +154,70 @@ impl Day {
         self.daemon.fail(&format!("{what}\n{}", screens.join("\n")));
     }
 
+    /// How many worktrees git knows, the main checkout among them.
+    fn worktrees(&self) -> usize {
+        self.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count()
+    }
+
+    /// Makes the tasks; the daemon is killed in each phase of making one.
+    fn create_tasks(&self) {
+        let steps = TaskFailpoint::CREATION.into_iter().map(Some).chain([None]);
+        for ((name, vendor, _), step) in TASKS.into_iter().zip(steps) {
+            let verb = ["new", name, "--worktree", "--agent", vendor.name()];
+            let told = step.map_or_else(|| self.qd(&verb), |step| self.dies_at(step, &verb));
+            assert!(told.starts_with(&format!("task {name} on branch {name} in ")), "{step:?}: {told}");
+            let directory = self.directory(name);
+            let content = std::fs::read_to_string(directory.join("shared")).unwrap();
+            assert_eq!(content, "one\ntwo\nthree\n", "{step:?}");
+            assert_eq!(self.git_in(&directory, &["status", "--porcelain"]), "", "{step:?}");
+            self.homes.trust(&directory);
+        }
+        assert_eq!(self.worktrees(), 1 + TASKS.len(), "each task has one worktree");
+    }
+
+    /// Lands a task once for each phase in which the daemon is killed, each time with one commit more.
+    fn land_over_kills(&self, name: &str, gate: &str) {
+        let directory = self.directory(name);
+        for (number, step) in TaskFailpoint::LANDING.into_iter().enumerate() {
+            if number > 0 {
+                std::fs::write(directory.join(format!("{name}{number}.txt")), "more\n").unwrap();
+                self.git_in(&directory, &["add", "--all"]);
+                self.git_in(&directory, &["commit", "--quiet", "--message=more"]);
+                assert_eq!(self.tasks()[name]["status"], "idle", "{step:?}: it has work again");
+            }
+            let before: u32 = self.git(&["rev-list", "--count", "main"]).trim().parse().unwrap();
+            let told = self.dies_at(step, &["land", name, "--gate", gate]);
+            assert!(told.starts_with(&format!("landed {name} on main")), "{step:?}: {told}");
+            let after = self.git(&["rev-list", "--count", "main"]);
+            assert_eq!(after.trim(), (before + 1).to_string(), "{step:?}: it landed once");
+            assert_eq!(self.tasks()[name]["status"], "merged", "{step:?}");
+            assert_eq!(self.git(&["status", "--porcelain"]), "", "{step:?}: the checkout is whole");
+            assert_eq!(self.worktrees(), 1 + TASKS.len(), "{step:?}: a scratch worktree is left");
+        }
+    }
+
+    /// Drops a task by force and restores it, once for each phase in which the daemon is killed.
+    fn drop_over_kills(&self, name: &str) {
+        let directory = self.directory(name);
+        let state =
+            || (contents(&directory), self.git_in(&directory, &["status", "--porcelain=v2", "--branch"]));
+        let (before, others) = (state(), self.worktrees());
+        let restorations = TaskFailpoint::RESTORATION.into_iter().map(Some).chain(std::iter::repeat(None));
+        for (step, restoration) in TaskFailpoint::REMOVAL.into_iter().zip(restorations) {
+            self.dies_at(step, &["drop", name, "--force"]);
+            assert!(!directory.exists() && !self.tasks().contains_key(name), "{step:?}");
+            assert_eq!(self.worktrees(), others - 1, "{step:?}");
+            assert_eq!(self.tasks()["left"]["status"], "merged", "{step:?}");
+            let verb = ["restore", name];
+            restoration.map_or_else(|| self.qd(&verb), |step| self.dies_at(step, &verb));
+            assert_eq!(state(), before, "{step:?}, {restoration:?}: every byte is back");
+            assert_eq!(self.worktrees(), others, "{step:?}, {restoration:?}");
+            self.statuses("it is back", ["gone", "orphan", "merged", "conflict", "merged"]);
+        }
+    }
+
     /// Every agent commits; all of them work at the same time.
     fn commit_side_by_side(&self) {
-        for (name, vendor, _) in TASKS {
-            self.qd(&["new", name, "--worktree", "--agent", vendor.name()]);
-            self.homes.trust(&self.directory(name));
-        }
         self.statuses("all are new", ["idle"; 5]);
         for (name, vendor, change) in TASKS {
             let work = format!("{change} && git add --all && git commit --quiet --message={name}");
@@ -221,13 +285,15 @@ fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and_restored() {
     let day = Day::begin();
+    day.create_tasks();
     day.commit_side_by_side();
     day.end_of_work();
     day.daemon.kill_9();
     day.statuses("the daemon is back", ["idle", "idle", "conflict", "conflict", "idle"]);
     assert_eq!(day.qd(&["forecast"]), "left and right: shared\n");
     for (name, ..) in TASKS {
-        let run = day.tasks()[name]["runs"][0].clone();
+        let runs = day.tasks()[name]["runs"].as_array().unwrap().clone();
+        let run = runs.iter().find(|run| run["kind"] == "agent").unwrap();
         assert!(run["session"].is_string() && run["ended_at"].is_u64(), "{name}: {run}");
     }
 
@@ -235,7 +301,7 @@ fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and
     assert!(day.qd(&["land", "first", "--gate", "test -e first.txt"]).starts_with("landed first on main"));
     day.statuses("one has landed", ["merged", "idle", "conflict", "conflict", "idle"]);
     let gate = "test -e first.txt && test -e second.txt";
-    day.dies_at(TaskFailpoint::GateStarted, &["land", "second", "--gate", gate]);
+    day.land_over_kills("second", gate);
     day.statuses("two have landed", ["merged", "merged", "conflict", "conflict", "idle"]);
     let before = day.state();
     let told = day.refused(&["land", "left", "--gate", "echo no; exit 3"]);
@@ -268,10 +334,6 @@ fn k7_five_agents_commit_side_by_side_and_their_tasks_are_landed_merged_lost_and
     assert!(told.contains("untracked") && told.contains("--force"), "{told}");
     assert_eq!(contents(&right), before);
     day.statuses("a drop was refused", ["gone", "orphan", "merged", "conflict", "merged"]);
-    day.dies_at(TaskFailpoint::Planned, &["drop", "right", "--force"]);
-    assert!(!right.exists() && !day.tasks().contains_key("right"));
-    assert_eq!(day.tasks()["left"]["status"], "merged");
-    day.qd(&["restore", "right"]);
+    day.drop_over_kills("right");
     assert_eq!(contents(&right), before, "every byte is back");
-    day.statuses("it is back", ["gone", "orphan", "merged", "conflict", "merged"]);
 }
