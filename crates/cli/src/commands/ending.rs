@@ -52,8 +52,13 @@ impl Progress {
         Self::with(format!("waiting for {} to end; {instead} kills it", Printable(what)))
     }
 
-    /// Starts after a second: most waits are over before.
+    /// Shows the same words and how long it has been.
     pub(crate) fn with(words: String) -> Self {
+        Self::showing(move |waited| format!("{words} ({waited} s)"))
+    }
+
+    /// Shows what `words` returns for the seconds that have passed. Starts after a second: most waits are over before.
+    pub(crate) fn showing(mut words: impl FnMut(u32) -> String + Send + 'static) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(None);
         }
@@ -62,7 +67,7 @@ impl Progress {
             let mut waited = 0u32;
             while stopped.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
                 waited += 1;
-                write_line(&format!("{words} ({waited} s)"));
+                write_line(&words(waited));
             }
             if waited > 0 {
                 write_line("");

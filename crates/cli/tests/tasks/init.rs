@@ -1,8 +1,13 @@
 //! What a new worktree is prepared with: files, commands and ports; and what holds in all worktrees of a repository.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::stage::{TaskStage, git};
+use daemon::TaskFailpoint;
+use proto::Size;
+use testkit::{DEADLINE, Pty};
+
+use crate::stage::{QD, TaskStage, git};
 
 fn write_init(stage: &TaskStage, text: &str) {
     std::fs::write(stage.repository.join(".worktree-init.toml"), text).unwrap();
@@ -41,6 +46,43 @@ fn k6_an_init_command_that_fails_is_reported_and_the_worktree_stays() {
     let directory = stage.directory("fix");
     assert!(directory.join("shared").exists() && !directory.join("never").exists());
     assert_eq!(stage.daemon.list().len(), 1, "what failed can be looked at");
+}
+
+/// Runs a verb at a terminal, waits until it shows these words, lets what it waits for end, and waits for its end.
+fn shows_progress(stage: &TaskStage, verb: &[&str], words: &str, go: &Path) {
+    let mut terminal = Pty::open(Size { cols: 120, rows: 20 });
+    let variables = stage.daemon.variables();
+    let mut variables: Vec<(&str, &OsStr)> =
+        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
+    variables.push(("AT", stage.repository.as_os_str()));
+    let line: Vec<&str> =
+        ["-c", "cd \"$AT\" && exec \"$0\" \"$@\"", QD].iter().chain(verb).copied().collect();
+    terminal.spawn(OsStr::new("/bin/sh"), &line, &variables);
+    terminal.expect(words.as_bytes());
+    std::fs::write(go, "").unwrap();
+    // The line is erased before the result is printed.
+    terminal.expect(b"\r\x1b[K");
+    terminal.expect(b"fix");
+    assert!(terminal.wait_exit(DEADLINE).success(), "{verb:?}");
+    std::fs::remove_file(go).unwrap();
+}
+
+#[test]
+fn k6_at_a_terminal_the_command_that_prepares_a_worktree_and_the_gate_of_a_landing_are_shown_while_they_run()
+{
+    let stage = TaskStage::new();
+    let go = stage.repository.with_file_name("go");
+    let shown = "s); qd attach prepare-fix shows it";
+    let wait = |name: &str| format!(": {name}; until [ -e '{}' ]; do sleep 0.05; done", go.display());
+    write_init(&stage, &format!("commands = [\"{}\"]\n", wait("install")));
+    shows_progress(&stage, &["new", "fix", "--worktree"], shown, &go);
+    stage.work("fix", "echo new > new && git add --all && git commit --quiet --message=work");
+    let land = ["land", "fix", "--gate", &wait("check")];
+    shows_progress(&stage, &land, "s); qd attach gate-fix shows it", &go);
+    // Without a terminal nothing is shown.
+    std::fs::write(&go, "").unwrap();
+    let output = stage.run(&["new", "more", "--worktree"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
@@ -125,6 +167,80 @@ fn k9_presets_and_rules_of_the_main_checkout_hold_in_a_worktree_that_has_none_an
     std::fs::write(worktree.join(".quarterdeck.toml"), file.replace("dev", "own")).unwrap();
     assert_eq!(names(&worktree), ["own"]);
     assert_eq!(names(&stage.repository), ["dev"]);
+}
+
+/// Lets a process in a directory start a command of its own; returns what it got for that.
+fn start_from_inside(stage: &TaskStage, name: &str, directory: &Path) -> String {
+    let line = format!("'{QD}' spawn --name listed-{name} -- sleep 1000001; echo it ended with $?");
+    let words = ["spawn", "--name", name, "--", "sh", "-c", &line];
+    let output = stage.daemon.command(&words).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    stage.daemon.wait_pattern(name, "it ended with [0-9]");
+    stage.daemon.screen(name)
+}
+
+#[test]
+fn k9_a_list_of_commands_that_was_trusted_in_one_worktree_holds_in_the_others_and_in_no_clone() {
+    let stage = TaskStage::new();
+    let policy = "[policy]\nfree = \"allow\"\nallow = [[\"sleep\", \"1000001\"]]\n";
+    std::fs::write(stage.repository.join(".quarterdeck.toml"), policy).unwrap();
+    git(&stage.repository, &["add", "--all"]);
+    git(&stage.repository, &["commit", "--quiet", "--message=policy"]);
+    let (first, second) = (stage.new_task("first"), stage.new_task("second"));
+    let clone = stage.repository.with_file_name("clone");
+    git(&stage.repository, &["clone", "--quiet", ".", clone.to_str().unwrap()]);
+    let before = start_from_inside(&stage, "before", &second);
+    assert!(!before.contains("it ended with 0"), "nobody trusts the list yet: {before}");
+    let trusted = stage.daemon.command(&["trust", "policy"]).current_dir(&first).output().unwrap();
+    assert!(trusted.status.success(), "{trusted:?}");
+    for (name, directory) in [("in-first", &first), ("in-second", &second), ("in-main", &stage.repository)] {
+        let told = start_from_inside(&stage, name, directory);
+        assert!(told.contains("it ended with 0"), "{name}: {told}");
+    }
+    let told = start_from_inside(&stage, "in-clone", &clone);
+    assert!(!told.contains("it ended with 0"), "a clone is another project: {told}");
+}
+
+/// Starts a daemon whose environment has a variable that nothing of the person's has.
+fn start_with_canary(stage: &TaskStage) {
+    stage.daemon.kill_9();
+    assert!(stage.command(&["ps"]).env("DAEMONS_OWN", "canary").output().unwrap().status.success());
+}
+
+#[test]
+fn b9_gates_and_init_commands_have_the_environment_of_the_person_and_nothing_of_the_daemons() {
+    let stage = TaskStage::new();
+    start_with_canary(&stage);
+    let seen = |file: &str| {
+        let text = read(&stage.repository.with_file_name(file));
+        ["PERSONS_OWN=here", "DAEMONS_OWN=", "PATH="]
+            .map(|name| text.lines().any(|line| line.starts_with(name)))
+    };
+    let out = |file: &str| format!("env > '{}'", stage.repository.with_file_name(file).display());
+    write_init(&stage, &format!("commands = [\"{}\"]\n", out("init")));
+    let run = |words: &[&str]| {
+        let output = stage.command(words).env("PERSONS_OWN", "here").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    run(&["new", "fix", "--worktree"]);
+    assert_eq!(seen("init"), [true, false, true]);
+    stage.work("fix", "echo new > new && git add --all && git commit --quiet --message=work");
+    run(&["land", "fix", "--gate", &out("gate")]);
+    assert_eq!(seen("gate"), [true, false, true]);
+
+    // The person's environment is not stored: after a kill neither hers nor the daemon's is passed on, beyond the variables
+    // that every process gets.
+    let die_at = |step: TaskFailpoint| std::fs::write(&stage.order, step.name()).unwrap();
+    die_at(TaskFailpoint::Made);
+    run(&["new", "more", "--worktree"]);
+    assert!(!stage.order.exists());
+    assert_eq!(seen("init"), [false, false, true]);
+    stage.work("more", "echo more > more && git add --all && git commit --quiet --message=work");
+    start_with_canary(&stage);
+    die_at(TaskFailpoint::Prepared);
+    run(&["land", "more", "--gate", &out("gate")]);
+    assert!(!stage.order.exists());
+    assert_eq!(seen("gate"), [false, false, true]);
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::inherited_variables::{Variables, is_inheritable};
-use proto::request::{CreateTask, DropTask, TaskAct};
+use proto::request::{CreateTask, DropTask, TaskAct, TaskTarget};
 use proto::task::{TaskCreated, TaskOutcome, TaskView, name_from_prompt};
 use proto::{ErrorCode, Failure, Printable};
 
-use super::{dropped, operate, run, target, unexpected};
+use super::{dropped, operate, progress, run, target, unexpected};
 use crate::commands::project::absolute;
 use crate::commands::send::from_stdin;
 use crate::context::{Context, settings};
@@ -88,7 +88,10 @@ impl NewArgs {
             ports: self.ports,
             base_env: Some(Variables::of(std::env::vars_os(), is_inheritable).text),
         };
-        let outcome = operate(context, TaskAct::Create(Box::new(request)))?;
+        let shown = progress::begin(context, TaskTarget::Name(request.name.clone()), "making the task")?;
+        let outcome = operate(context, TaskAct::Create(Box::new(request)));
+        drop(shown);
+        let outcome = outcome?;
         let TaskOutcome::Created(created) = outcome else { return Err(unexpected()) };
         if let Some(failure) = &created.failure {
             context.print(&*created, print_created)?;

@@ -7,7 +7,7 @@ use proto::inherited_variables::{Variables, is_inheritable};
 use proto::request::{LandTask, SizeRequest, TaskAct};
 use proto::task::{TaskCheckout, TaskOutcome};
 
-use super::{operate, target, unexpected};
+use super::{operate, progress, target, unexpected};
 use crate::context::Context;
 use crate::errors::CliError;
 
@@ -55,7 +55,10 @@ impl LandArgs {
             base_env: Some(own.text),
             size: SizeRequest::default(),
         };
-        let outcome = operate(context, TaskAct::Land(Box::new(request)))?;
+        let shown = progress::begin(context, request.target.clone(), "landing it")?;
+        let outcome = operate(context, TaskAct::Land(Box::new(request)));
+        drop(shown);
+        let outcome = outcome?;
         let TaskOutcome::Landed(landed) = outcome else { return Err(unexpected()) };
         context.confirm(&landed, |landed, out| {
             out.line(&format!("landed {} on {} at {}", landed.name, landed.into, landed.commit))?;

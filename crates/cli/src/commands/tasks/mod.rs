@@ -8,6 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod dropped;
 pub(crate) mod land;
 pub(crate) mod list;
+mod progress;
 pub(crate) mod review;
 pub(crate) mod run;
 mod sessions;

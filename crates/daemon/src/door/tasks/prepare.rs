@@ -1,7 +1,7 @@
 //! Preparing a new worktree: the commands of the init file, one after the other, up to the first that fails.
 //!
 //! They are processes of the task, which outlive the daemon. How far they came is recorded, so the next daemon goes on with
-//! the one that runs; its later ones have the daemon's own environment, because the person's is not stored.
+//! the one that runs; its later ones have the variables that every process may have, because the person's are not stored.
 
 use std::collections::BTreeMap;
 
