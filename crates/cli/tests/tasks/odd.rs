@@ -105,6 +105,53 @@ fn clone(stage: &TaskStage, name: &str, options: &[&str]) -> PathBuf {
     path
 }
 
+/// A filter that git keeps running for many files, as large-file storage does: what is stored begins with a mark.
+const FILTER_PROCESS: &str = r"
+import sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+
+def packet():
+    size = source.read(4)
+    if len(size) < 4:
+        sys.exit(0)
+    return None if size == b'0000' else source.read(int(size, 16) - 4)
+
+def packets():
+    found = []
+    while (one := packet()) is not None:
+        found.append(one)
+    return found
+
+def write(*texts):
+    for text in texts:
+        sink.write(b'%04x' % (len(text) + 4) + text)
+    sink.write(b'0000')
+    sink.flush()
+
+packets()
+write(b'git-filter-server\n', b'version=2\n')
+packets()
+write(b'capability=clean\n', b'capability=smudge\n')
+while True:
+    head, body = packets(), b''.join(packets())
+    body = b'stored:' + body if b'command=clean\n' in head else body.removeprefix(b'stored:')
+    write(b'status=success\n')
+    write(*[body[at:at + 60000] for at in range(0, len(body), 60000)])
+    write()
+";
+
+/// Sends the files `*.bin` of a repository through a filter and commits one.
+fn set_filter(repository: &Path, programs: &[(&str, &str)]) {
+    for (key, value) in programs.iter().chain(&[("required", "true")]) {
+        git(repository, &["config", &format!("filter.pointer.{key}"), value]);
+    }
+    std::fs::write(repository.join(".gitattributes"), "*.bin filter=pointer\n").unwrap();
+    std::fs::write(repository.join("big.bin"), "content\n").unwrap();
+    git(repository, &["add", "--all"]);
+    git(repository, &["commit", "--quiet", "--message=filter"]);
+    assert_eq!(git(repository, &["cat-file", "blob", "HEAD:big.bin"]), "stored:content\n");
+}
+
 /// Names the person whose commits a landing makes anew.
 fn identify(repository: &Path) {
     git(repository, &["config", "user.name", "t"]);
@@ -118,14 +165,11 @@ fn f5_tasks_in_bare_linked_detached_filtered_and_foreign_repositories_go_and_com
     let detached = clone(&stage, "detached", &[]);
     git(&detached, &["switch", "--quiet", "--detach"]);
     let filtered = clone(&stage, "filtered", &[]);
-    for (key, value) in [("clean", "sed s/^/stored:/"), ("smudge", "sed s/^stored://"), ("required", "true")]
-    {
-        git(&filtered, &["config", &format!("filter.pointer.{key}"), value]);
-    }
-    std::fs::write(filtered.join(".gitattributes"), "*.bin filter=pointer\n").unwrap();
-    std::fs::write(filtered.join("big.bin"), "content\n").unwrap();
-    git(&filtered, &["add", "--all"]);
-    git(&filtered, &["commit", "--quiet", "--message=filter"]);
+    set_filter(&filtered, &[("clean", "sed s/^/stored:/"), ("smudge", "sed s/^stored://")]);
+    let processed = clone(&stage, "processed", &[]);
+    let program = stage.repository.with_file_name("filter.py");
+    std::fs::write(&program, FILTER_PROCESS).unwrap();
+    set_filter(&processed, &[("process", &format!("python3 '{}'", program.display()))]);
     let with_module = clone(&stage, "with module", &[]);
     let module =
         ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", bare.to_str().unwrap(), "lib"];
@@ -138,6 +182,7 @@ fn f5_tasks_in_bare_linked_detached_filtered_and_foreign_repositories_go_and_com
         (&bare, bare.clone()),
         (&detached, detached.join(".git")),
         (&filtered, filtered.join(".git")),
+        (&processed, processed.join(".git")),
         (&with_module, with_module.join(".git")),
     ] {
         traces.push(set_traps(repository, &git_dir));
@@ -151,6 +196,8 @@ fn f5_tasks_in_bare_linked_detached_filtered_and_foreign_repositories_go_and_com
         traces.push(set_traps(&path, &path.join(".git")));
         goes_and_comes_back(&stage, &path);
         stage.qd(&["shutdown", "--kill"]);
+    } else {
+        eprintln!("/dev/shm cannot be written to: not tested on another file system");
     }
     assert!(traces.iter().all(|file| !file.exists()), "a hook was run");
 }

@@ -142,6 +142,15 @@ fn k5_a_process_reaches_its_own_task_and_those_that_it_created() {
         let code = stage.answer(ticket).unwrap().err().map(|failure| failure.code);
         assert_eq!(code, (!is_allowed).then_some(ErrorCode::NotRelated), "{name}");
     }
+    // What a descendant creates is within reach, too; not the other way round.
+    let helper = Spawn { task: Some("own".to_owned()), ..command("helper") };
+    let helper = Caller::Process(stage.spawn_as(worker, helper));
+    stage.new_task(helper, "descendants");
+    for (caller, name, is_allowed) in [(worker, "descendants", true), (helper, "created", false)] {
+        let ticket = stage.task(caller, TaskCommand::Find { name: name.to_owned(), verb: Verb::Drive });
+        let code = stage.answer(ticket).unwrap().err().map(|failure| failure.code);
+        assert_eq!(code, (!is_allowed).then_some(ErrorCode::NotRelated), "{name}");
+    }
     let ticket = stage.task(worker, begin(own, TaskOperationKind::Land));
     assert!(matches!(stage.reply(ticket), Reply::Done(_)));
     let ticket = stage.task(worker, TaskCommand::End { id: created, end: TaskEnd::Undone });

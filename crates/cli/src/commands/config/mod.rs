@@ -287,8 +287,12 @@ mod tests {
         for (file, text) in FULL {
             assert_eq!(faults(file, text), [], "{}", file.name());
             let schema: serde_json::Value = serde_json::from_str(file.schema()).unwrap();
-            for key in schema["properties"].as_object().unwrap().keys() {
-                assert!(text.contains(key.as_str()), "{} has no sample of {key}", file.name());
+            let mut open = vec![&schema];
+            while let Some(shape) = open.pop() {
+                for (key, inside) in shape["properties"].as_object().into_iter().flatten() {
+                    assert!(text.contains(key.as_str()), "{} has no sample of {key}", file.name());
+                    open.extend([inside, &inside["items"]]);
+                }
             }
         }
     }
