@@ -80,7 +80,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
 
 fn first_line(source: &Source) -> Option<Finding> {
     let says_something = source.first_line.strip_prefix("//!").is_some_and(|words| words.trim().len() > 3);
-    let advice = "begin with `//!` and say what this file owns and what it refuses";
+    let advice = "begin with `//!` and say what this file is for";
     (!says_something).then(|| Finding::error(&source.path, 1, "first-line", advice))
 }
 
