@@ -134,7 +134,7 @@ impl Pinned {
     }
 
     /// Returns true if it is inside a run that the visitor does not know: one without its holder, or one of another
-    /// daemon. Nobody tells this daemon for whom it acts there.
+    /// daemon. This daemon cannot know for whom the process acts there.
     fn is_in_another_run(&self, chain: &[Link]) -> bool {
         let holders = chain.iter().filter(|link| link.is_named_holder && link.pid != self.pid);
         run_mark::is_marked(self.pid) || holders.into_iter().any(|link| run_mark::is_others_holder(link.pid))

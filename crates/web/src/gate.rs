@@ -47,7 +47,7 @@ pub(crate) async fn guard(State(gateway): State<Shared>, mut request: Request, n
     let mut response = match gateway.names.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => {
-            tracing::debug!(method = %request.method(), why, "a request is refused by its names");
+            tracing::debug!(method = %request.method(), why, "a request is refused: its Host or Origin is not allowed");
             gateway.metrics.count_refusal();
             Problem::denied(why).into_response()
         }

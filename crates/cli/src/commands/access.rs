@@ -53,13 +53,13 @@ enum Act {
         #[arg(long, value_name = "URL")]
         url: Option<String>,
     },
-    /// Set the passphrase, from the standard input, with which a device confirms that a person is there
+    /// Read a passphrase from stdin; a paired device types it to confirm that a person is there
     Passphrase {
         /// Remove it instead
         #[arg(long)]
         remove: bool,
     },
-    /// Revoke one of them; its sockets close at once
+    /// Revoke a device, token or link; its open connections close at once
     Revoke {
         /// Its id, as the list shows it
         id: String,

@@ -30,7 +30,7 @@ const FEW_TERMINALS: u64 = 32;
 /// Check that everything Quarterdeck needs is in order; changes nothing
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also ask this URL, under which people reach `qd web`, for its page and its WebSockets
+    /// Also check `qd web` at this public URL: its page and its WebSockets
     #[arg(long, value_name = "URL")]
     web: Option<String>,
 }
@@ -370,7 +370,7 @@ fn marks(own: Option<u64>, daemon: Option<u64>) -> Check {
         (Some(limit), _) => Check::new(
             name,
             Health::Warn,
-            format!("a process has lowered the daemon's limit of file locks to {limit}; it keeps to its first one"),
+            format!("a process has lowered the daemon's limit of file locks to {limit}; the daemon goes on with the limit that it started with"),
         )
         .hint("find out who did (`qd audit`), then `qd shutdown`: processes stay, and the next daemon has its own limit"),
         (None, Some(limit)) => Check::new(
@@ -379,7 +379,7 @@ fn marks(own: Option<u64>, daemon: Option<u64>) -> Check {
             format!("the limit of file locks is {limit} here: processes could not be marked, and no daemon starts"),
         )
         .hint("log in again, or as root: `prlimit --locks=unlimited --pid` of your shell"),
-        (None, None) => Check::new(name, Health::Ok, "the limit of file locks leaves room for them"),
+        (None, None) => Check::new(name, Health::Ok, "the limit of file locks is high enough to mark processes"),
     }
 }
 

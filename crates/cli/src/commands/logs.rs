@@ -58,7 +58,7 @@ impl LogsArgs {
         let mut scroll = (context.out.is_terminal() && !context.json).then(LogView::default);
         let mut stops = Stops::default().unread(rustix::stdio::stdout());
         if scroll.is_some() {
-            stops = stops.signals().map_err(CliError::io("signals cannot be heard"))?;
+            stops = stops.signals().map_err(CliError::io("signals cannot be received"))?;
         }
         let mut log = ReconnectingFollow::begin(connection, follow, stops)?;
         if let Some(scroll) = &scroll {

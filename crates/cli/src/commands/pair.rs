@@ -28,7 +28,7 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// A code that confirms instead: for a paired device that mints tokens or links
+    /// Show a code that confirms an action of a paired device, such as making a token
     #[arg(long, conflicts_with_all = ["role", "workspace"])]
     confirm: bool,
 }
@@ -47,7 +47,7 @@ impl PairArgs {
         print_code(context, code.expose(), self.url.as_deref())?;
         // A program has its code and goes on; a person sees who has come.
         if !self.confirm && !context.json && context.out.is_terminal() {
-            context.out.line("waiting for the device; Ctrl-C ends the waiting, the code stays good")?;
+            context.out.line("waiting for the device; after Ctrl-C the code stays valid")?;
             let device = wait.device(&pairing, &code).map_err(CliError::io("the devices cannot be read"))?;
             print_device(context, device.as_ref())?;
         }

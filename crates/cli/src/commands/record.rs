@@ -57,7 +57,7 @@ impl RecordArgs {
         let (target, screen) = (Target(self.name.clone()), !self.from_start);
         let follow = Follow { target, live: true, screen, ..Follow::default() };
         // From here on Ctrl-C ends the recording, not the program in the middle of a line.
-        let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be heard"))?;
+        let mut stops = Stops::default().signals().map_err(CliError::io("signals cannot be received"))?;
         if self.file == "-" {
             stops = stops.unread(rustix::stdio::stdout());
         }

@@ -45,7 +45,7 @@ fn m15_an_error_names_flags_and_no_internal_fields() {
         ("permissions.timeout_ms: at least 1", "--park: at least 1"),
         ("timeout_ms.", "--timeout."),
         ("no process \"my_grace_ms\"", "no process \"my_grace_ms\""),
-        ("owner: a person names the agent", "--for: a person names the agent"),
+        ("owner: name the agent to wake", "--for: name the agent to wake"),
         ("target: it would show itself", "it would show itself"),
         ("line 3: expected `argv` or `working_dir`", "line 3: expected `argv` or `working_dir`"),
     ] {

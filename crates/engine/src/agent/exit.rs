@@ -27,7 +27,7 @@ impl Agent {
         self.record.failure.as_ref().is_some_and(|failure| failure.title == RESUME_REFUSED)
     }
 
-    /// The session that a run which has just ended badly was to continue and could not.
+    /// The session that the failed run could not continue.
     fn refused_by_vendor(&self, now: u64) -> Option<String> {
         let startup = &self.live.startup;
         let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS;

@@ -183,7 +183,7 @@ impl Timers {
     ) -> Result<(RunKey, Name), Failure> {
         let process = match (caller, named) {
             (Caller::Human | Caller::Via(_), None) => {
-                return Err(Failure::invalid("owner", "a person names the agent that is woken"));
+                return Err(Failure::invalid("owner", "name the agent to wake"));
             }
             (Caller::Process(run), None) => {
                 grants.find(caller, &Target(run.process.to_string()), Verb::Drive, ctx)?

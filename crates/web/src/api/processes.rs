@@ -1,4 +1,4 @@
-//! The processes, one of them, what needs a person, what its agent said, and files for it.
+//! Handlers about processes: list, one process, its inbox items, its result, uploaded files.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
