@@ -109,6 +109,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(protocol::check(tree));
     findings.extend(shape::check(tree));
     findings.extend(guarantees::check(tree));
+    findings.extend(tables::check_map(tree));
     findings.sort();
     findings
 }

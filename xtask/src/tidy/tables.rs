@@ -1,7 +1,11 @@
-//! Checks that the tables of modules at the top of a file (`//! | file | …`) name modules that the file declares.
+//! Checks that the tables of modules at the top of a file (`//! | file | …`) name modules that the file declares, and
+//! that the files that docs/architecture.md names exist.
 
-use super::Finding;
 use super::scan::{Source, is_word};
+use super::{Finding, Tree};
+
+/// The page whose files must exist.
+const MAP: &str = "docs/architecture.md";
 
 /// How the head of such a table begins.
 const HEADS: [&str; 2] = ["//! | file |", "//! | module |"];
@@ -34,4 +38,29 @@ fn declared_module(line: &str) -> Option<&str> {
 fn named(row: &str) -> impl Iterator<Item = &str> {
     let cell = row.trim_start_matches("//! |").split('|').next().unwrap_or_default();
     cell.split('`').skip(1).step_by(2).filter(|name| !name.is_empty() && name.chars().all(is_word))
+}
+
+/// Finds files and directories that the map of the code names and that do not exist.
+pub(crate) fn check_map(tree: &Tree) -> Vec<Finding> {
+    let Some(map) = tree.find(MAP) else { return Vec::new() };
+    let exists = |name: &str| {
+        tree.files.iter().any(|file| {
+            let path = format!("/{}", file.path);
+            if name.ends_with('/') {
+                path.contains(&format!("/{name}"))
+            } else {
+                path.ends_with(&format!("/{name}"))
+            }
+        })
+    };
+    let mut findings = Vec::new();
+    for (index, line) in map.text.lines().enumerate() {
+        let words = line.split('`').skip(1).step_by(2);
+        let is_path = |name: &&str| name.ends_with(".rs") || (name.ends_with('/') && !name.contains(' '));
+        for name in words.filter(is_path).filter(|name| !exists(name)) {
+            let advice = format!("the map names `{name}`, which does not exist");
+            findings.push(Finding::error(MAP, index + 1, "map", advice));
+        }
+    }
+    findings
 }

@@ -379,3 +379,16 @@ fn every_code_of_a_test_has_a_row_and_every_row_a_test() {
         ["the code W9 has no row in docs/guarantees.md"]
     );
 }
+
+#[test]
+fn the_map_names_files_that_exist() {
+    let map = "`daemon/src/a.rs` reads\n`screens/b.rs`, `agents/src/detect/` and `qd ps`\n";
+    let all = [
+        ("docs/architecture.md", map),
+        ("crates/daemon/src/a.rs", "//! A file.\n"),
+        ("crates/daemon/src/screens/b.rs", "//! A file.\n"),
+        ("crates/agents/src/detect/c.rs", "//! A file.\n"),
+    ];
+    assert_eq!(findings_of("map", &all), [""; 0]);
+    assert_eq!(findings_of("map", &all[..2]).len(), 2);
+}
