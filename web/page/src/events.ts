@@ -1,6 +1,7 @@
 // Keeps the model equal to what the daemon knows: by the events socket, or by asking where a link allows no events.
 
 import { get } from "./api.ts";
+import { CALM, type Hedge, hedged, HURRIED } from "./hedge.ts";
 import { applyMessage, differences, withProcesses } from "./model.ts";
 import { go } from "./navigate.ts";
 import { noticeInbox } from "./notify.ts";
@@ -17,6 +18,10 @@ const ASK_EVERY_MS = 2000;
 
 let socket: Socket | undefined;
 let asking: ReturnType<typeof setTimeout> | undefined;
+/** Ends the questions that are under way. */
+let asked: AbortController | undefined;
+/** A page may be seen again after any of these; the second one bubbles up from the document. */
+const WAKE_EVENTS = ["online", "visibilitychange", "pageshow"];
 /** Called with each event after the model has it. */
 let listener: (what: DoorEvent) => void = () => undefined;
 
@@ -26,7 +31,10 @@ export function onEvent(next: (what: DoorEvent) => void): void {
 
 export function beginEvents(): void {
   endEvents();
-  if (state.model.me?.target !== undefined) return void ask();
+  if (state.model.me?.target !== undefined) {
+    WAKE_EVENTS.forEach((name) => addEventListener(name, wake));
+    return void ask(CALM);
+  }
   socket = new Socket(() => "ws/events", { for: "events" }, {
     open: () => update({ link: "open" }),
     message: (data) => typeof data === "string" && receive(data),
@@ -37,6 +45,8 @@ export function beginEvents(): void {
 
 export function endEvents(): void {
   clearTimeout(asking);
+  asked?.abort();
+  WAKE_EVENTS.forEach((name) => removeEventListener(name, wake));
   socket?.close();
   socket = undefined;
 }
@@ -47,20 +57,30 @@ function lose(code: number): void {
   update({ link: code === DAEMON_GONE ? "open" : "lost", roundTrip: undefined, model: { ...state.model, isDaemonUp } });
 }
 
-/** A link gets no events: it asks. */
-async function ask(): Promise<void> {
+/** A link gets no events: it asks, and at once when the page is seen again. */
+async function ask(hedge: Hedge): Promise<void> {
+  clearTimeout(asking);
+  asked?.abort();
+  const own = new AbortController();
+  asked = own;
   const began = performance.now();
   try {
-    const processes = await get<ProcessView[]>("processes");
+    const processes = await hedged((signal) => get<ProcessView[]>("processes", undefined, signal), hedge, own.signal);
     const roundTrip = Math.round(performance.now() - began);
     const before = state.model;
-    const model = { ...withProcesses(before, processes), inbox: await get<InboxItem[]>("inbox") };
+    const inbox = await hedged((signal) => get<InboxItem[]>("inbox", undefined, signal), hedge, own.signal);
+    const model = { ...withProcesses(before, processes), inbox };
     update({ link: "open", roundTrip, model });
     differences(before, model).forEach(listener);
   } catch {
+    if (own.signal.aborted) return;
     update({ link: "lost" });
   }
-  asking = setTimeout(() => void ask(), ASK_EVERY_MS);
+  asking = setTimeout(() => void ask(CALM), ASK_EVERY_MS);
+}
+
+function wake(): void {
+  if (!document.hidden) void ask(HURRIED);
 }
 
 function receive(data: string): void {

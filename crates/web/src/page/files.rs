@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
+        path: "assets/index-CMdwDfo3.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js.br")),
+    },
+    PageFile {
         path: "assets/index-Dts6-d4R.css",
         bytes: include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css"),
         gzip: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.gz")),
         brotli: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.br")),
     },
     PageFile {
-        path: "assets/index-OfMpNHC-.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-OfMpNHC-.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-OfMpNHC-.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-OfMpNHC-.js.br")),
-    },
-    PageFile {
-        path: "assets/lazy-D1DFTBFI.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-D1DFTBFI.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-D1DFTBFI.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-D1DFTBFI.js.br")),
+        path: "assets/lazy-BNWtfZaE.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-CUcVzyxn.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-CUcVzyxn.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-CUcVzyxn.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-CUcVzyxn.js.br")),
+        path: "assets/terminal-DBbnB1te.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",
