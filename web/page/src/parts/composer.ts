@@ -91,7 +91,6 @@ function setUp(field: HTMLTextAreaElement, process: string): () => void {
 }
 
 function onKey(event: KeyboardEvent, field: HTMLTextAreaElement, process: string): void {
-  event.stopPropagation();
   if (event.key === "Escape") return field.blur();
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !isTouch()) {
     event.preventDefault();

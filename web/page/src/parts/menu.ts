@@ -4,11 +4,20 @@ import { html, type TemplateResult } from "lit-html";
 import { text } from "../strings.ts";
 
 export function menu(entries: unknown): TemplateResult {
-  return html`<details class="menu" @toggle=${closeOnClickOutside}><summary aria-label=${text.actions}>⋯</summary><div class="menu-list" @click=${close}>${entries}</div></details>`;
+  return html`<details class="menu" @toggle=${closeOnClickOutside} @keydown=${closeOnEscape}><summary aria-label=${text.actions}>⋯</summary><div class="menu-list" @click=${{ handleEvent: close, capture: true }}>${entries}</div></details>`;
 }
 
+/** Closes the menu before the entry acts: the keyboard goes back to where it was opened, and a dialog gives it back there, too. */
 function close(event: Event): void {
-  (event.currentTarget as HTMLElement).closest("details")?.removeAttribute("open");
+  const opened = (event.currentTarget as HTMLElement).closest("details");
+  opened?.removeAttribute("open");
+  opened?.querySelector("summary")?.focus();
+}
+
+function closeOnEscape(event: KeyboardEvent): void {
+  if (event.key !== "Escape" || !(event.currentTarget as HTMLDetailsElement).open) return;
+  event.stopPropagation();
+  close(event);
 }
 
 function closeOnClickOutside(event: Event): void {

@@ -184,7 +184,7 @@ function diffLine(task: TaskView, file: DiffFile, line: DiffLine, comments: Revi
     : html`<span class="num">${number}</span>`;
   return html`<div class="dl ${line.kind} ${isOpen ? "chosen" : ""}">${num}<span class="sign" aria-hidden="true">${sign}</span><span class="code">${line.text}</span></div>
     ${here.map((comment) => commentBox(comment, { resolve: () => act(task, { resolve: { number: comment.number } }), remove: () => act(task, { remove: { number: comment.number } }), edit: () => edit(comment) }))}
-    ${isOpen && writing?.last === number ? commentEditor(writing, { save: (value) => save(task, value), cancel: () => set(undefined), extend: canExtend(file, writing) ? extend : undefined }) : nothing}`;
+    ${isOpen && writing?.last === number ? commentEditor(writing, { save: (value) => save(task, value), cancel: () => leave(place), extend: canExtend(file, writing) ? extend : undefined }) : nothing}`;
 }
 
 /** Lines that did not change and are left out; nothing is left out before a hunk at the beginning. */
@@ -224,6 +224,15 @@ async function save(task: TaskView, value: string): Promise<void> {
   const { file, side, first, last, replaces } = writing;
   const isAdded = await act(task, { add: { file, side, first, last, text: value } });
   if (isAdded && replaces !== undefined) await act(task, { remove: { number: replaces } });
-  if (isAdded) writing = undefined;
-  invalidate();
+  if (isAdded) leave({ file, side, first, last });
+  else invalidate();
+}
+
+/** Closes the editor; the keyboard goes back to the line that the comment is on. */
+function leave({ file, side, last }: Draft): void {
+  set(undefined);
+  requestAnimationFrame(() => {
+    const lines = document.querySelector(`.file[aria-label="${CSS.escape(file)}"]`)?.querySelectorAll<HTMLElement>(side === "old" ? ".dl.removed" : ".dl:not(.removed)") ?? [];
+    [...lines].map((line) => line.querySelector<HTMLElement>("button.num")).find((button) => button?.textContent === String(last))?.focus();
+  });
 }

@@ -57,7 +57,6 @@ export function commentEditor(draft: Draft, acts: EditorActs): TemplateResult {
     if (value !== "") acts.save(value);
   };
   const keydown = (event: KeyboardEvent): void => {
-    event.stopPropagation();
     if (event.key === "Escape") acts.cancel();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) (event.currentTarget as HTMLFormElement).requestSubmit();
   };

@@ -96,7 +96,7 @@ function editor(mine: Editing): TemplateResult {
     pad.forget();
     invalidate();
   };
-  return html`<form class="pad editor" @submit=${(event: SubmitEvent) => save(event, mine)} @keydown=${(event: KeyboardEvent) => event.stopPropagation()}>
+  return html`<form class="pad editor" @submit=${(event: SubmitEvent) => save(event, mine)}>
     ${mine.conflict === undefined ? nothing : html`<p class="error" role="alert">${text.padConflict(mine.conflict)}
       <button type="button" @click=${done}>${text.reload}</button><button type="button" @click=${() => write(mine, mine.conflict ?? 0)}>${text.overwrite}</button></p>`}
     <textarea aria-label=${mine.name} spellcheck="true" ${mount(`pad ${mine.name}`, (element) => {

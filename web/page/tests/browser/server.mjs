@@ -32,7 +32,10 @@ export async function serve(world, { base = "/" } = {}) {
     response.setHeader("Content-Security-Policy", policy(nonce));
     response.setHeader("Cache-Control", "no-store");
     if (path.startsWith("api/v1/")) return api(request, response, path.slice(7), url.searchParams);
-    if (PAGES.test(path)) {
+    const isPage = PAGES.test(path);
+    if (isPage || !extname(path)) {
+      // As the real server does: an address that is nowhere gets the page, which says so.
+      response.statusCode = isPage ? 200 : 404;
       response.setHeader("Content-Type", "text/html; charset=utf-8");
       response.setHeader("Cache-Control", "private, no-cache");
       return response.end(readFileSync(join(dist, "index.html"), "utf8").replaceAll("{{nonce}}", nonce).replaceAll("{{base}}", base));
