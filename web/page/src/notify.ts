@@ -1,12 +1,13 @@
 // Tells the person that something needs them: tab title and badge, notifications while a page lives, Web Push.
 
-import { call, get, post } from "./api.ts";
+import { errorText } from "./api.ts";
 import { address } from "./base.ts";
 import { announce } from "./announce.ts";
 import { go } from "./navigate.ts";
-import { setLastNotified, wantsNotifications } from "./preferences.ts";
+import { lastNotified, setLastNotified, wantsNotifications } from "./preferences.ts";
 import { paths } from "./router.ts";
-import { state } from "./store.ts";
+import { isPushOn, testPush } from "./push.ts";
+import { invalidate, note } from "./store.ts";
 import { text } from "./strings.ts";
 import type { InboxItem } from "./types.ts";
 
@@ -68,6 +69,7 @@ const canNotify = (): boolean => wantsNotifications() && "Notification" in windo
 function show(item: InboxItem): void {
   try {
     const notification = new Notification(item.name, { body: item.title, tag: tagOf(item.item), icon: address("icon-192.png") });
+    notification.onshow = shownNow;
     notification.onclick = () => {
       window.focus();
       go(paths.item(item.item));
@@ -78,13 +80,15 @@ function show(item: InboxItem): void {
     // Some phones allow notifications only from a service worker.
     if (navigator.serviceWorker) shown.set(item.item, showByWorker(item));
   }
-  setLastNotified(Date.now());
 }
+
+const shownNow = (): void => setLastNotified(Date.now());
 
 async function showByWorker(item: InboxItem): Promise<() => void> {
   const worker = await navigator.serviceWorker.ready;
   const tag = tagOf(item.item);
   await worker.showNotification(item.name, { body: item.title, tag, icon: address("icon-192.png"), data: { item: item.item } });
+  shownNow();
   return () => void worker.getNotifications({ tag }).then((all) => all.forEach((one) => one.close()));
 }
 
@@ -94,29 +98,21 @@ export async function askPermission(): Promise<boolean> {
   return (await Notification.requestPermission()) === "granted";
 }
 
-export function showTest(): void {
-  const worker = navigator.serviceWorker?.controller ? navigator.serviceWorker.ready : undefined;
-  if (canPush()) void post("push/test").catch(() => undefined);
-  else if (worker) void worker.then((ready) => ready.showNotification(text.notifyTestTitle, { tag: "qd-test" }));
-  else new Notification(text.notifyTestTitle, { tag: "qd-test" });
-  setLastNotified(Date.now());
-}
-
-export const canPush = (): boolean => state.model.me?.features?.includes("push") === true && "PushManager" in window && "serviceWorker" in navigator;
-
-export async function subscribePush(): Promise<void> {
-  const worker = await navigator.serviceWorker.ready;
-  const { key } = await get<{ key: string }>("push/key");
-  const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
-  await post("push/subscriptions", subscription.toJSON());
-}
-
-export async function unsubscribePush(): Promise<void> {
-  const worker = await navigator.serviceWorker.ready;
-  const subscription = await worker.pushManager.getSubscription();
-  if (!subscription) return;
-  await subscription.unsubscribe();
-  await call("push/subscriptions", { method: "DELETE", body: { endpoint: subscription.endpoint } });
+/** Shows a notification, by Web Push where this browser has it; says what became of it. */
+export async function showTest(): Promise<void> {
+  try {
+    if (isPushOn()) {
+      const { message, isError } = await testPush();
+      return note(message, isError);
+    }
+    const worker = navigator.serviceWorker?.controller ? await navigator.serviceWorker.ready : undefined;
+    if (worker) await worker.showNotification(text.notifyTestTitle, { tag: "qd-test" });
+    else await new Promise((resolve, reject) => Object.assign(new Notification(text.notifyTestTitle, { tag: "qd-test" }), { onshow: resolve, onerror: () => reject(new Error(text.notifyFailed)) }));
+    setLastNotified(Date.now());
+    invalidate();
+  } catch (error) {
+    note(errorText(error), true);
+  }
 }
 
 interface ScriptPolicy {
@@ -130,11 +126,14 @@ function workerAddress(): string {
   return types ? types.createPolicy("qd-worker", { createScriptURL: () => url }).createScriptURL(url) : url;
 }
 
-/** The service worker only shows pushed notifications; it stores nothing. */
+/** The service worker only shows pushed notifications; it stores no files. */
 export function registerWorker(): void {
   if (!("serviceWorker" in navigator) || !window.isSecureContext) return;
   void navigator.serviceWorker.register(workerAddress(), { scope: new URL(document.baseURI).pathname }).catch(() => undefined);
-  navigator.serviceWorker.addEventListener("message", (event: MessageEvent<{ open?: number }>) => {
+  navigator.serviceWorker.addEventListener("message", (event: MessageEvent<{ open?: number; notified?: number }>) => {
     if (typeof event.data?.open === "number") go(paths.item(event.data.open));
+    if (typeof event.data?.notified !== "number") return;
+    setLastNotified(Math.max(event.data.notified, lastNotified() ?? 0));
+    invalidate();
   });
 }

@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-CMdwDfo3.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-CMdwDfo3.js.br")),
+        path: "assets/index-BSV188OW.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BSV188OW.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BSV188OW.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BSV188OW.js.br")),
     },
     PageFile {
-        path: "assets/index-Dts6-d4R.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Dts6-d4R.css.br")),
+        path: "assets/index-r54e_xa5.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css.br")),
     },
     PageFile {
-        path: "assets/lazy-BNWtfZaE.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-BNWtfZaE.js.br")),
+        path: "assets/lazy-DjcqZge4.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-DBbnB1te.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-DBbnB1te.js.br")),
+        path: "assets/terminal-CGra9fXl.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

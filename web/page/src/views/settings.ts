@@ -1,10 +1,12 @@
 // Settings of this device, paired devices, links, and the way out.
 
 import { html, nothing, type TemplateResult } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 import { errorText, get, post, remove } from "../api.ts";
 import { clockTime, shortAge } from "../format.ts";
 import { isAdmin } from "../model.ts";
-import { askPermission, canPush, showTest, subscribePush, unsubscribePush } from "../notify.ts";
+import { askPermission, showTest } from "../notify.ts";
+import { canPush, isPushOn, subscribePush, unsubscribePush } from "../push.ts";
 import { ask } from "../parts/dialog.ts";
 import { commandLine } from "../parts/glyph.ts";
 import { openHelp } from "../parts/help.ts";
@@ -54,9 +56,9 @@ function notifications(): TemplateResult {
   const isDenied = !isMissing && Notification.permission === "denied";
   const last = lastNotified();
   return html`<section class="block"><h2>${text.notifications}</h2>
-    <div class="setting"><label for="notify">${text.notifyNeeds}</label><input id="notify" type="checkbox" class="toggle" .checked=${wantsNotifications()} ?disabled=${isMissing || isDenied} @change=${toggleNotify}></div>
-    ${canPush() ? html`<div class="setting"><label for="push">${text.notifyPush}</label><input id="push" type="checkbox" class="toggle" ?disabled=${!wantsNotifications()} @change=${togglePush}></div>` : nothing}
-    <div class="setting"><span class="dim">${last ? text.notifyLast(clockTime(last, state.now)) : text.notifyNever}</span><button ?disabled=${!wantsNotifications()} @click=${showTest}>${text.notifyTest}</button></div>
+    <div class="setting"><label for="notify">${text.notifyNeeds}</label><input id="notify" type="checkbox" class="toggle" .checked=${live(wantsNotifications())} ?disabled=${isMissing || isDenied} @change=${toggleNotify}></div>
+    ${canPush() ? html`<div class="setting"><label for="push">${text.notifyPush}</label><input id="push" type="checkbox" class="toggle" .checked=${live(isPushOn())} ?disabled=${!wantsNotifications()} @change=${togglePush}></div>` : nothing}
+    <div class="setting"><span class="dim">${last ? text.notifyLast(clockTime(last, state.now)) : text.notifyNever}</span><button ?disabled=${!wantsNotifications()} @click=${() => showTest()}>${text.notifyTest}</button></div>
     ${isMissing ? html`<p class="note">${text.notifyMissing}</p>` : isDenied ? html`<p class="note">${text.notifyDenied}</p>` : canPush() ? nothing : html`<p class="note">${text.notifyPushMissing}</p>`}
   </section>`;
 }
@@ -65,6 +67,8 @@ async function toggleNotify(event: Event): Promise<void> {
   const box = event.target as HTMLInputElement;
   const isOn = box.checked && (await askPermission());
   setWantsNotifications(isOn);
+  // Pushed ones would come all the same.
+  if (!isOn && isPushOn()) await unsubscribePush().catch((error: unknown) => note(errorText(error), true));
   invalidate();
 }
 
@@ -73,9 +77,9 @@ async function togglePush(event: Event): Promise<void> {
   try {
     await (box.checked ? subscribePush() : unsubscribePush());
   } catch (error) {
-    box.checked = false;
     note(errorText(error), true);
   }
+  invalidate();
 }
 
 function deviceList(): TemplateResult {

@@ -41,6 +41,160 @@ test("a notification of a phone, which only a service worker may show, is taken 
   });
 });
 
+/** A browser with a push service: the real one would need the internet. */
+const withPushService = () => {
+  if (location.protocol === "about:") return;
+  localStorage.setItem("qd.notify", "on");
+  const key = "test.subscription";
+  const subscription = () => localStorage.getItem(key) && {
+    endpoint: localStorage.getItem(key),
+    toJSON: () => ({ endpoint: localStorage.getItem(key), keys: { p256dh: "p", auth: "a" } }),
+    unsubscribe: async () => localStorage.removeItem(key) === undefined,
+  };
+  PushManager.prototype.getSubscription = async () => subscription() || null;
+  PushManager.prototype.subscribe = async (options) => {
+    if (!options.userVisibleOnly || options.applicationServerKey.length !== 87) throw new Error("refused by the browser");
+    localStorage.setItem(key, "https://push.example/1");
+    return subscription();
+  };
+};
+
+/** Opens the settings of a browser that may notify. */
+async function openSettings({ page, server, go }) {
+  await page.context().grantPermissions(["notifications"], { origin: new URL(server.url).origin });
+  await page.addInitScript(withPushService);
+  await go("settings");
+  await page.waitForSelector("#push");
+}
+
+test("Web Push is switched on and off, and the switch says what the browser has, also after a reload", async () => {
+  const world = Object.assign(makeWorld(), { push: { endpoints: [], outcome: "accepted" } });
+  await withPage({ world, expects: /429/ }, async (all) => {
+    const { page } = all;
+    await openSettings(all);
+    const toggle = page.locator("#push");
+    const isOn = () => toggle.evaluate((box) => box.checked);
+    assert.equal(await isOn(), false);
+    world.push.isFull = true;
+    await toggle.click();
+    await page.locator(".notes .error", { hasText: "too many browsers" }).waitFor();
+    await untilAnswer(page, isOn, false);
+    assert.equal(await page.evaluate(() => localStorage.getItem("test.subscription")), null, "what the server does not know is not kept");
+    world.push.isFull = false;
+    await toggle.click();
+    await untilAnswer(page, async () => [...world.push.endpoints], ["https://push.example/1"]);
+    await untilAnswer(page, isOn, true);
+    await page.reload();
+    await page.waitForSelector("#push");
+    await untilAnswer(page, isOn, true);
+    await toggle.click();
+    await untilAnswer(page, async () => [...world.push.endpoints], []);
+    await page.reload();
+    await page.waitForSelector("#push");
+    await untilAnswer(page, isOn, false);
+  });
+});
+
+test("who wants no notifications gets no pushed ones either", async () => {
+  const world = Object.assign(makeWorld(), { push: { endpoints: [], outcome: "accepted" } });
+  await withPage({ world }, async (all) => {
+    const { page } = all;
+    await openSettings(all);
+    await page.locator("#push").click();
+    await untilAnswer(page, async () => world.push.endpoints.length, 1);
+    await page.locator("#notify").click();
+    await untilAnswer(page, async () => world.push.endpoints.length, 0);
+    await untilAnswer(page, () => page.locator("#push").evaluate((box) => [box.checked, box.disabled]), [false, true]);
+  });
+});
+
+test("a test says what the push service said, and the click alone is no notification", async () => {
+  const world = Object.assign(makeWorld(), { push: { endpoints: [], outcome: "accepted" } });
+  await withPage({ world }, async (all) => {
+    const { page } = all;
+    await openSettings(all);
+    await page.locator("#push").click();
+    await untilAnswer(page, async () => world.push.endpoints.length, 1);
+    const push = page.getByRole("button", { name: "Test", exact: true });
+    await push.click();
+    await page.locator(".notes", { hasText: "has taken the notification" }).waitFor();
+    assert.match(await page.locator(".settings").innerText(), /No notification yet/);
+    world.push.outcome = "the push service answered 410";
+    await push.click();
+    await page.locator(".notes .error", { hasText: "410" }).waitFor();
+    world.push.endpoints = [];
+    await push.click();
+    await page.locator(".notes .error", { hasText: "does not know this browser" }).waitFor();
+  });
+});
+
+/** Delivers messages to the page's service worker as a push service does. */
+async function pushTo(page, server) {
+  const debug = await page.context().newCDPSession(page);
+  const registered = new Promise((resolve) => debug.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && resolve(registrations[0].registrationId)));
+  await debug.send("ServiceWorker.enable");
+  const registrationId = await registered;
+  return (data) => debug.send("ServiceWorker.deliverPushMessage", { origin: new URL(server.url).origin, registrationId, data: typeof data === "string" ? data : JSON.stringify(data) });
+}
+
+/** Counts what the worker shows, and returns how to ask it. */
+async function watchWorker(page) {
+  const [worker] = page.context().serviceWorkers();
+  await worker.evaluate(() => {
+    self.told = [];
+    const show = self.registration.showNotification.bind(self.registration);
+    self.registration.showNotification = (title, options) => {
+      self.told.push([title, options.body, options.silent]);
+      return show(title, options);
+    };
+  });
+  return {
+    shown: () => worker.evaluate(async () => (await self.registration.getNotifications()).map((one) => [one.tag, one.title, one.body]).sort()),
+    told: () => worker.evaluate(() => self.told),
+  };
+}
+
+test("a pushed notification is shown once for each question, is taken back when it is answered, and the settings say when it came", async () => {
+  const world = Object.assign(makeWorld(), { push: { endpoints: [], outcome: "accepted" } });
+  await withPage({ world }, async (all) => {
+    const { page, server, go } = all;
+    await openSettings(all);
+    const deliver = await pushTo(page, server);
+    const { shown, told } = await watchWorker(page);
+    // No page is open.
+    await page.goto("about:blank");
+    await deliver({ item: 50, name: "fix-login", kind: "permission" });
+    await untilAnswer(page, shown, [["qd-50", "fix-login", "permission"]]);
+    await deliver({ item: 50, name: "fix-login", kind: "permission" });
+    await deliver({ item: 51, name: "docs", kind: "question" });
+    await untilAnswer(page, shown, [["qd-50", "fix-login", "permission"], ["qd-51", "docs", "question"]]);
+    await deliver({ item: 50, closed: true });
+    await untilAnswer(page, shown, [["qd-51", "docs", "question"]]);
+    await deliver("no JSON");
+    await untilAnswer(page, shown, [["qd-51", "docs", "question"], ["qd-test", "Quarterdeck", ""]]);
+    assert.equal((await told()).length, 5, "every push shows something: a browser ends what is silent");
+    await go("settings");
+    await page.locator(".settings", { hasText: /Last notification/ }).waitFor();
+  });
+});
+
+test("a pushed question is no notification for a person who looks at the page, and a test is one", async () => {
+  const world = Object.assign(makeWorld(), { push: { endpoints: [], outcome: "accepted" } });
+  await withPage({ world }, async (all) => {
+    const { page, server } = all;
+    await openSettings(all);
+    const deliver = await pushTo(page, server);
+    const { shown, told } = await watchWorker(page);
+    await deliver({ item: 52, name: "docs", kind: "question" });
+    await untilAnswer(page, told, [["docs", "question", true]]);
+    await untilAnswer(page, shown, []);
+    assert.match(await page.locator(".settings").innerText(), /No notification yet/);
+    await deliver({ title: "Notifications work." });
+    await untilAnswer(page, shown, [["qd-test", "Quarterdeck", "Notifications work."]]);
+    await page.locator(".settings", { hasText: /Last notification/ }).waitFor();
+  });
+});
+
 const PLACE = "GPS 48.8584 N 2.2945 E";
 const chunk = (name, content) => {
   const head = Buffer.alloc(8);
