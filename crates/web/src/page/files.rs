@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-BSV188OW.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-BSV188OW.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BSV188OW.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BSV188OW.js.br")),
+        path: "assets/index-BV2T1QqQ.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js.br")),
     },
     PageFile {
-        path: "assets/index-r54e_xa5.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-r54e_xa5.css.br")),
+        path: "assets/index-ljg8Q3JS.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css.br")),
     },
     PageFile {
-        path: "assets/lazy-DjcqZge4.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-DjcqZge4.js.br")),
+        path: "assets/lazy-CJ-r9o_5.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-CGra9fXl.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-CGra9fXl.js.br")),
+        path: "assets/terminal-B_5Mo-gO.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

@@ -23,10 +23,18 @@ function closeOnEscape(event: KeyboardEvent): void {
 function closeOnClickOutside(event: Event): void {
   const opened = event.target as HTMLDetailsElement;
   if (!opened.open) return;
+  place(opened);
   const outside = (click: Event): void => {
     if (opened.contains(click.target as Node)) return;
     opened.open = false;
     document.removeEventListener("click", outside, true);
   };
   document.addEventListener("click", outside, true);
+}
+
+/** The list opens to the left, unless it would leave the main part of the page. */
+function place(opened: HTMLDetailsElement): void {
+  const list = opened.querySelector<HTMLElement>(".menu-list")!;
+  const edge = opened.closest("main")?.getBoundingClientRect().left ?? 0;
+  list.classList.toggle("to-right", opened.getBoundingClientRect().right - list.offsetWidth < edge);
 }

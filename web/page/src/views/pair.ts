@@ -1,7 +1,7 @@
 // Pairs this browser: by the code in the address, or by a code that a person types.
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { errorText, post } from "../api.ts";
+import { ApiError, errorText, post } from "../api.ts";
 import { commandLine } from "../parts/glyph.ts";
 import { invalidate, state, update } from "../store.ts";
 import { text } from "../strings.ts";
@@ -36,7 +36,8 @@ export async function logIn(body: { code?: string; link?: string; name?: string 
     await begin(me);
     return true;
   } catch (failure) {
-    error = body.link ? text.linkExpired : errorText(failure);
+    const isRefused = failure instanceof ApiError && failure.status !== 0 && failure.status < 500;
+    error = body.link && isRefused ? text.linkExpired : errorText(failure);
     return false;
   } finally {
     isBusy = false;

@@ -49,3 +49,13 @@ export async function untilAnswer(page, ask, wanted) {
   }
   assert.deepEqual(answer, wanted);
 }
+
+/** Returns what of a page could run or lead somewhere, as a text that became markup would: nothing may. */
+export const activeContent = (page) => page.evaluate(() => ({
+  ran: window.ran ?? null,
+  images: document.querySelectorAll("img[src*='x']").length,
+  scripts: document.querySelectorAll("body script, iframe, object, embed").length,
+  handlers: [...document.querySelectorAll("*")].filter((element) => element.getAttributeNames().some((name) => name.startsWith("on"))).length,
+  links: [...document.links].filter((link) => !/^https?:/.test(link.href)).length,
+}));
+export const INERT = { ran: null, images: 0, scripts: 0, handlers: 0, links: 0 };

@@ -2,27 +2,57 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EVIL, evilWorld } from "../fixtures/evil.mjs";
+import { EVIL, EVIL_VIEWS, evilWorld } from "../fixtures/evil.mjs";
 import { KEYBOARDS, replay } from "../fixtures/keyboards.mjs";
 import { makeWorld } from "../fixtures/world.mjs";
-import { seriousFindings, settled, until, VIEWS, withPage } from "./harness.mjs";
+import { activeContent, INERT } from "./chromium.mjs";
+import { OPENED, seriousFindings, settled, until, VIEWS, withPage } from "./harness.mjs";
 
-test("w12 no text from outside becomes markup or script, in any view", async () => {
-  await withPage({ world: evilWorld() }, async ({ page, go }) => {
-    for (const path of VIEWS) {
-      await go(path);
-      await settled(page);
-      const found = await page.evaluate(() => ({
-        ran: window.ran, images: document.querySelectorAll("img[src*='x']").length, scripts: document.querySelectorAll("body script").length,
-        handlers: document.querySelectorAll("[onerror],[onload],[onclick]").length, links: [...document.links].filter((link) => !/^https?:/.test(link.href)).length,
-      }));
-      assert.deepEqual(found, { ran: undefined, images: 0, scripts: 0, handlers: 0, links: 0 }, path);
-    }
-    await go("inbox");
-    await page.waitForSelector(".card h2");
-    assert.ok((await page.locator("#main").innerText()).includes(EVIL[0]), "the text is shown as it is");
+for (const width of [1280, 390]) {
+  test(`w12 no text from outside becomes markup or script, in any view or dialog, ${width} pixels wide`, async () => {
+    const world = Object.assign(evilWorld(), { confirmed: true });
+    await withPage({ world, width, expects: /status of 404|^404 GET .*p_unknown0/ }, async ({ page, server, go }) => {
+      for (const path of [...VIEWS, ...EVIL_VIEWS]) {
+        await go(path);
+        await settled(page);
+        assert.deepEqual(await activeContent(page), INERT, path);
+      }
+      for (const [name, [path, open, sign]] of Object.entries(OPENED)) {
+        if (name === "comment") continue;
+        await go(path);
+        await settled(page);
+        await open(page);
+        await page.locator(sign).first().waitFor();
+        await page.waitForTimeout(50);
+        assert.deepEqual(await activeContent(page), INERT, name);
+      }
+      await go("t/fix-login?tab=changes");
+      await page.getByRole("button", { name: "Comment on line 1", exact: true }).first().click();
+      await page.locator(".comment.editor textarea").fill(EVIL.join("\n"));
+      await page.locator(".comment.editor button.primary").click();
+      await page.locator(".comment.draft", { hasText: EVIL[0] }).last().waitFor();
+      assert.deepEqual(await page.locator(".file h3").allInnerTexts().then((all) => all.map((title) => title.split(/ \d (draft|sent)/)[0].trim())), EVIL, "file names are shown as they are");
+      assert.deepEqual(await activeContent(page), INERT, "a comment");
+      await go("p/p_a1fixlogn?tab=log");
+      await page.waitForSelector(".log-scroll .row");
+      await page.locator("input[type=search]").fill("window");
+      await page.keyboard.press("Enter");
+      await page.waitForTimeout(200);
+      assert.deepEqual(await activeContent(page), INERT, "a search");
+      await go("p/p_e5parserr?tab=now");
+      await page.locator(".composer textarea").fill("hello");
+      await page.locator(".composer button.primary").click();
+      await page.waitForSelector(".receipt");
+      server.event({ mail: { mail: 9, to: "p_e5parserr", status: "refused", reason: EVIL[0] } });
+      server.event({ item_opened: { item: 77, id: "p_c3docsdoc", name: EVIL[0], kind: "question", title: EVIL[5], at: Date.now(), options: [] } });
+      await page.waitForFunction(() => document.title.includes("3"));
+      assert.deepEqual(await activeContent(page), INERT, "what arrives later");
+      await go("inbox");
+      await page.waitForSelector(".card h2");
+      assert.ok((await page.locator("#main").innerText()).includes(EVIL[0]), "the text is shown as it is");
+    });
   });
-});
+}
 
 test("w25 a question is answered on a phone in two taps, and the daemon's word closes it", async () => {
   const world = makeWorld();
@@ -328,3 +358,67 @@ for (const width of [1280, 390]) {
     });
   });
 }
+
+test("an empty deck, inbox and task say what to do next", async () => {
+  const world = makeWorld();
+  Object.assign(world, { processes: [], inbox: [], pads: [], diff: "" });
+  await withPage({ world }, async ({ page, go }) => {
+    for (const [path, words] of [
+      ["", /No process runs[^]*qd new fix-login --run/], ["wall", /No process runs[^]*qd new fix-login --run/], ["inbox", /Nothing needs you[^]*No agent is working/],
+      ["t/docs?tab=changes", /No changes since the base[^]*Compared with main/], ["pads", /pad/i],
+    ]) {
+      await go(path);
+      await page.waitForSelector("#main .empty");
+      assert.match(await page.locator("#main .empty").first().innerText(), words, path);
+    }
+    world.tasks = [];
+    await go("tasks");
+    await page.waitForSelector("#main .empty .command");
+  });
+});
+
+test("the page says that the daemon is gone, and goes on by itself when it is back", async () => {
+  const world = makeWorld();
+  await withPage({ world }, async ({ page, server, go }) => {
+    await go("");
+    await page.waitForSelector(".connection.open", { state: "attached" });
+    world.isDaemonGone = true;
+    server.closeEvents(4503);
+    await page.locator(".banner", { hasText: "The daemon does not answer" }).waitFor();
+    assert.equal(await page.locator(".list .line").count() > 0, true, "what was there stays");
+    world.processes[0] = { ...world.processes[0], name: "renamed-meanwhile" };
+    world.isDaemonGone = false;
+    await page.locator(".line", { hasText: "renamed-meanwhile" }).waitFor();
+    await page.locator(".banner").waitFor({ state: "detached" });
+  });
+});
+
+test("a link that has expired says so, and a server that cannot be reached is not an expired link", async () => {
+  const world = Object.assign(makeWorld(), { loggedIn: false });
+  await withPage({ world, expects: /401|403|Failed to load|ERR_/ }, async ({ page, go }) => {
+    await go(`#l=${"00".repeat(32)}`);
+    await page.locator(".error", { hasText: "This link has expired. Ask for a new one." }).waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "");
+    await page.route("**/api/v1/login", (route) => route.abort());
+    await page.goto("about:blank");
+    await go(`#l=${"00".repeat(32)}`);
+    await page.waitForSelector(".error");
+    assert.doesNotMatch(await page.locator(".error").first().innerText(), /expired/);
+  });
+});
+
+test("the page can be installed", async () => {
+  await withPage({}, async ({ page, go }) => {
+    await go("");
+    await page.waitForSelector(".list .line");
+    await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
+    const debug = await page.context().newCDPSession(page);
+    const { errors, data } = await debug.send("Page.getAppManifest");
+    assert.deepEqual(errors, []);
+    const manifest = JSON.parse(data);
+    assert.equal(manifest.display, "standalone");
+    const { installabilityErrors } = await debug.send("Page.getInstallabilityErrors");
+    // Each test has a context like a private window, and those install nothing.
+    assert.deepEqual(installabilityErrors.map((one) => one.errorId).filter((id) => id !== "in-incognito"), []);
+  });
+});

@@ -21,6 +21,7 @@ export async function startQuarterdeck(program, webArguments = []) {
   secrets.add(code);
   return {
     url, code, home, qd, run, runIn,
+    attach: (id, size) => attachDesk(program, env, home, id, size),
     /** No file may have this text. */
     hide: (secret) => secrets.add(secret),
     json: (verb, ...words) => {
@@ -38,6 +39,37 @@ export async function startQuarterdeck(program, webArguments = []) {
       if (!said.includes("TRACE")) throw new Error("the server did not log everything");
     },
   };
+}
+
+/** A terminal of its own for a program: of this size, with its output on stdout and its keys from stdin. */
+const TERMINAL = `
+import fcntl, os, pty, select, struct, sys, termios
+cols, rows = int(sys.argv[1]), int(sys.argv[2])
+child, master = pty.fork()
+if child == 0:
+    sys.stdin.readline()
+    os.execv(sys.argv[3], sys.argv[3:])
+fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+os.write(master, b"\\n")
+while True:
+    ready, _, _ = select.select([master, 0], [], [])
+    if 0 in ready:
+        keys = os.read(0, 4096)
+        if not keys: break
+        os.write(master, keys)
+    if master in ready:
+        try: os.write(1, os.read(master, 65536))
+        except OSError: break
+`;
+
+/** Attaches to a process at a desk: a terminal of this size. */
+function attachDesk(program, env, cwd, id, { cols, rows }) {
+  const desk = spawn("python3", ["-c", TERMINAL, String(cols), String(rows), program, "attach", id], { env: { ...env, TERM: "xterm-256color" }, cwd, stdio: ["pipe", "pipe", "inherit"] });
+  let screen = "";
+  desk.stdout.on("data", (bytes) => {
+    screen += bytes;
+  });
+  return { type: (keys) => desk.stdin.write(keys), shows: (words) => screen.includes(words), leave: () => desk.kill("SIGKILL") };
 }
 
 /** Returns the files below a directory that have one of the texts. */

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AGENT, agentEnvironment, startModel } from "../fixtures/agent.mjs";
+import { activeContent, INERT, untilAnswer } from "./chromium.mjs";
 import { startQuarterdeck } from "./quarterdeck.mjs";
 import { browser, deck, git, makeTask, open, program, relay, shows, signedIn, spawnShell, unpaired } from "./real.mjs";
 
@@ -174,6 +175,28 @@ test("w25 a real agent's permission dialog is answered on a phone in two taps", 
   }
 });
 
+test("w25 a card that was answered at the desk meanwhile says so, and the second answer is not taken", async () => {
+  const page = await signedIn({ width: 390 });
+  let isDeaf = false;
+  await page.routeWebSocket(/\/ws\/events/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => isDeaf || socket.send(message));
+  });
+  const answers = join(deck.home, "answers");
+  const id = spawnShell("asks-port", `${program} ask 'Which port?' --option 8081 --option 8082 --wait 600 >> ${answers}; exec cat`);
+  await page.reload();
+  await page.locator(".needs .line", { hasText: "asks-port" }).tap();
+  await page.waitForSelector(".card .answers button");
+  isDeaf = true;
+  const { item } = deck.json("inbox").find((one) => one.id === id);
+  deck.qd("answer", String(item), "8081");
+  await page.locator(".card .answers button").nth(1).tap();
+  await page.locator(".card .error").waitFor();
+  assert.match(await page.locator(".card .error").innerText(), /no longer open|answered/);
+  await untilAnswer(page, async () => readFileSync(answers, "utf8").trim(), "8081");
+  assert.deepEqual(page.problems.filter((problem) => !/^4\d\d POST .*\/answer$|status of 4/.test(problem)), []);
+});
+
 test("w6 a link to a task shows its changes, its review and its screens, and nothing to press", async () => {
   makeTask("shared");
   makeTask("hidden");
@@ -274,20 +297,24 @@ test("w27 three comments are made by touch, survive a reload, are finished on a 
     await phone.goto(`${relay.url}tasks`);
     await phone.locator(".task-line", { hasText: "count" }).tap();
     await phone.getByRole("link", { name: "Changes", exact: true }).tap();
-    const comment = async (page, line, words) => {
-      await line.click();
-      await page.locator(".comment.editor textarea").fill(words);
-      await page.locator(".comment.editor button.primary").click();
-      await page.locator(".comment.draft", { hasText: words }).waitFor();
+    const comment = async (line, words) => {
+      await line.tap();
+      await phone.locator(".comment.editor textarea").fill(words);
+      await phone.locator(".comment.editor button.primary").tap();
+      await phone.locator(".comment.draft", { hasText: words }).waitFor();
     };
-    await comment(phone, phone.locator(".dl.added button.num").first(), "why capitals?");
-    await comment(phone, phone.locator(".dl.removed button.num").first(), "who reads this?");
+    await comment(phone.locator(".dl.added button.num").first(), "why capitals?");
+    await comment(phone.locator(".dl.removed button.num").first(), "who reads this?");
+    await comment(phone.locator(".dl.context button.num").first(), "a heder");
     await phone.reload();
-    await phone.locator(".comment.draft", { hasText: "who reads this?" }).waitFor();
+    await phone.locator(".comment.draft").nth(2).waitFor();
+    // Finished at a desk: a word is mended there, and everything is sent.
     const desk = await signedIn();
     await desk.goto(`${relay.url}t/count?tab=changes`);
-    await desk.locator(".comment.draft", { hasText: "why capitals?" }).waitFor();
-    await comment(desk, desk.locator(".dl.context button.num").first(), "add a header");
+    await desk.locator(".comment.draft", { hasText: "a heder" }).getByRole("button", { name: "Edit" }).click();
+    await desk.locator(".comment.editor textarea").fill("add a header");
+    await desk.getByRole("button", { name: "Save", exact: true }).click();
+    await desk.locator(".comment.draft", { hasText: "add a header" }).waitFor();
     await desk.getByRole("button", { name: /^Send 3 comments/ }).click();
     await desk.waitForFunction(() => /^Submitted/.test(document.querySelector(".head .receipt")?.textContent ?? ""), undefined, { timeout: 60_000 });
     await desk.waitForFunction(() => document.querySelectorAll(".comment.sent").length === 3);
@@ -316,6 +343,35 @@ test("w27 a new file that no commit has is marked, and changes are compared with
   await page.locator(".file").nth(1).waitFor({ state: "detached" });
   assert.deepEqual(await files(), ["? new.txt +1 −0"]);
   assert.deepEqual(page.problems, []);
+});
+
+test("w12 what programs, files, branches, pads and devices are called is only text, with the real server", async () => {
+  const evil = "<img src=x onerror=window.ran=1>";
+  const { directory } = makeTask("marked-up");
+  writeFileSync(join(directory, `${evil}.txt`), `${evil}\n"><script>window.ran=2</script>\n`);
+  git(directory, "checkout", "-q", "-b", "<svg/onload=window.ran=6>");
+  deck.runIn(directory, ["pads", "write", "marked-up"], {}, `# ${evil}\n\n[link](javascript:window.ran=7) ${evil}\n`);
+  deck.qd("review", "marked-up", "add", `${evil}.txt:1`, `${evil} </textarea><iframe srcdoc='<script>parent.ran=9</script>'>`);
+  const id = spawnShell("marked-up", `printf '\\033]2;${evil}\\007\\033]8;;javascript:window.ran=3\\007here\\033]8;;\\007 ${evil} over'; exec cat`, "--cwd", directory);
+  for (const width of [1280, 390]) {
+    const page = await unpaired({ width });
+    const { code } = deck.json("pair", "--role", "admin");
+    await page.goto(`${relay.url}pair`);
+    await page.locator("input[name=code]").fill(code);
+    await page.locator("input[name=name]").fill(`<svg/onload=window.ran=${width}>`);
+    await page.locator("button.primary").click();
+    await page.waitForSelector("#main .line");
+    const project = deck.json("ps").find((process) => process.id === id).project;
+    for (const [path, words] of [
+      ["", evil], ["wall", "over"], [`p/${id}?tab=now`, "over"], [`p/${id}?tab=screen`, "over"], [`p/${id}?tab=log`, "over"], ["tasks", "marked-up"], ["t/marked-up", "marked-up"],
+      ["t/marked-up?tab=changes", `${evil}.txt`], [`pads?name=marked-up&project=${project}`, evil], ["settings", `<svg/onload=window.ran=${width}>`],
+    ]) {
+      await page.goto(relay.url + path);
+      await page.waitForFunction((text) => document.querySelector("#main")?.textContent.includes(text), words);
+      assert.deepEqual(await activeContent(page), INERT, path);
+    }
+    assert.deepEqual(page.problems.filter((problem) => !/status of 401|^401 GET .*\/me$/.test(problem)), []);
+  }
 });
 
 test("w8 a revoked device loses its page at once", async () => {

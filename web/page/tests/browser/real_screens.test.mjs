@@ -132,22 +132,49 @@ test("w20 a program that reads nothing holds its paste, the connection lives mea
   assert.deepEqual(page.problems, []);
 });
 
-test("w21 a phone that watches, types, turns and shows its keyboard resizes nothing", async () => {
+const DESK = { cols: 120, rows: 40 };
+
+test("w21 a phone that watches, types, turns and shows its keyboard sends no SIGWINCH to a desk of 120 columns", async () => {
   const log = join(deck.home, "sizes");
   writeFileSync(log, "");
-  const id = spawnShell("sizes", `trap 'stty size >> ${log}' WINCH; echo ready; while read line; do echo "got $line"; done`);
+  const id = spawnShell("sizes", `trap 'stty size >> ${log}' WINCH; echo ready; while read line; do echo "got $line"; done`, "--size", "120x40");
+  const desk = deck.attach(id, DESK);
   const page = await signedIn({ width: 390 });
-  await open(page, id, "screen");
-  await page.waitForFunction(() => document.querySelector(".rows")?.textContent.includes("ready"));
-  await page.setViewportSize({ width: 844, height: 390 });
-  await page.setViewportSize({ width: 390, height: 420 });
-  await page.locator(".composer textarea").fill("from the phone");
-  await page.locator(".composer button.primary").tap();
-  await page.waitForFunction(() => document.querySelector(".rows")?.textContent.includes("got from the phone"));
-  await page.setViewportSize({ width: 390, height: 844 });
-  assert.equal(readFileSync(log, "utf8"), "");
-  assert.deepEqual(deck.json("ps").find((process) => process.id === id).size, { cols: 100, rows: 30 });
-  assert.deepEqual(page.problems, []);
+  try {
+    await untilAnswer(page, async () => desk.shows("ready"), true);
+    await open(page, id, "screen");
+    await page.waitForFunction(() => document.querySelector(".rows")?.textContent.includes("ready"));
+    for (const size of [{ width: 844, height: 390 }, { width: 390, height: 420 }]) await page.setViewportSize(size);
+    await page.locator(".composer textarea").fill("from the phone");
+    await page.locator(".composer button.primary").tap();
+    await page.waitForFunction(() => document.querySelector(".rows")?.textContent.includes("got from the phone"));
+    await page.setViewportSize({ width: 390, height: 844 });
+    await untilAnswer(page, async () => desk.shows("got from the phone"), true);
+    assert.equal(readFileSync(log, "utf8"), "");
+    assert.deepEqual(deck.json("ps").find((process) => process.id === id).size, DESK);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    desk.leave();
+  }
+});
+
+test("w21 a leased size goes back to the desk when somebody types there, and the phone says so", async () => {
+  const id = spawnShell("desk-lease", "echo ready; exec cat", "--size", "120x40");
+  const size = () => deck.json("ps").find((process) => process.id === id).size;
+  const desk = deck.attach(id, DESK);
+  const page = await signedIn({ width: 390 });
+  try {
+    await untilAnswer(page, async () => desk.shows("ready"), true);
+    await open(page, id, "screen");
+    await page.getByRole("button", { name: "Fit here" }).tap();
+    await page.getByRole("button", { name: "Give the size back" }).waitFor();
+    await untilAnswer(page, async () => size().cols < 60, true);
+    desk.type("x");
+    await untilAnswer(page, async () => size(), DESK);
+    await page.getByRole("button", { name: "Fit here" }).waitFor();
+  } finally {
+    desk.leave();
+  }
 });
 
 test("w21 a phone leases the size, and the old one returns when it leaves", async () => {
@@ -164,20 +191,26 @@ test("w21 a phone leases the size, and the old one returns when it leaves", asyn
   await untilAnswer(page, async () => size(), { cols: 100, rows: 30 });
 });
 
-test("w16 w18 a flood whose connection is cut again and again ends as the daemon's grid", async () => {
+test("w16 w18 a flood whose connection is cut at a hundred moments ends as the daemon's grid", async () => {
   const page = await signedIn();
-  const id = spawnShell("flood", "read go; i=0; while [ $i -lt 60000 ]; do echo \"row $i of the flood ########################################\"; i=$((i+1)); done; echo over; exec cat");
+  const stop = join(deck.home, "flooded");
+  const id = spawnShell("flood", `read go; i=0; while [ ! -e ${stop} ]; do echo "row $i of the flood ########################################"; i=$((i+1)); done; echo over; exec cat`);
   await openCells(page, id);
   await page.evaluate(() => {
     window.stays = true;
   });
   deck.qd("send", id, "go");
-  for (let cut = 0; cut < 5; cut++) {
-    await page.waitForTimeout(150);
+  await shows(page, "of the flood");
+  let attached = 0;
+  page.on("websocket", (socket) => socket.url().includes("/ws/view/") && attached++);
+  for (let cut = 0; cut < 100; cut++) {
+    await page.waitForTimeout(5 + Math.random() * 90);
     relay.cut();
   }
+  writeFileSync(stop, "");
   await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("over"), undefined, { timeout: 60_000 });
   await showsGrid(page, id);
+  assert.ok(attached > 5, `attached ${attached} times`);
   assert.equal(await page.evaluate(() => window.stays), true, "the page was not loaded again");
 });
 
@@ -212,6 +245,24 @@ test("the log has every line once, above the screen and on it, also those that c
   await page.waitForFunction(() => document.querySelector(".on-screen")?.textContent.includes("line 250"));
   assert.deepEqual(await shown(), lines(250));
   assert.deepEqual(page.problems, []);
+});
+
+test("the page goes on by itself after the daemon was killed, and what runs is there", async () => {
+  const page = await signedIn();
+  const id = spawnShell("survivor", "echo before; exec cat");
+  await open(page, id, "screen");
+  await shows(page, "before");
+  await page.evaluate(() => {
+    window.stays = true;
+  });
+  process.kill(deck.json("status").pid, "SIGKILL");
+  deck.qd("rename", id, "renamed-after");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "renamed-after" && document.querySelector(".connection.open") && !document.querySelector(".banner"), undefined, { timeout: 60_000 });
+  await page.locator(".xterm-helper-textarea").focus();
+  await page.waitForFunction(() => !document.querySelector(".stage-status"));
+  await page.keyboard.type("and typed");
+  await shows(page, "and typed");
+  assert.equal(await page.evaluate(() => window.stays), true, "the page was not loaded again");
 });
 
 for (const [what, happens] of Object.entries(ABSENCES)) {

@@ -38,6 +38,24 @@ for (const width of [1280, 390]) {
   });
 }
 
+for (const width of [1280, 390]) {
+  test(`w13 c6 a text of more than 64 KiB is not offered for the clipboard, one of 64 KiB is, ${width} pixels wide`, async () => {
+    const world = makeWorld();
+    const write = (bytes) => `\x1b]52;c;${Buffer.alloc(bytes, "x").toString("base64")}\x07`;
+    world.screens.p_f6shellll = `${write(64 * 1024 + 1)}first`;
+    world.screens.p_g7viteeee = `${write(64 * 1024)}second`;
+    await withPage({ world, width }, async ({ page, go }) => {
+      const shows = (words) => page.waitForFunction((text) => document.querySelector(".xterm-rows, .rows")?.textContent.includes(text), words);
+      await go("p/p_f6shellll?tab=screen");
+      await shows("first");
+      assert.equal(await page.locator(".chip").count(), 0);
+      await go("p/p_g7viteeee?tab=screen");
+      await shows("second");
+      await page.locator(".chip", { hasText: "64 KiB" }).waitFor();
+    });
+  });
+}
+
 test("w16 w18 a cut connection comes back by itself, at the offset that was parsed, without a reload", async () => {
   const world = makeWorld();
   const starts = [];

@@ -55,7 +55,7 @@ export async function serve(world, { base = "/" } = {}) {
     const bytes = Buffer.concat(chunks);
     const isFile = request.headers["content-type"] === "application/octet-stream";
     const body = isFile ? bytes : bytes.length === 0 ? undefined : JSON.parse(bytes.toString());
-    const call = { method: request.method, path: decodeURIComponent(path), query: Object.fromEntries(query), body };
+    const call = { method: request.method, path: decodeURIComponent(path), parts: path.split("/").map(decodeURIComponent), query: Object.fromEntries(query), body };
     calls.push(call);
     const reply = world.answer(call);
     const value = reply ?? { status: 404, body: { error: { code: "not_found", message: `nothing is at ${path}` } } };
@@ -72,6 +72,7 @@ export async function serve(world, { base = "/" } = {}) {
       events.delete(connection);
       views.delete(connection);
     });
+    if (path === "ws/events" && world.isDaemonGone) return connection.close(4503);
     if (path === "ws/events") {
       events.add(connection);
       connection.json({ type: "snapshot", revision: world.revision, processes: world.processes });
@@ -90,6 +91,10 @@ export async function serve(world, { base = "/" } = {}) {
       for (const connection of events) connection.json({ type: "event", revision: world.revision, what });
     },
     views,
+    /** Closes the events as the real server does when its daemon is gone, or a device is revoked. */
+    closeEvents: (code) => {
+      for (const connection of events) connection.close(code);
+    },
     cut: () => {
       for (const socket of open) socket.destroy();
     },
