@@ -14,10 +14,13 @@ export function launch(more = []) {
   return chromium.launch({ executablePath, ignoreDefaultArgs: ["--disable-back-forward-cache"], args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text", ...more] });
 }
 
+const PHONE = "Mozilla/5.0 (Linux; Android 16; Pixel 10) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36";
+
 /** Opens a page: narrow ones are touched, wide ones have a mouse. `page.problems` collects errors and policy reports. */
 export async function openPage(browser, { width = 1280, theme = "light", forcedColors = "none", scale } = {}) {
   const isPhone = width < 700;
   const context = await browser.newContext({
+    ...(isPhone ? { userAgent: PHONE } : {}),
     viewport: { width, height: isPhone ? 844 : 800 },
     colorScheme: theme,
     forcedColors,

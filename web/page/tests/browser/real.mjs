@@ -46,7 +46,7 @@ export async function signedIn(options = {}) {
   return page;
 }
 
-export const spawnShell = (name, script, ...more) => deck.json("spawn", "--name", name, "--size", "100x30", ...more, "--", "/bin/sh", "-c", script).id;
+export const spawnShell = (name, script, ...more) => deck.json("spawn", "--name", name, ...(more.includes("--size") ? [] : ["--size", "100x30"]), ...more, "--", "/bin/sh", "-c", script).id;
 
 export async function open(page, id, tab) {
   await page.goto(`${relay.url}p/${id}?tab=${tab}`);
