@@ -1,5 +1,6 @@
-"""Makes the pictures of this directory from the real program: python3 make.py PATH_OF_QD
+"""Makes the pictures of this directory from the real program: python3 make.py PATH_OF_QD [pair]
 
+With `pair` it makes the picture of `qd pair` alone.
 The agents are `demo_agent.py`. Needs tmux, git and Pillow. Starts a private daemon and a tmux server of its own, and ends
 both.
 """
@@ -192,12 +193,20 @@ LINES = {
 }
 
 
+# The upper and the lower end of a block, in halves of its cell.
+BLOCKS = {"█": (0, 2), "▀": (0, 1), "▄": (1, 2)}
+
+
 def line_glyph(canvas, place, glyph, color):
-    """Draws lines from edge to edge, as terminals do; fonts leave gaps between rows."""
-    if glyph not in LINES:
-        return False
+    """Draws lines and blocks from edge to edge, as terminals do; fonts leave gaps between rows."""
     left, top = place
     right, bottom = left + CELL[0], top + CELL[1]
+    if glyph in BLOCKS:
+        upper, lower = (top + half * CELL[1] // 2 for half in BLOCKS[glyph])
+        canvas.rectangle([(left, upper), (right - 1, lower - 1)], fill=color)
+        return True
+    if glyph not in LINES:
+        return False
     middle = (left + CELL[0] // 2, top + CELL[1] // 2)
     ends = {"l": (left, middle[1]), "r": (right, middle[1]), "u": (middle[0], top), "d": (middle[0], bottom)}
     for side in LINES[glyph]:
@@ -332,11 +341,30 @@ def others(stage):
     stage.resize(COLS, ROWS)
 
 
+def pairing(stage):
+    """A code for a phone's camera. The server is behind a proxy that is not there; nobody calls it."""
+    words = ["web", "--bind", "127.0.0.1:0", "--behind-proxy", "https://desk.tailnet.ts.net", "--no-open"]
+    server = subprocess.Popen([stage.qd, *words], env=stage.env, cwd=stage.project, stdout=subprocess.PIPE, text=True)
+    try:
+        while "another device" not in server.stdout.readline():
+            pass
+        stage.size = 76, 23
+        stage.tmux("new-session", "-d", "-s", "s", "-x", "76", "-y", "23", f"echo '$ qd pair'; {stage.qd} pair")
+        time.sleep(2)
+        stage.save("pair")
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         stage = Stage(os.path.abspath(sys.argv[1]), root)
         try:
-            play(stage)
+            if sys.argv[2:] != ["pair"]:
+                play(stage)
+                stage.tmux("kill-server")
+            pairing(stage)
         finally:
             stage.tmux("kill-server")
             stage.verb("shutdown", "--kill")

@@ -285,7 +285,7 @@ pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn private_file(path: &Path) -> io::Result<File> {
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
 }
 

@@ -4,7 +4,7 @@
 //! role of every caller on every route and socket.
 //!
 //! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
-//! [`pairing`], [`passphrase`] and `tickets` (who calls), `step_up` (what a person must confirm), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
+//! [`pairing`], [`passphrase`] and `tickets` (who calls), [`audit`] (what they did), [`address`] (the URL for links), `step_up` (what a person must confirm), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
 //! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
 //! of the page), [`bind`], [`tls`], `serve` and `metrics_listener` (where it listens).
 //!
@@ -17,6 +17,8 @@
 //! | revocation (thread) | an inotify descriptor | changes of the file of identities | a number | - | the server ends |
 
 pub mod access;
+pub mod address;
+pub mod audit;
 pub mod bind;
 pub mod identity;
 pub mod pairing;
@@ -28,7 +30,6 @@ pub mod tls;
 mod api;
 mod api_query;
 mod attachments;
-mod audit;
 mod clock;
 mod compression;
 mod cookie;
@@ -60,6 +61,8 @@ mod verb_call;
 mod view;
 
 pub use access::{AccessFile, AccessRecord, NewIdentity};
+pub use address::{is_local_url, running_url};
+pub use audit::AuditFile;
 pub use bind::{Encryption, Exposure, UnsafeBind};
 pub use identity::{AccessIdentity, IdentityKind, LinkTarget, Scope};
 pub use pairing::{CodePurpose, Pairing};

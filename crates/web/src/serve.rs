@@ -4,15 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use http_server::ConnectionLimits;
 use proto::{Dirs, Role};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::AccessFile;
+use crate::address::PublishedAddress;
 use crate::attachments::Attachments;
 use crate::audit::AuditFile;
 use crate::bind::{Encryption, Exposure, UnsafeBind};
@@ -34,6 +37,9 @@ use crate::{revocation, routes, tls};
 
 /// How many connections there may be. WebSockets are counted apart, once they are open.
 const CONNECTIONS: ConnectionLimits = ConnectionLimits { all: 256, guests: 64 };
+
+/// How long the tasks of a server that was interrupted may take to end.
+const LAST_NOTES: Duration = Duration::from_secs(1);
 
 /// What a server needs.
 pub struct WebSetup {
@@ -102,7 +108,8 @@ pub fn serve(setup: WebSetup, ready: impl FnOnce(&ServerReady)) -> Result<(), We
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(listen)?;
     let ended = runtime.block_on(run(setup, ready));
-    runtime.shutdown_background();
+    // What callers have open is written down when its task ends.
+    runtime.shutdown_timeout(LAST_NOTES);
     ended
 }
 
@@ -132,12 +139,14 @@ async fn run(setup: WebSetup, ready: impl FnOnce(&ServerReady)) -> Result<(), We
     let tls = tls_of(&exposure, &gateway)?;
     let scope = Scope { role: Role::Admin, ..Scope::default() };
     let code = gateway.pairing.issue(CodePurpose::Pair(scope)).map_err(WebError::Files)?;
+    gateway.audit.note_desk("code_shown", json!({"to": "pair", "role_given": Role::Admin}));
     #[cfg(feature = "push")]
     crate::push::start(&gateway);
     let router = routes::router(&gateway);
     let fingerprint = tls.as_ref().and_then(|tls| tls.fingerprint.clone());
     let metrics_url = metrics.as_ref().map(MetricsListener::url);
     let url = format!("{}{base}", exposure.url());
+    let _published = PublishedAddress::publish(gateway.access.directory(), &url).map_err(WebError::Files)?;
     tracing::info!(url, "listening");
     ready(&ServerReady { url, code, fingerprint, metrics: metrics_url });
     tokio::select! {

@@ -1,6 +1,7 @@
 //! `qd access`: the devices, tokens and links that may call `qd web`; mints and revokes them.
 
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -9,9 +10,11 @@ use proto::{ErrorCode, Failure, Printable, ProcessView, Role};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 use serde_json::json;
 use web::{
-    AccessFile, AccessRecord, IdentityKind, LinkTarget, NewIdentity, PassphraseFile, Scope, web_directory,
+    AccessFile, AccessRecord, AuditFile, IdentityKind, LinkTarget, NewIdentity, PassphraseFile, Scope,
+    is_local_url, web_directory,
 };
 
+use super::pair::server_url;
 use super::tasks;
 use super::web::check_person;
 use super::workspace::check_known;
@@ -49,7 +52,7 @@ enum Act {
         /// It ends after this many hours
         #[arg(long, value_name = "HOURS", default_value_t = 24)]
         hours: u64,
-        /// The URL that `qd web` has printed, for a whole link
+        /// The URL of the server, if it is not the one of the `qd web` that runs here
         #[arg(long, value_name = "URL")]
         url: Option<String>,
     },
@@ -104,9 +107,10 @@ impl AccessArgs {
                 };
                 let life_ms = Some(hours.saturating_mul(HOUR_MS));
                 let new = NewIdentity { kind: IdentityKind::Link, label, scope, life_ms };
+                let url = server_url(&directory, url)?;
                 mint(&file, context, new, url.as_deref())?;
             }
-            Act::Passphrase { remove } => passphrase(&PassphraseFile::open(&directory), context, remove)?,
+            Act::Passphrase { remove } => passphrase(&directory, context, remove)?,
             Act::Revoke { id } => revoke(&file, context, &id)?,
         }
         Ok(ExitCode::SUCCESS)
@@ -176,7 +180,7 @@ pub(super) fn mint_token(
     mint(file, context, NewIdentity { kind: IdentityKind::Token, label: token.name, scope, life_ms }, None)
 }
 
-/// Makes an identity and prints its secret. The server's URL is the person's word: a file that says it could be a process's.
+/// Makes an identity and prints its secret, for a link behind the URL of the server.
 fn mint(
     file: &AccessFile,
     context: &mut Context,
@@ -187,22 +191,27 @@ fn mint(
         io::ErrorKind::InvalidInput => CliError::usage(error.to_string()),
         _ => CliError::io("it cannot be created")(error),
     })?;
+    AuditFile::open(file.directory()).note_desk_minted(&identity);
     let mut value = json!(identity);
     value["secret"] = json!(secret.expose());
     context.print(&value, |_, out| {
         if identity.kind != IdentityKind::Link {
             return out.line(secret.expose());
         }
-        let root = url.map_or_else(String::new, |url| format!("{}/", url.trim_end_matches('/')));
-        out.line(&format!("{root}#l={}", secret.expose()))?;
-        if url.is_none() && out.is_terminal() {
-            out.line("append it to the URL of your server; `qd access link --url URL` does that for you")?;
+        out.line(&format!("{}#l={}", url.unwrap_or_default(), secret.expose()))?;
+        match url {
+            _ if !out.is_terminal() => Ok(()),
+            None => out.line("no `qd web` runs here: append it to the URL of your server"),
+            Some(url) if is_local_url(url) => {
+                out.line("it opens on this machine only: its server has no public URL")
+            }
+            Some(_) => Ok(()),
         }
-        Ok(())
     })
 }
 
-fn passphrase(file: &PassphraseFile, context: &mut Context, remove: bool) -> Result<(), CliError> {
+fn passphrase(directory: &Path, context: &mut Context, remove: bool) -> Result<(), CliError> {
+    let file = PassphraseFile::open(directory);
     let outcome = if remove {
         let was_there = file.remove().map_err(CliError::io("the passphrase cannot be removed"))?;
         if was_there { "removed" } else { "none" }
@@ -217,6 +226,9 @@ fn passphrase(file: &PassphraseFile, context: &mut Context, remove: bool) -> Res
         })?;
         "set"
     };
+    if outcome != "none" {
+        AuditFile::open(directory).note_desk(&format!("passphrase_{outcome}"), json!({}));
+    }
     context.confirm(&json!({"passphrase": outcome}), |_, out| match outcome {
         "set" => out.line("set: a paired administrator's device may now confirm with it"),
         "removed" => out.line("removed: devices confirm with `qd pair --confirm`"),
@@ -246,5 +258,6 @@ pub(super) fn revoke(file: &AccessFile, context: &mut Context, id: &str) -> Resu
         let message = format!("no device, token or link \"{}\"", Printable(id));
         return Err(CliError::Own(Failure::new(ErrorCode::NotFound, message).hint("`qd access` lists them")));
     }
+    AuditFile::open(file.directory()).note_desk("revoked", json!({"id": id}));
     context.confirm(&json!({"revoked": id}), |_, out| out.line(&format!("revoked {}", Printable(id))))
 }

@@ -1,12 +1,16 @@
 //! `qd pair`: shows a code with which a browser signs in, or with which a device confirms what it is about to do. In a terminal it
 //! waits for the browser.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use proto::{ErrorCode, Failure, Role};
 use serde_json::json;
-use web::{AccessFile, AccessRecord, CodePurpose, Pairing, PairingWait, Scope, qr_lines, web_directory};
+use web::{
+    AccessFile, AccessRecord, AuditFile, CodePurpose, Pairing, PairingWait, Scope, is_local_url, qr_lines,
+    running_url, web_directory,
+};
 
 use super::web::check_person;
 use super::workspace::check_known;
@@ -24,7 +28,7 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "WORKSPACE")]
     workspace: Option<String>,
 
-    /// The URL of the server, for a code that a camera can read
+    /// The URL of the server, if it is not the one of the `qd web` that runs here
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
@@ -41,10 +45,17 @@ impl PairArgs {
         let failed = || CliError::io("no code can be made");
         let (access, pairing) = (AccessFile::open(&directory).map_err(failed())?, Pairing::open(&directory));
         let wait = PairingWait::begin(&access).map_err(failed())?;
+        let facts = if self.confirm {
+            json!({"to": "confirm"})
+        } else {
+            json!({"to": "pair", "role_given": self.role, "workspace": self.workspace})
+        };
         let scope = Scope { role: self.role, workspace: self.workspace, target: None };
         let purpose = if self.confirm { CodePurpose::Confirm } else { CodePurpose::Pair(scope) };
         let code = pairing.issue(purpose).map_err(failed())?;
-        print_code(context, code.expose(), self.url.as_deref())?;
+        AuditFile::open(&directory).note_desk("code_shown", facts);
+        let url = if self.confirm { None } else { server_url(&directory, self.url)? };
+        print_code(context, code.expose(), url.as_deref(), self.confirm)?;
         // A program has its code and goes on; a person sees who has come.
         if !self.confirm && !context.json && context.out.is_terminal() {
             context.out.line("waiting for the device; after Ctrl-C the code stays valid")?;
@@ -55,23 +66,41 @@ impl PairArgs {
     }
 }
 
-fn print_code(context: &mut Context, code: &str, url: Option<&str>) -> Result<(), CliError> {
-    context.print(&json!({"code": code, "seconds": 120}), |_, out| {
+/// Returns the URL under which the server is called, with a slash at its end: the given one, or that of the server that runs.
+pub(super) fn server_url(directory: &Path, given: Option<String>) -> Result<Option<String>, CliError> {
+    match given {
+        Some(url) => Ok(Some(format!("{}/", url.trim_end_matches('/')))),
+        None => running_url(directory).map_err(CliError::io("the server's address cannot be read")),
+    }
+}
+
+fn print_code(context: &mut Context, code: &str, url: Option<&str>, confirms: bool) -> Result<(), CliError> {
+    let link = url.map(|url| format!("{url}#c={code}"));
+    let mut value = json!({"code": code, "seconds": 120});
+    if let Some(link) = &link {
+        value["link"] = json!(link);
+    }
+    context.print(&value, |_, out| {
         let (first, rest) = code.split_at(4);
         out.line(&format!("{first}-{rest}    good for two minutes and one device"))?;
-        let Some(link) = url.map(|url| format!("{}/#c={code}", url.trim_end_matches('/'))) else {
-            let next =
-                "type it on the page of `qd web`; `qd pair --url URL` prints a link and a code for a camera";
-            return if out.is_terminal() { out.line(next) } else { Ok(()) };
-        };
-        out.line(&link)?;
-        if out.is_terminal() {
-            qr_lines(&link)
-                .unwrap_or_default()
-                .iter()
-                .try_for_each(|line| out.bytes(format!("{line}\n").as_bytes()))?;
+        if let Some(link) = &link {
+            out.line(link)?;
         }
-        Ok(())
+        if !out.is_terminal() {
+            return Ok(());
+        }
+        match &link {
+            _ if confirms => out.line("type it on the page that asks for it"),
+            None => out.line("no `qd web` runs here: start it, or name another server with --url URL"),
+            Some(link) if is_local_url(link) => {
+                out.line("this address is for browsers of this machine. For a phone: `tailscale serve --bg PORT`, and")?;
+                out.line("`qd web --behind-proxy https://NAME` (docs/web.md has the steps)")
+            }
+            Some(link) => {
+                let lines = qr_lines(link).unwrap_or_default();
+                lines.iter().try_for_each(|line| out.bytes(format!("{line}\n").as_bytes()))
+            }
+        }
     })
 }
 

@@ -8,7 +8,7 @@ use proto::request::{ChangeWorkspace, WorkspaceChange};
 use proto::workspace::WorkspaceView;
 use proto::{ErrorCode, Failure, Printable};
 use serde_json::json;
-use web::{AccessFile, IdentityKind, web_directory};
+use web::{AccessFile, AuditFile, IdentityKind, web_directory};
 
 use super::access::{self, TokenArgs};
 use super::web::check_person;
@@ -155,8 +155,11 @@ fn new(context: &mut Context, workspace: String) -> Result<(), CliError> {
 
 fn rename(context: &mut Context, workspace: String, to: String) -> Result<(), CliError> {
     let view = change(context, &workspace, WorkspaceChange::Rename(to.clone()))?;
-    let moved = access_file(context)?.rename_workspace(&workspace, &to);
+    let file = access_file(context)?;
+    let moved = file.rename_workspace(&workspace, &to);
     moved.map_err(CliError::io("its tokens keep the old name; revoke them"))?;
+    let names = json!({"workspace": workspace, "to": to});
+    AuditFile::open(file.directory()).note_desk("workspace_renamed", names);
     context.confirm(&view, |view, out| out.line(&format!("it is called {} now", Printable(&view.name))))
 }
 
@@ -169,8 +172,13 @@ fn remove(context: &mut Context, workspace: String) -> Result<(), CliError> {
 }
 
 fn revoke_tokens(context: &mut Context, workspace: &str) -> Result<usize, CliError> {
-    let revoked = access_file(context)?.revoke_workspace(workspace);
-    revoked.map_err(CliError::io("its tokens cannot be revoked"))
+    let file = access_file(context)?;
+    let revoked = file.revoke_workspace(workspace).map_err(CliError::io("its tokens cannot be revoked"))?;
+    if revoked > 0 {
+        let facts = json!({"workspace": workspace, "count": revoked});
+        AuditFile::open(file.directory()).note_desk("revoked", facts);
+    }
+    Ok(revoked)
 }
 
 /// Checks that there is a workspace: a token for one that is mistyped would see nothing.

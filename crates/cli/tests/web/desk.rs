@@ -36,6 +36,33 @@ fn w7_who_shows_a_code_sees_which_device_has_used_it_and_how_to_undo_that() {
 }
 
 #[test]
+fn a_phone_gets_a_code_for_its_camera_and_a_link_a_whole_address_because_the_server_says_its_own() {
+    let daemon = traced_daemon();
+    assert_eq!(daemon.json(&["pair"])["link"], Value::Null, "no server runs");
+    let local = Server::start(&daemon);
+    let shown = daemon.json(&["pair"]);
+    let link = format!("{}#c={}", local.url, shown["code"].as_str().unwrap());
+    assert_eq!(shown["link"], link.as_str());
+    let mut desk = at_the_desk(&daemon, &["pair"], &[]);
+    let words = String::from_utf8_lossy(&desk.expect(b"waiting for the device")).into_owned();
+    assert!(words.contains("browsers of this machine") && !words.contains('\u{2588}'), "{words}");
+    drop(desk.hang_up());
+    let public = "https://desk.example/qd/";
+    let server = Server::start_with(&daemon, &["--behind-proxy", "https://desk.example", "--base", "/qd/"]);
+    let mut desk = at_the_desk(&daemon, &["pair"], &[]);
+    let words = String::from_utf8_lossy(&desk.expect(b"waiting for the device")).into_owned();
+    assert!(words.contains(&format!("{public}#c=")) && words.contains('\u{2588}'), "{words}");
+    drop(desk.hang_up());
+    daemon.spawn("cat", testkit::child::shell("exec cat"));
+    let printed = daemon.qd(&["access", "link", "cat"]).stdout;
+    assert!(printed.starts_with(format!("{public}#l=").as_bytes()), "{}", String::from_utf8_lossy(&printed));
+    let elsewhere = daemon.qd(&["access", "link", "cat", "--url", "https://other.example"]).stdout;
+    assert!(elsewhere.starts_with(b"https://other.example/#l="), "{}", String::from_utf8_lossy(&elsewhere));
+    drop(server);
+    assert_eq!(daemon.json(&["pair"])["link"], Value::Null, "that server has ended");
+}
+
+#[test]
 fn w11_the_browser_that_qd_web_opens_gets_the_address_and_no_code() {
     let daemon = traced_daemon();
     let (programs, opened) = (daemon.root().join("programs"), daemon.root().join("opened"));

@@ -4,6 +4,7 @@
 
 mod access;
 mod attachments;
+mod audit;
 mod desk;
 mod dialect;
 mod limits;

@@ -331,11 +331,7 @@ async fn check_known(gateway: &Gateway, caller: &AccessIdentity, workspace: &str
 
 fn minted(gateway: &Gateway, caller: &AccessIdentity, new: NewIdentity) -> Result<Json<Value>, Problem> {
     let (identity, secret): (AccessIdentity, Secret) = gateway.access.add(new).map_err(Problem::internal)?;
-    gateway.audit.note(
-        caller,
-        "minted",
-        json!({"id": identity.id, "kind": identity.kind, "role_given": identity.scope.role}),
-    );
+    gateway.audit.note_minted(caller, &identity);
     let mut answer = json!(identity);
     answer["secret"] = json!(secret.expose());
     Ok(Json(answer))

@@ -121,7 +121,6 @@ impl Connection {
         let view = processes::find(gateway, identity, &id).await;
         let size = session::size_of(open.cols, open.rows);
         let (connection, attached) = session::attach(gateway, identity, &id, 0, size).await?;
-        gateway.audit.note(identity, "opened", json!({"process": id, "dialect": true}));
         let (work_dir, shell) = view.map_or_else(
             |_| (String::new(), String::new()),
             |view| (view.program.cwd, view.program.argv.join(" ")),

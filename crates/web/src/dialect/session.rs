@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::registry::SessionEnd;
 use super::wire::{self, DialectError, Open};
+use crate::audit::OpenProcess;
 use crate::door::DoorConnection;
 use crate::gateway::Shared;
 use crate::identity::AccessIdentity;
@@ -104,6 +105,8 @@ pub(super) struct Session {
     /// The terminal did not take an order in time; it is not waited for again until it takes one.
     is_stuck: bool,
     reading: JoinHandle<()>,
+    /// Writes down for how long the client had the terminal open.
+    open: OpenProcess,
     /// Ends when every order was carried out, or with the session's drop a while later.
     _writing: LastOrders,
 }
@@ -128,18 +131,27 @@ impl Session {
     pub(super) fn begin(caller: &Caller, connection: DoorConnection, attached: &Attached, from: u64) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
         let writing = tokio::spawn(carry_out(connection.writer, attached.stream, waiting));
+        let Caller { gateway, identity, .. } = caller;
+        let open = OpenProcess::begin(gateway, identity, attached.id.to_string(), json!({"dialect": true}));
         let (session, filter) = (attached.id.to_string(), OutputFilter::new(from, Clipboard::Refused));
         let pump =
             Pump { caller: caller.clone(), session, filter, span: Span { shown: from, received: from } };
         let reading = tokio::spawn(pump.run(connection.reader));
-        Self { orders, is_stuck: false, reading, _writing: LastOrders::of(writing) }
+        Self { orders, is_stuck: false, reading, open, _writing: LastOrders::of(writing) }
     }
 
     /// Passes an order on to the daemon. A program that reads nothing holds up its own client for a while, once: then the
     /// client's next frames, its close among them, must be heard.
     pub(super) async fn carry(&mut self, order: Order) -> Result<(), NotTaken> {
         let patience = if self.is_stuck { Duration::ZERO } else { PATIENCE };
+        let typed = match &order {
+            Order::Input(bytes) => bytes.len(),
+            Order::Resize(_) => 0,
+        };
         let taken = self.orders.send_timeout(order, patience).await;
+        if taken.is_ok() {
+            self.open.count_typed(typed);
+        }
         self.is_stuck = matches!(taken, Err(SendTimeoutError::Timeout(_)));
         taken.map_err(|error| match error {
             SendTimeoutError::Timeout(_) => NotTaken::Full,

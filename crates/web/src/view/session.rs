@@ -1,7 +1,6 @@
 //! One viewer of one process: attaches for its caller, passes output on while the client keeps up, and types for it.
 
 use std::collections::VecDeque;
-use std::time::Instant;
 
 use axum::extract::ws::{Message, WebSocket};
 use client::{AsyncWriter, ClientError, Incoming};
@@ -18,6 +17,7 @@ use super::filter::OutputFilter;
 use super::frames::{self, FrameKind};
 use super::lease::Lease;
 use super::orders::{self, Order, OrderReceiver, OrderSender};
+use crate::audit::OpenProcess;
 use crate::door::DoorConnection;
 use crate::gateway::Shared;
 use crate::identity::{AccessIdentity, checks_roles};
@@ -47,7 +47,8 @@ pub(super) struct Session {
     /// Messages for the client: those of one thing that the daemon sent, and answers to its own.
     outgoing: VecDeque<Message>,
     orders: OrderSender,
-    typed: usize,
+    /// Writes down for how long the client had the process open.
+    open: OpenProcess,
     /// The process's size, and the size that the client wants leased or given back.
     size: Size,
     wanted_size: Option<Option<Size>>,
@@ -63,26 +64,19 @@ impl Session {
         socket: WebSocket,
     ) {
         gateway.metrics.count_socket();
-        let began = Instant::now();
         let ends = socket::split(socket);
         let outbox = ends.outbox.clone();
         let last = match attach_at_all(&gateway, &identity, &mut wanted).await {
             Ok((connection, attached, refusal)) => {
-                gateway.audit.note(
-                    &identity,
-                    "opened",
-                    json!({"process": attached.id, "types": wanted.types}),
-                );
+                let process = attached.id.to_string();
+                let open = OpenProcess::begin(&gateway, &identity, process, json!({"types": wanted.types}));
                 let (orders, waiting) = orders::queue();
-                let mut session = Self::new(gateway.clone(), &wanted, attached.size, orders);
+                let mut session = Self::new(gateway.clone(), &wanted, attached.size, orders, open);
                 session.outgoing.push_back(hello(&attached, &wanted));
                 if let Some(failure) = refusal {
                     session.say(json!({"type": "error", "error": failure}));
                 }
-                let last = session.run(connection, waiting, &attached, ends, &identity).await;
-                let length = json!({"process": attached.id, "seconds": began.elapsed().as_secs(), "typed": session.typed});
-                gateway.audit.note(&identity, "left", length);
-                last
+                session.run(connection, waiting, &attached, ends, &identity).await
             }
             Err(ClientError::Failed(failure)) => {
                 drop(outbox.send(socket::text(&json!({"type": "error", "error": failure}))).await);
@@ -95,7 +89,7 @@ impl Session {
         }
     }
 
-    fn new(gateway: Shared, wanted: &Wanted, size: Size, orders: OrderSender) -> Self {
+    fn new(gateway: Shared, wanted: &Wanted, size: Size, orders: OrderSender, open: OpenProcess) -> Self {
         Self {
             gateway,
             types: wanted.types || !checks_roles(),
@@ -104,7 +98,7 @@ impl Session {
             credit: Credit::default(),
             outgoing: VecDeque::new(),
             orders,
-            typed: 0,
+            open,
             size,
             wanted_size: None,
             lease: None,
@@ -233,7 +227,7 @@ impl Session {
             Message::Binary(frame) => match frames::decode_input(&frame) {
                 Some(_) if !self.types => self.refuse("denied", "you may watch, not type"),
                 Some(bytes) => {
-                    self.typed += bytes.len();
+                    self.open.count_typed(bytes.len());
                     self.gateway.metrics.count_typed(bytes.len());
                     self.orders.add_input(bytes);
                 }
