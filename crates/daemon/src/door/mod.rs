@@ -140,6 +140,9 @@ impl Server {
                     if let Some(detour) = &detour {
                         detour.notify_one();
                     }
+                    // Identifying a caller costs more than anything else before the engine, and nobody knows yet whose
+                    // connection it is: the connections that are there go on before the next one comes in.
+                    tokio::task::yield_now().await;
                 }
                 Err(error) if is_out_of_descriptors(&error) => {
                     // Accepting needs a descriptor: the spare one is closed to accept and refuse with a
