@@ -28,11 +28,19 @@ impl Agent {
     }
 
     /// The session that the failed run could not continue.
-    fn refused_by_vendor(&self, now: u64) -> Option<String> {
+    fn refused_by_vendor(&self, exit: Exit, now: u64) -> Option<String> {
         let startup = &self.live.startup;
+        let has_failed = exit.code.is_some_and(|code| code != 0);
         let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS;
         let has_answered = startup.has_rested || startup.was_blocked;
-        self.record.resumed.clone().filter(|_| is_quick && !has_answered)
+        self.record.resumed.clone().filter(|_| has_failed && is_quick && !has_answered)
+    }
+
+    /// Forgets a session that could not be continued: the next resume continues the one before it. Returns that one, if
+    /// it is another.
+    fn forget_refused(&mut self, refused: &str) -> Option<&str> {
+        self.record.session.take_if(|session| session == refused);
+        self.record.past_session.as_deref().filter(|past| *past != refused)
     }
 }
 
@@ -40,15 +48,15 @@ impl Engine {
     /// The session that the agent of a task could not continue. Such an agent begins a new one by itself.
     pub(crate) fn session_to_replace(&self, id: ProcessId, exit: Exit) -> Option<String> {
         let process = self.ctx.processes.get(&id)?;
-        let has_failed = exit.code.is_some_and(|code| code != 0);
-        let is_wanted = process.spec.task.is_some() && has_failed && !self.ctx.ends_all;
+        let is_wanted = process.spec.task.is_some() && !self.ctx.ends_all;
         let agent = process.agent.as_deref().filter(|_| is_wanted && self.ctx.shutdown.is_none())?;
-        agent.refused_by_vendor(self.ctx.out.now.uptime_ms)
+        agent.refused_by_vendor(exit, self.ctx.out.now.uptime_ms)
     }
 
     /// Begins a new session in the place of one that could not be continued.
     pub(crate) fn replace_session(&mut self, id: ProcessId, session: String) {
         if let Some(agent) = self.ctx.processes.agent_mut(id) {
+            agent.forget_refused(&session);
             agent.refused_session = Some(session);
         }
         self.end(id, EndRequest::new(None, Then::Restart));
@@ -68,7 +76,7 @@ impl Inbox {
     /// Opens a failure for a run that ended badly without being asked.
     pub(crate) fn agent_ended_by_itself(&mut self, id: ProcessId, exit: Exit, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
-        let Some(agent) = ctx.processes.agent(id).filter(|_| exit.code != Some(0)) else { return };
+        let Some(agent) = ctx.processes.agent_mut(id).filter(|_| exit.code != Some(0)) else { return };
         let how = match (exit.code, exit.signal) {
             (Some(code), _) => format!("it exited with code {code}"),
             (None, Some(signal)) => format!("signal {signal} ended it"),
@@ -76,10 +84,12 @@ impl Inbox {
         };
         let is_early = !agent.live.startup.has_rested;
         let lacking = lacking(agent);
-        match agent.refused_by_vendor(now) {
+        match agent.refused_by_vendor(exit, now) {
             Some(session) => {
+                let past = agent.forget_refused(&session);
+                let past = past.map(|past| format!(", qd resume continues {past}")).unwrap_or_default();
                 let body = format!(
-                    "{how}; session {session} could not be continued: qd restart begins a new one{lacking}"
+                    "{how}; session {session} could not be continued: qd restart begins a new one{past}{lacking}"
                 );
                 self.fail_agent(id, RESUME_REFUSED, &body, ctx);
             }

@@ -103,6 +103,23 @@ fn a_resume_that_the_vendor_refuses_is_told_as_that() {
     assert_eq!(crashed.item().unwrap().title, "it ended badly");
 }
 
+#[test]
+fn a_refused_session_is_not_kept_in_the_place_of_the_one_that_the_agent_had() {
+    let mut scene = Scene::with(agent("a"), Launched { session: Some("s1".into()), ..Launched::default() });
+    end(&mut scene, 0);
+    resume(&mut scene, Some("mistyped"));
+    begin(&mut scene);
+    end(&mut scene, 1);
+    let body = scene.item().unwrap().body;
+    assert!(
+        body.contains("mistyped could not be continued") && body.contains("qd resume continues s1"),
+        "{body}"
+    );
+    resume(&mut scene, None);
+    begin(&mut scene);
+    assert_eq!(resumed(&scene).as_deref(), Some("s1"));
+}
+
 /// The agent of a task that was to continue session `s5`.
 fn resumed_in_a_task() -> Scene {
     let spawn = Spawn {
