@@ -55,7 +55,7 @@ function content(route: Route): TemplateResult {
     case "deck": return deck();
     case "wall": return lazy?.wall() ?? loading();
     case "inbox": return inbox();
-    case "item": return item(route.item);
+    case "item": return item(route.item, lazy?.onScreen);
     case "process": return lazy?.process(route.id, route.tab) ?? loading();
     case "tasks": return lazy?.tasks() ?? loading();
     case "task": return lazy?.task(route.name, route.tab) ?? loading();

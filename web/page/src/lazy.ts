@@ -2,7 +2,7 @@
 
 export { refreshReview } from "./views/changes.ts";
 export { padList, pads, refreshPads } from "./views/pads.ts";
-export { process } from "./views/process.ts";
+export { onScreen, process } from "./views/process.ts";
 export { settings } from "./views/settings.ts";
 export { refreshTasks, task, taskList, tasks } from "./views/task.ts";
 export { wall } from "./views/wall.ts";

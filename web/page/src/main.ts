@@ -88,7 +88,7 @@ async function start(): Promise<void> {
   const secret = takeFragment();
   if (secret.code || secret.link) {
     if (await logIn(secret)) return;
-    return update({ login: "" });
+    return update({ login: state.login ?? "" });
   }
   try {
     await begin();

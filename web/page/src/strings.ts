@@ -112,6 +112,7 @@ export const text = {
   roundTrip: (milliseconds: number): string => `${milliseconds} ms`,
   roundTripTitle: "Round trip to the server",
   mayWatch: "You may watch.",
+  mayNotAnswer: "A device that may type can answer this.",
 
   noProcesses: "No process runs.",
   noProcessesNext: "Start one here, or on the machine:",

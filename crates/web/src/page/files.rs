@@ -5,22 +5,22 @@ use super::PageFile;
 #[rustfmt::skip]
 pub(super) const FILES: &[PageFile] = &[
     PageFile {
-        path: "assets/index-BV2T1QqQ.js",
-        bytes: include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BV2T1QqQ.js.br")),
+        path: "assets/index-BFI1DZXn.css",
+        bytes: include_bytes!("../../../../web/dist/assets/index-BFI1DZXn.css"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-BFI1DZXn.css.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-BFI1DZXn.css.br")),
     },
     PageFile {
-        path: "assets/index-ljg8Q3JS.css",
-        bytes: include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/index-ljg8Q3JS.css.br")),
+        path: "assets/index-Ctjsx9ys.js",
+        bytes: include_bytes!("../../../../web/dist/assets/index-Ctjsx9ys.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/index-Ctjsx9ys.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/index-Ctjsx9ys.js.br")),
     },
     PageFile {
-        path: "assets/lazy-CJ-r9o_5.js",
-        bytes: include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-CJ-r9o_5.js.br")),
+        path: "assets/lazy-Bm2hhpHg.js",
+        bytes: include_bytes!("../../../../web/dist/assets/lazy-Bm2hhpHg.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/lazy-Bm2hhpHg.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/lazy-Bm2hhpHg.js.br")),
     },
     PageFile {
         path: "assets/mono-D_ob1v_H.woff2",
@@ -29,10 +29,10 @@ pub(super) const FILES: &[PageFile] = &[
         brotli: None,
     },
     PageFile {
-        path: "assets/terminal-B_5Mo-gO.js",
-        bytes: include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js"),
-        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js.gz")),
-        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-B_5Mo-gO.js.br")),
+        path: "assets/terminal-305JAwJP.js",
+        bytes: include_bytes!("../../../../web/dist/assets/terminal-305JAwJP.js"),
+        gzip: Some(include_bytes!("../../../../web/dist/assets/terminal-305JAwJP.js.gz")),
+        brotli: Some(include_bytes!("../../../../web/dist/assets/terminal-305JAwJP.js.br")),
     },
     PageFile {
         path: "assets/xterm-B1njb2Cr.css",

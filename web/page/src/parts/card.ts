@@ -67,7 +67,7 @@ export function card(item: InboxItem, options: { hasName?: boolean; hasLink?: bo
 }
 
 function buttons(item: InboxItem, status: Answering | undefined): TemplateResult {
-  if (!canType(state.model)) return html`<p class="note">${text.mayWatch}</p>`;
+  if (!canType(state.model)) return html`<p class="note">${text.mayNotAnswer}</p>`;
   if (status?.status === "sending") return html`<p class="note" role="status">${text.answering} ${status.choice}</p>`;
   if (item.kind === "question" && item.options.length === 0) return freeText(item);
   if (item.options.length === 0 && (item.kind === "failure" || item.kind === "attention")) {

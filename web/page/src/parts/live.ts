@@ -60,17 +60,20 @@ export function liveRows(element: HTMLElement, process: string, options: LiveOpt
   };
 }
 
-/** Smaller text cannot be read; what does not fit then is cut off at the right, where lines end. */
+/** All pictures of a width have the same size of text, so that they can be compared: so many columns fill one. */
+const PICTURE_COLS = 80;
+/** Smaller text cannot be read; what does not fit then fades out at the right, where lines end. */
 const SMALLEST_PX = 8;
 const SMALLEST_NARROW_PX = 9;
-const LARGEST_PX = 13;
+const LARGEST_PX = 12;
 
-/** Chooses the size of the text so that the used columns fill the element's parent. */
+/** Chooses the size of the text for the width of the element's parent. */
 function fit(element: HTMLElement, cols: number): void {
   const width = (element.parentElement?.clientWidth ?? 0) - 16;
   const smallest = isNarrow() ? SMALLEST_NARROW_PX : SMALLEST_PX;
-  const size = Math.max(smallest, Math.min(LARGEST_PX, width / Math.max(1, cols) / CHARACTER_WIDTH));
-  element.style.fontSize = `${Math.floor(size * 10) / 10}px`;
+  const size = Math.max(smallest, Math.min(LARGEST_PX, Math.floor((width / PICTURE_COLS / CHARACTER_WIDTH) * 10) / 10));
+  element.style.fontSize = `${size}px`;
+  element.classList.toggle("cut", cols * size * CHARACTER_WIDTH > width + 1);
 }
 
 /** How many columns a row uses. */

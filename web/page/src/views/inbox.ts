@@ -8,6 +8,7 @@ import { empty } from "../parts/glyph.ts";
 import { paths } from "../router.ts";
 import { state } from "../store.ts";
 import { text } from "../strings.ts";
+import type { ProcessView } from "../types.ts";
 
 export function inbox(): TemplateResult {
   const { inbox: items, isLoaded } = state.model;
@@ -19,12 +20,17 @@ export function inbox(): TemplateResult {
   </div>`;
 }
 
-export function item(number: number): TemplateResult {
+/** The rows below a single card: what its process shows, so that nothing is approved unseen. */
+const CARD_ROWS = 16;
+
+/** One item; `onScreen` draws its process's screen and comes with the views that load later. */
+export function item(number: number, onScreen?: (process: ProcessView, rows: number) => TemplateResult): TemplateResult {
   const found = state.model.inbox.find((other) => other.item === number);
   const answered = answers.get(number);
+  const process = found && state.model.processes.get(found.id);
   return html`<div class="page inbox" data-region aria-label=${text.inbox}>
     <header class="head"><a class="back" href=${paths.inbox} aria-label=${text.back}>‹</a><h1>${found?.name ?? answered?.item.name ?? text.inbox}</h1></header>
-    ${found ? html`<div class="cards">${card(found, { hasName: true, hasLink: true })}</div>` : gone(answered)}
+    ${found ? html`<div class="cards">${card(found, { hasName: true, hasLink: true })}${process && onScreen ? onScreen(process, CARD_ROWS) : nothing}</div>` : gone(answered)}
   </div>`;
 }
 

@@ -37,7 +37,8 @@ export async function logIn(body: { code?: string; link?: string; name?: string 
     return true;
   } catch (failure) {
     const isRefused = failure instanceof ApiError && failure.status !== 0 && failure.status < 500;
-    error = body.link && isRefused ? text.linkExpired : errorText(failure);
+    if (body.link && isRefused) update({ login: text.linkExpired });
+    else error = errorText(failure);
     return false;
   } finally {
     isBusy = false;
@@ -62,7 +63,7 @@ export function pair(): TemplateResult {
   return html`<main class="pair" id="main" tabindex="-1"><form @submit=${submit} aria-label=${text.pairTitle}>
     <p class="brand"><img src="icon.svg" alt="" width="40" height="40">${text.product}</p>
     <h1>${text.pairTitle}</h1>
-    ${state.login ? html`<p class="note">${state.login}</p>` : nothing}
+    ${state.login ? html`<p class="notice" role="alert">${state.login}</p>` : nothing}
     <p>${text.pairText}</p>${commandLine(text.pairCommand)}
     <label>${text.code}<input name="code" class="pair-code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" inputmode="text" placeholder=${text.codeExample} maxlength="12"></label>
     <label>${text.deviceName}<input name="name" required maxlength="60" autocomplete="off" .defaultValue=${deviceLabel(navigator.userAgent)}></label>

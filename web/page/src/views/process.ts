@@ -140,15 +140,20 @@ function now(process: ProcessView): TemplateResult {
     ${ending(process)}
     ${items(process)}
     ${process.agent ? lastSaid(process) : nothing}
-    <section class="block"><h2><a href=${paths.process(process.id, "screen")}>${text.liveRows} ›</a></h2>
-      <div class="rows live" tabindex="0" role="region" aria-label=${text.textLabel(process.name)} ${mount(`live ${process.id}`, (element) => {
-        const live = liveRows(element, process.id, { rows: LIVE_ROWS, every: 1000 });
-        afterKey.run = live.renew;
-        return live.stop;
-      })}></div></section>
+    ${onScreen(process, LIVE_ROWS)}
     ${facts(process)}
   </div>
   ${hasEnded(process) ? nothing : canType(state.model) ? html`<div class="typing">${composer(process)}${isTouch() || isNarrow() ? keybar(process) : nothing}</div>` : html`<p class="note typing">${text.mayWatch}</p>`}`;
+}
+
+/** The last rows of a process's screen, renewed while they are seen. */
+export function onScreen(process: ProcessView, rows: number): TemplateResult {
+  return html`<section class="block"><h2><a href=${paths.process(process.id, "screen")}>${text.liveRows} ›</a></h2>
+    <div class="rows live" tabindex="0" role="region" aria-label=${text.textLabel(process.name)} ${mount(`live ${process.id}`, (element) => {
+      const live = liveRows(element, process.id, { rows, every: 1000 });
+      afterKey.run = live.renew;
+      return live.stop;
+    })}></div></section>`;
 }
 
 function lastSaid(process: ProcessView): TemplateResult {

@@ -264,7 +264,8 @@ test("w6 a device that may only watch sees no way to type", async () => {
     await go("p/p_a1fixlogn?tab=now");
     await page.waitForSelector(".card");
     assert.equal(await page.locator(".composer, .answers, .menu").count(), 0);
-    assert.match(await page.locator(".card").innerText(), /You may watch/);
+    assert.match(await page.locator(".card").innerText(), /A device that may type can answer this/);
+    assert.equal((await page.locator("#main").innerText()).match(/You may watch/g).length, 1);
   });
 });
 
@@ -397,7 +398,7 @@ test("a link that has expired says so, and a server that cannot be reached is no
   const world = Object.assign(makeWorld(), { loggedIn: false });
   await withPage({ world, expects: /401|403|Failed to load|ERR_/ }, async ({ page, go }) => {
     await go(`#l=${"00".repeat(32)}`);
-    await page.locator(".error", { hasText: "This link has expired. Ask for a new one." }).waitFor();
+    await page.locator(".notice", { hasText: "This link has expired. Ask for a new one." }).waitFor();
     assert.equal(await page.evaluate(() => location.hash), "");
     await page.route("**/api/v1/login", (route) => route.abort());
     await page.goto("about:blank");

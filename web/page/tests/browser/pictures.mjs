@@ -32,11 +32,11 @@ const VIEWS = [
   ["settings", "settings", (page) => page.waitForSelector(".settings .setting")],
   ["token", "settings", async (page) => {
     await page.getByRole("button", { name: "New token" }).click();
-    await page.locator("dialog input[name=name]").fill("nightly script");
+    await page.locator("dialog input[name=name]").fill("release notes");
   }, { confirmed: true }],
   ["token-made", "settings", async (page) => {
     await page.getByRole("button", { name: "New token" }).click();
-    await page.locator("dialog input[name=name]").fill("nightly script");
+    await page.locator("dialog input[name=name]").fill("release notes");
     await page.locator("dialog button.primary").click();
     await page.waitForSelector("dialog .command");
   }, { confirmed: true }],
@@ -56,8 +56,33 @@ const VIEWS = [
     await page.keyboard.press("Control+k");
     await page.waitForSelector("dialog.palette li");
   }],
+  ["empty", "", (page) => page.waitForSelector("#main .empty"), { processes: [], inbox: [] }],
+  ["inbox-zero", "inbox", (page) => page.waitForSelector("#main .empty"), (world) => ({ inbox: [], processes: world.processes.slice(2) })],
+  ["daemon-gone", "", async (page, server, world) => {
+    await page.waitForSelector(".connection.open", { state: "attached" });
+    world.isDaemonGone = true;
+    server.closeEvents(4503);
+    await page.waitForSelector(".banner");
+  }],
+  ["link-expired", `#l=${"00".repeat(32)}`, (page) => page.waitForSelector(".notice"), { loggedIn: false }],
   ["pair", "pair", (page) => page.waitForSelector("input.pair-code"), { loggedIn: false }],
 ];
+
+/** The clock in every picture. */
+const NOW = Date.UTC(2026, 10, 18, 14, 2, 30);
+const ROUND_TRIP = "12 ms";
+/** Where `qd web` listens unless it is told otherwise. */
+const PORT = 7373;
+
+/** Makes the afternoon for a picture: on a phone, or at a desk. */
+function worldFor(width, more) {
+  const world = makeWorld(NOW);
+  Object.assign(world, typeof more === "function" ? more(world) : more);
+  const labels = width < 700 ? ["Ana's phone", "Ana's laptop"] : ["Ana's laptop", "Ana's phone"];
+  world.label = labels[0];
+  labels.forEach((label, index) => Object.assign(world.devices[index], { label }));
+  return world;
+}
 
 const [directory = "pictures", filter = ""] = process.argv.slice(2);
 mkdirSync(directory, { recursive: true });
@@ -67,11 +92,15 @@ for (const [name, address, ready, more] of VIEWS) {
     for (const theme of ["light", "dark"]) {
       const label = `${name}-${width}-${theme}`;
       if (!label.includes(filter)) continue;
-      const server = await serve({ ...Object.assign(makeWorld(), more) });
+      const world = worldFor(width, more);
+      const server = await serve(world, { port: PORT });
       const page = await openPage(browser, { width, theme, scale: 1 });
+      await page.clock.setFixedTime(NOW);
       await page.goto(server.url + address);
-      await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page);
+      await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page, server, world);
       await page.waitForTimeout(250);
+      // What a connection takes depends on the machine that makes the pictures.
+      await page.evaluate((words) => document.querySelectorAll(".connection.open .label").forEach((label) => (label.textContent = words)), ROUND_TRIP);
       const path = join(resolve(directory), `${label}.png`);
       await page.screenshot({ path });
       // 256 colours are enough for a page, and a third of the bytes.

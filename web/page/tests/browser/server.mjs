@@ -14,7 +14,7 @@ const PAGES = /^(|pair|inbox|pads|settings|wall|tasks|p\/[^/]+|t\/[^/]+)$/;
 const policy = (nonce) => `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' blob:; connect-src 'self'; font-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'`;
 
 /** Starts a server for a world (tests/fixtures); returns its address and how to stop it. */
-export async function serve(world, { base = "/" } = {}) {
+export async function serve(world, { base = "/", port = 0 } = {}) {
   const open = new Set();
   const calls = [];
   const views = new Set();
@@ -82,7 +82,7 @@ export async function serve(world, { base = "/" } = {}) {
     }
   });
 
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${server.address().port}${base}`,
     calls,
