@@ -30,10 +30,10 @@ pub(crate) fn install() -> Result<(), String> {
     write_mark()
 }
 
-/// Checks the page alone: types, tests of its parts, the committed bytes and their sizes, and the views in
-/// Chromium.
+/// Checks the page alone: types, tests of its parts, the committed bytes and their sizes, the views in Chromium,
+/// and that they look as in docs/screens/web.
 pub(crate) fn check() -> Result<(), String> {
-    ["test", "check", "browser"]
+    ["test", "check", "browser", "compare"]
         .iter()
         .try_for_each(|script| step::run(&mut npm(&["run", "--silent", script])))
 }

@@ -1,8 +1,9 @@
 // Makes pictures of every view in headless Chromium, wide and narrow, light and dark.
-// `node tests/browser/pictures.mjs DIRECTORY [FILTER]`; pngquant makes them small where it is installed.
+// `node tests/browser/pictures.mjs DIRECTORY [FILTER]`; pngquant makes them small where it is installed. With `--compare` before
+// the directory they are compared with those that are there.
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { AGENT } from "../fixtures/agent.mjs";
 import { makeWorld } from "../fixtures/world.mjs";
@@ -84,31 +85,81 @@ function worldFor(width, more) {
   return world;
 }
 
-const [directory = "pictures", filter = ""] = process.argv.slice(2);
+/** So much of a picture may differ: glyphs are drawn a little differently by each version of Chromium. */
+const BUDGET = 0.01;
+
+/** Returns the share of pixels that are visibly different in two pictures, or 1 if their sizes differ. */
+const difference = (page, one, other) => page.evaluate(async (pictures) => {
+  const [left, right] = await Promise.all(pictures.map(async (text) => {
+    const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+    canvas.drawImage(bitmap, 0, 0);
+    return canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+  }));
+  if (left.width !== right.width || left.height !== right.height) return 1;
+  let count = 0;
+  for (let at = 0; at < left.data.length; at += 4) if ([0, 1, 2].some((channel) => Math.abs(left.data[at + channel] - right.data[at + channel]) > 48)) count++;
+  return count / (left.data.length / 4);
+}, [one.toString("base64"), other.toString("base64")]);
+
+/** The widths of some words in this machine's fonts: with other fonts every picture differs. */
+const fontWidths = (page) => page.evaluate(() => ["system-ui", "sans-serif", "monospace"].map((family) => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.font = `16px ${family}`;
+  return Math.round(canvas.measureText("Quarterdeck ◆ May I run this?").width);
+}).join(" "));
+
+/** Draws one picture and returns it. */
+async function draw(browser, [, address, ready, more], width, theme) {
+  const world = worldFor(width, more);
+  const server = await serve(world, { port: PORT });
+  const page = await openPage(browser, { width, theme, scale: 1 });
+  try {
+    await page.clock.setFixedTime(NOW);
+    await page.goto(server.url + address);
+    await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page, server, world);
+    await page.waitForTimeout(250);
+    // What a connection takes depends on the machine that makes the pictures.
+    await page.evaluate((words) => document.querySelectorAll(".connection.open .label").forEach((label) => (label.textContent = words)), ROUND_TRIP);
+    return await page.screenshot();
+  } finally {
+    await page.context().close();
+    await server.stop();
+  }
+}
+
+/** Writes a picture; 256 colours are enough for a page, and a third of the bytes. */
+function keep(path, bytes) {
+  writeFileSync(path, bytes);
+  spawnSync("pngquant", ["--force", "--ext", ".png", "--speed", "1", "256", path]);
+}
+
+const isComparing = process.argv[2] === "--compare";
+const [directory = "pictures", filter = ""] = process.argv.slice(isComparing ? 3 : 2);
 mkdirSync(directory, { recursive: true });
 const browser = await launch();
-for (const [name, address, ready, more] of VIEWS) {
-  for (const width of [1280, 390]) {
-    for (const theme of ["light", "dark"]) {
-      const label = `${name}-${width}-${theme}`;
-      if (!label.includes(filter)) continue;
-      const world = worldFor(width, more);
-      const server = await serve(world, { port: PORT });
-      const page = await openPage(browser, { width, theme, scale: 1 });
-      await page.clock.setFixedTime(NOW);
-      await page.goto(server.url + address);
-      await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page, server, world);
-      await page.waitForTimeout(250);
-      // What a connection takes depends on the machine that makes the pictures.
-      await page.evaluate((words) => document.querySelectorAll(".connection.open .label").forEach((label) => (label.textContent = words)), ROUND_TRIP);
-      const path = join(resolve(directory), `${label}.png`);
-      await page.screenshot({ path });
-      // 256 colours are enough for a page, and a third of the bytes.
-      spawnSync("pngquant", ["--force", "--ext", ".png", "--speed", "1", "256", path]);
-      for (const problem of page.problems) console.log(`${label}: ${problem}`);
-      await page.context().close();
-      await server.stop();
+const blank = await openPage(browser);
+const fonts = await fontWidths(blank);
+const mark = join(directory, "FONTS");
+if (isComparing && readFileSync(mark, "utf8").trim() !== fonts) console.log(`pictures: not compared, this machine has other fonts (${fonts})`);
+else {
+  for (const view of VIEWS) {
+    for (const width of [1280, 390]) {
+      for (const theme of ["light", "dark"]) {
+        const label = `${view[0]}-${width}-${theme}`;
+        if (!label.includes(filter)) continue;
+        const bytes = await draw(browser, view, width, theme);
+        const path = join(resolve(directory), `${label}.png`);
+        if (!isComparing) keep(path, bytes);
+        else {
+          const share = await difference(blank, bytes, readFileSync(path));
+          if (share <= BUDGET) continue;
+          process.exitCode = 1;
+          console.error(`pictures: ${(share * 100).toFixed(1)} % of ${label} differ from ${directory}: look at both, and if it is meant so, run \`npm run pictures\``);
+        }
+      }
     }
   }
+  if (!isComparing) writeFileSync(mark, `${fonts}\n`);
 }
 await browser.close();
