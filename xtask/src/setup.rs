@@ -4,7 +4,10 @@
 
 pub(crate) mod vendors;
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::{page, step};
@@ -25,6 +28,9 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("node", "nodejs", "vendors' programs in tests"),
     ("npm", "npm", "vendors' programs in tests"),
     ("chromium", "chromium", "tests of the page"),
+    ("nginx", "nginx-light", "tests of the page behind a proxy"),
+    ("caddy", "caddy", "tests of the page behind a proxy"),
+    ("openssl", "openssl", "certificates of these proxies"),
 ];
 
 /// Programs that only make the bench table or a test longer: peers, the counter of instructions, what runs in panes. A
@@ -91,9 +97,31 @@ fn debian_packages() -> Result<(), String> {
     Ok(())
 }
 
+/// Installs packages; a server among them is not started.
 fn install(packages: &[&str]) -> Result<(), String> {
+    let _stopped = NoServices::begin(PathBuf::from("/usr/sbin/policy-rc.d"));
     let mut command = apt(&["install", "--yes", "--no-install-recommends"]);
     step::output(command.args(packages)).map(|_| ())
+}
+
+/// While this lives, Debian starts no service that it installs: the proxies of the tests would take port 80. A machine that
+/// has a rule of its own for that keeps it.
+struct NoServices(Option<PathBuf>);
+
+impl NoServices {
+    fn begin(rule: PathBuf) -> Self {
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&rule);
+        let written = made.and_then(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n"));
+        Self(written.is_ok().then_some(rule))
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if let Some(rule) = &self.0 {
+            let _gone = std::fs::remove_file(rule);
+        }
+    }
 }
 
 fn is_packaged(package: &str) -> bool {
@@ -124,7 +152,8 @@ fn without_root(needed: &[&str], welcome: &[&str]) -> Result<(), String> {
 }
 
 fn is_missing(program: &str) -> bool {
-    step::find_program(program).is_none()
+    // Servers are on the PATH of root alone.
+    step::find_program(program).is_none() && !Path::new("/usr/sbin").join(program).is_file()
 }
 
 /// Tools are built into the target directory, so they belong to this checkout and are removed with it.
@@ -162,6 +191,17 @@ mod tests {
     fn a_program_that_does_not_exist_is_missing_and_a_shell_is_not() {
         assert!(is_missing("no-such-program-anywhere"));
         assert!(!is_missing("sh"));
+    }
+
+    #[test]
+    fn a_rule_against_services_goes_again_and_one_of_the_machine_stays() {
+        let rule = std::env::temp_dir().join(format!("qd-setup-policy-{}", std::process::id()));
+        let ours = NoServices::begin(rule.clone());
+        assert!(rule.is_file());
+        drop(NoServices::begin(rule.clone()));
+        assert!(rule.is_file(), "another one's");
+        drop(ours);
+        assert!(!rule.exists());
     }
 
     #[test]
