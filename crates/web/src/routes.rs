@@ -1,12 +1,13 @@
 //! The table of routes: the single source of the router, the roles, the OpenAPI document and the security tests.
 
-use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Extension, Router};
 use proto::Role;
 
 use crate::api::{access, log, processes, service, tickets};
 use crate::gateway::Shared;
+use crate::openapi::ApiDocument;
 #[cfg(feature = "push")]
 use crate::push;
 use crate::verb_call::{self, Input, VerbCall};
@@ -354,7 +355,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// Returns the router of the whole table; behind `gate::guard` for everything.
-pub(crate) fn router(gateway: &Shared) -> Router {
+pub(crate) fn router(gateway: &Shared, document: ApiDocument) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
         router = router.route(route.path, answered(route, gateway));
@@ -364,7 +365,7 @@ pub(crate) fn router(gateway: &Shared) -> Router {
         // A proxy may pass the base on or remove it.
         base => router.clone().route(&format!("/{base}/"), page::index()).nest(&format!("/{base}"), router),
     };
-    let router = router.fallback(page::unknown);
+    let router = router.fallback(page::unknown).layer(Extension(document));
     router.layer(from_fn_with_state(gateway.clone(), gate::guard)).with_state(gateway.clone())
 }
 

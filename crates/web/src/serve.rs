@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use http_server::ConnectionLimits;
 use proto::{Dirs, Role};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
@@ -27,6 +27,7 @@ use crate::guest_sockets::GuestSockets;
 use crate::identity::Scope;
 use crate::metrics::Metrics;
 use crate::metrics_listener::MetricsListener;
+use crate::openapi::ApiDocument;
 use crate::pairing::{CodePurpose, Pairing};
 use crate::passphrase::PassphraseFile;
 use crate::secrets::Secret;
@@ -56,6 +57,8 @@ pub struct WebSetup {
     /// A terminal of the `terminal.*` dialect without input, output and viewers ends after this many milliseconds; none ends
     /// by itself if it is left out.
     pub terminal_idle_ms: Option<u64>,
+    /// The JSON schemas of what the verbs answer, by name, for the OpenAPI document.
+    pub schemas: Value,
     /// Makes the routers of the tools for agents, which are served at `/mcp`.
     pub tools: ToolsRouter,
 }
@@ -135,14 +138,15 @@ async fn run(setup: WebSetup, ready: impl FnOnce(&ServerReady)) -> Result<(), We
     };
     let mut exposure = setup.exposure.clone();
     exposure.address = listener.local_addr().map_err(listen)?;
-    let (base, gateway) = (setup.base.clone(), Arc::new(gateway(setup, &exposure)?));
+    let (base, document) = (setup.base.clone(), ApiDocument::new(&setup.schemas));
+    let gateway = Arc::new(gateway(setup, &exposure)?);
     let tls = tls_of(&exposure, &gateway)?;
     let scope = Scope { role: Role::Admin, ..Scope::default() };
     let code = gateway.pairing.issue(CodePurpose::Pair(scope)).map_err(WebError::Files)?;
     gateway.audit.note_desk("code_shown", json!({"to": "pair", "role_given": Role::Admin}));
     #[cfg(feature = "push")]
     crate::push::start(&gateway);
-    let router = routes::router(&gateway);
+    let router = routes::router(&gateway, document);
     let fingerprint = tls.as_ref().and_then(|tls| tls.fingerprint.clone());
     let metrics_url = metrics.as_ref().map(MetricsListener::url);
     let url = format!("{}{base}", exposure.url());

@@ -39,6 +39,14 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// Returns a request with this body about something of every kind.
+    #[cfg(test)]
+    pub(crate) fn of_body(body: &Value) -> Self {
+        let names = [("id", "p_1"), ("mail", "3"), ("item", "4"), ("name", "notes"), ("task", "t")];
+        let path = names.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self { path, query: HashMap::new(), body: body.as_object().cloned().unwrap_or_default() }
+    }
+
     /// No arguments.
     pub(crate) fn nothing(&self) -> Arguments {
         Ok(json!({}))

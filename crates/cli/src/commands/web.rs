@@ -85,6 +85,7 @@ impl WebArgs {
             base: self.base,
             metrics: self.metrics_bind,
             terminal_idle_ms: (self.terminal_idle > 0).then_some(self.terminal_idle),
+            schemas: super::schema::definitions(),
             tools,
         };
         let is_seen = !context.json && context.out.is_terminal();

@@ -9,6 +9,7 @@ mod desk;
 mod dialect;
 mod limits;
 mod links;
+mod openapi;
 mod queries;
 mod secrecy;
 mod security;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
+use crate::openapi::ApiDocument;
 use crate::problem::Problem;
 
 pub(crate) fn health() -> MethodRouter<Shared> {
@@ -18,8 +19,8 @@ pub(crate) fn health() -> MethodRouter<Shared> {
 }
 
 pub(crate) fn openapi() -> MethodRouter<Shared> {
-    async fn handle() -> Json<Value> {
-        Json(crate::openapi::document())
+    async fn handle(Extension(document): Extension<ApiDocument>) -> Json<Value> {
+        Json(document.value().clone())
     }
     get(handle)
 }
