@@ -1,9 +1,11 @@
 //! What the daemon itself refuses to callers of `qd web`: with the server's own checks of roles switched off a viewer still
 //! changes nothing on any channel, and a token of one workspace knows of no other.
 
+use proto::Role;
 use serde_json::{Value, json};
 use testkit::process_scan::eventually;
 use testkit::{TestDaemon, child};
+use web::{Access, HttpMethod, ROUTES, Route};
 
 use crate::server::{Answer, As, Server, traced_daemon};
 use crate::socket::{Frame, Socket};
@@ -40,27 +42,89 @@ fn text(answer: &Answer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
 }
 
-/// What a viewer sends to the API that is more than looking.
-fn changes(id: &str) -> Vec<(&'static str, String, Value)> {
-    let of = |verb: &str| format!("/api/v1/processes/{id}/{verb}");
-    vec![
-        ("POST", of("input"), json!({"input": {"text": "smuggled"}, "submit": true})),
-        ("POST", of("input"), json!({"input": {"paste": "smuggled"}})),
-        ("POST", of("input"), json!({"input": {"keys": ["s", "enter"]}})),
-        ("POST", of("resize"), json!({"size": {"cols": 33, "rows": 11}})),
-        ("POST", of("kill"), json!({})),
-        ("POST", of("kill"), json!({"signal": 2})),
-        ("POST", of("restart"), json!({})),
-        ("POST", of("rename"), json!({"name": "other"})),
-        ("POST", of("tell"), json!({"text": "smuggled"})),
-        ("POST", of("interrupt"), json!({})),
-        ("POST", of("see"), json!({})),
-        ("DELETE", format!("/api/v1/processes/{id}"), json!({})),
-        ("POST", "/api/v1/processes".to_owned(), json!({"argv": ["true"]})),
-        ("POST", "/api/v1/inbox/1/answer".to_owned(), json!({"choice": "1"})),
-        ("PUT", "/api/v1/pads/notes".to_owned(), json!({"content": "smuggled"})),
-        ("POST", "/api/v1/tasks".to_owned(), json!({"name": "x", "directory": "/"})),
-    ]
+/// Returns what a viewer sends to a route that does more than looking. A new route of that kind needs a line here.
+fn bodies(route: &Route) -> Vec<Value> {
+    match (route.method, route.path.strip_prefix("/api/v1/").unwrap()) {
+        (HttpMethod::Post, "processes/{id}/input") => vec![
+            json!({"input": {"text": "smuggled"}, "submit": true}),
+            json!({"input": {"paste": "smuggled"}}),
+            json!({"input": {"keys": ["s", "enter"]}}),
+        ],
+        (HttpMethod::Post, "processes/{id}/kill") => vec![json!({}), json!({"signal": 2})],
+        (HttpMethod::Post, "processes/{id}/resize") => vec![json!({"size": {"cols": 33, "rows": 11}})],
+        (HttpMethod::Post, "processes/{id}/rename") => vec![json!({"name": "other"})],
+        (HttpMethod::Post, "processes/{id}/tell") => vec![json!({"text": "smuggled"})],
+        (HttpMethod::Post, "processes") => vec![json!({"argv": ["true"]})],
+        (HttpMethod::Post, "inbox/{item}/answer") => vec![json!({"choice": "1"})],
+        (HttpMethod::Put, "pads/{name}") => vec![json!({"content": "smuggled"})],
+        (HttpMethod::Post, "tasks") => vec![json!({"name": "x", "directory": "/"})],
+        (HttpMethod::Post, "tasks/{task}/review") => vec![
+            json!({"add": {"file": "a.txt", "first": 1, "last": 1, "text": "smuggled"}}),
+            json!({"send": {}}),
+        ],
+        (
+            HttpMethod::Post,
+            "processes/{id}/restart" | "processes/{id}/resume" | "processes/{id}/interrupt",
+        )
+        | (HttpMethod::Post, "processes/{id}/see" | "tasks/{task}/restore" | "tasks/{task}/land")
+        | (HttpMethod::Delete, "processes/{id}" | "receipts/{mail}" | "pads/{name}" | "tasks/{task}") => {
+            vec![json!({})]
+        }
+        _ => panic!("{route:?} changes something: what does a viewer send to it?"),
+    }
+}
+
+fn needs_more_than_view(route: &Route) -> bool {
+    match route.access {
+        Access::Role(role) => role > Role::View,
+        Access::Confirmed => true,
+        Access::Public | Access::SignIn | Access::Bearer | Access::Socket => false,
+    }
+}
+
+/// Returns the path of a route about a process.
+fn path_of(route: &Route, id: &str) -> String {
+    let named = [("{id}", id), ("{task}", "fix"), ("{item}", "1"), ("{mail}", "1"), ("{name}", "notes")];
+    named.iter().fold(route.path.to_owned(), |path, (name, value)| path.replace(name, value))
+}
+
+/// Routes that need more than to view and that the server answers by itself, so that no daemon checks the role again.
+const SERVERS_OWN: &[&str] = &[
+    "/metrics",
+    "/api/v1/step-up",
+    "/api/v1/devices",
+    "/api/v1/devices/{id}",
+    "/api/v1/tokens",
+    "/api/v1/links",
+    "/api/v1/processes/{id}/files",
+];
+
+/// Signs a browser in that may watch only, and confirms it at the machine, as no server with its checks on would.
+fn confirmed_viewer(daemon: &TestDaemon, server: &Server) -> As {
+    let page = server.sign_in_by(daemon.json(&["pair", "--role", "view"])["code"].as_str().unwrap());
+    let code = json!({"code": daemon.json(&["pair", "--confirm"])["code"]}).to_string();
+    assert_eq!(server.ask("POST", "/api/v1/step-up", &page, code.as_bytes()).status, 200);
+    page
+}
+
+/// Asks every route that is a verb and does more than looking, as a viewer; each is refused by the daemon.
+fn try_every_verb(daemon: &TestDaemon, server: &Server, viewer: &As, id: &str) {
+    let page = confirmed_viewer(daemon, server);
+    let mut own = Vec::new();
+    for route in ROUTES.iter().filter(|route| needs_more_than_view(route)) {
+        if route.verb().is_none() {
+            own.push(route.path);
+            continue;
+        }
+        let who = if route.access == Access::Confirmed { &page } else { viewer };
+        for sent in bodies(route) {
+            let sent = sent.to_string();
+            let answer = server.ask(route.method.word(), &path_of(route, id), who, sent.as_bytes());
+            let is_refused = answer.status == 403 && is_the_daemons(&answer.json()["error"]);
+            assert!(is_refused, "{route:?} {sent}: {answer:?}");
+        }
+    }
+    assert_eq!(own, SERVERS_OWN);
 }
 
 /// Tries to type through one view; it is over when the daemon has read everything that was sent.
@@ -91,11 +155,7 @@ fn w6_a4_with_the_servers_checks_off_the_daemon_refuses_a_viewer_on_every_channe
     daemon.wait_pattern("cat", "ready");
     let (before, screen) = (daemon.process("cat"), daemon.screen("cat"));
     let (viewer, id) = (Server::token(&daemon, "view"), cat.id.to_string());
-    for (method, path, sent) in changes(&id) {
-        let answer = server.ask(method, &path, &viewer, sent.to_string().as_bytes());
-        let error = &answer.json()["error"];
-        assert!(answer.status == 403 && is_the_daemons(error), "{method} {path} {sent}: {answer:?}");
-    }
+    try_every_verb(&daemon, &server, &viewer, &id);
     try_view(&server, &daemon, &format!("/ws/view/{id}?mode=type"), &viewer);
     try_view(&server, &daemon, &format!("/ws/view/{id}"), &viewer);
     let mut dialect = Socket::open(&server, "/ws/terminal", &viewer);

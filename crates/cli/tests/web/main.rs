@@ -7,6 +7,8 @@ mod attachments;
 mod audit;
 mod desk;
 mod dialect;
+mod door_watch;
+mod floods;
 mod limits;
 mod links;
 mod openapi;
