@@ -86,11 +86,13 @@ pub(super) fn close(session: &str, reason: &str) -> Message {
 pub(super) struct DialectError {
     pub(super) code: &'static str,
     pub(super) message: String,
+    /// Why a start failed.
+    pub(super) cause: Option<Cause>,
 }
 
 impl DialectError {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), cause: None }
     }
 
     /// Returns the frame about a request or a session; an empty one is left out.
@@ -101,6 +103,9 @@ impl DialectError {
                 payload[name] = json!(value);
             }
         }
+        if let Some(cause) = self.cause {
+            payload["cause"] = json!(cause);
+        }
         frame("terminal.error", payload)
     }
 }
@@ -108,7 +113,10 @@ impl DialectError {
 impl From<ClientError> for DialectError {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Failed(failure) => Self::new(code_of(&failure), failure.message),
+            ClientError::Failed(failure) => {
+                let (code, cause) = (code_of(&failure), failure.cause);
+                Self { cause, ..Self::new(code, failure.message) }
+            }
             other => Self::new("internal", other.to_string()),
         }
     }

@@ -22,6 +22,8 @@ export class Socket {
       const [hostname, port] = host.split(":");
       const key = randomBytes(16).toString("base64");
       const headers = { Host: host, Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key };
+      // A panel is a page: its browser sends where it comes from, and the cookies of the host.
+      if (setup.origin) Object.assign(headers, { Origin: setup.origin, Cookie: setup.cookie });
       const dialing = request({ hostname, port, path, headers });
       dialing.on("response", (response) => reject(new Error(`${path}: ${response.statusCode}`)));
       dialing.on("error", reject);

@@ -2,13 +2,17 @@
 // and prints its name; the first assertion that fails ends the program.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, qd, scan, setup, Socket, taskPath, Terminal } from "./client.mjs";
 
 const { task, workspace, directory, session } = setup;
 const PATHS = ["open", "path"];
+/** Shells that end at the same time. */
+const AT_ONCE = 10;
 const open = (by, more) => Terminal.open(by, more);
 const count = (bytes, words) => bytes.toString("latin1").split(words).length - 1;
 const read = (name) => readFileSync(join(directory, name), "utf8").trim();
@@ -59,6 +63,14 @@ const facts = {
     socket.close();
   },
 
+  /** T11: a shell that cannot be started says why, and leaves nothing behind. */
+  async unstartable(by) {
+    const error = await refused(by, task, workspace);
+    assert.deepEqual([error.code, error.cause], ["spawn_failed", setup.cause], JSON.stringify(error));
+    assert.ok(error.message.includes(setup.shell), error.message);
+    assert.deepEqual(JSON.parse(qd("ps", "--json")), []);
+  },
+
   /** T1, T2: the task's directory, identity, earlier vendor session and size; each dimension has its own default and its own bounds. */
   async sizes(by) {
     for (const [cols, rows, size] of [[90, 33, "33 90"], [0, 0, "24 80"], [90, 0, "24 90"], [0, 33, "33 80"], [1, 1, "1 2"], [5000, 5000, "1000 1000"]]) {
@@ -66,7 +78,7 @@ const facts = {
       terminal.type("stty size > size; echo $QD_TASK_ID $QD_WORKSPACE_ID $QD_PROCESS_ID $QD_SESSION_ID > names; pwd > place; exit\n");
       await terminal.waitExit();
       assert.equal(read("size"), size);
-      assert.deepEqual(read("names").split(" ").slice(1), [workspace, terminal.id, session]);
+      assert.deepEqual(read("names").split(" "), [task, workspace, terminal.id, session]);
       assert.equal(read("place"), directory);
       terminal.socket.close();
     }
@@ -132,24 +144,32 @@ const facts = {
 
   /** H1, H2, H3, H4: the code or the signal, after the last byte; a job that keeps the terminal open keeps no exit back. */
   async ends(by) {
-    for (let round = 0; round < setup.rounds; round++) {
+    const end = async (number) => {
       const terminal = await open(by);
-      terminal.type(`echo la''st-${round}; exit ${round % 200}\n`);
+      terminal.type(`echo la''st-${number}; exit ${number % 256}\n`);
       const { exit_code, reason } = await terminal.waitExit();
-      assert.deepEqual([exit_code, reason], [round % 200, "exited"]);
-      assert.ok(terminal.printed.includes(`last-${round}\r\n`), terminal.printed.toString());
+      assert.deepEqual([exit_code, reason], [number % 256, "exited"]);
+      assert.ok(terminal.printed.includes(`last-${number}\r\n`), terminal.printed.toString());
       terminal.socket.close();
+    };
+    for (let first = 0; first < setup.rounds; first += AT_ONCE) {
+      const count = Math.min(AT_ONCE, setup.rounds - first);
+      await Promise.all(Array.from({ length: count }, (_unused, index) => end(first + index)));
     }
-    const killed = await open(by);
-    killed.type("kill -9 $$\n");
-    const { exit_code, reason } = await killed.waitExit();
-    assert.deepEqual([exit_code, reason], [137, "signalled"]);
+    for (const number of [6, 9, 10, 11, 15]) {
+      const killed = await open(by);
+      killed.type(`exec sh -c 'echo la''st-words; kill -${number} $$'\n`);
+      const { exit_code, reason } = await killed.waitExit();
+      assert.deepEqual([exit_code, reason], [128 + number, "signalled"]);
+      assert.ok(killed.printed.includes("last-words\r\n"), killed.printed.toString());
+      killed.socket.close();
+    }
     const job = await open(by);
     job.type("trap '' HUP; sleep 1000 & echo jo''b-$!-; exit 4\n");
     assert.equal((await job.waitExit()).exit_code, 4);
-    // A shell that ended by itself leaves its job running.
+    // A shell that ended by itself leaves its job running: its exit has not waited for it.
     process.kill(Number(job.printed.toString().match(/job-(\d+)-/)[1]), "SIGKILL");
-    for (const one of [killed, job]) one.socket.close();
+    job.socket.close();
   },
 
   /** A lost socket and three reasons of a close detach; every other reason ends. */
@@ -259,16 +279,26 @@ const facts = {
     await terminal.close("done");
   },
 
-  /** T8: a terminal without input, output and viewers ends; one that is watched does not. */
+  /** T8: terminals without input, output and viewers end, all in one grace; one that is watched does not. */
   async idling(by) {
-    const [left, watched] = [await open(by), await open(by)];
-    for (const terminal of [left, watched]) {
-      terminal.type("echo he''re\n");
+    const watched = await open(by);
+    const left = [await open(by), await open(by), await open(by), await open(by)];
+    for (const terminal of [watched, ...left]) {
+      // What ignores a hang-up and a request to end takes the whole grace.
+      terminal.type(`exec sh -c "trap '' HUP TERM; echo he''re; while read -r word; do echo \\$word; done; sleep 1000"\n`);
       await terminal.waitFor(/here\r\n/);
     }
-    await left.close("client_detach");
-    await eventually("it has ended", () => !qd("ps", "--json").includes(left.id));
-    watched.type("echo st''ill\n");
+    for (const terminal of left) await terminal.close("client_detach");
+    const status = () => Object.fromEntries(JSON.parse(qd("ps", "--json")).map((view) => [view.id, view.status]));
+    await eventually("all are ending at once", () => {
+      const now = status();
+      return left.every(({ id }) => now[id] === "stopping");
+    });
+    await eventually("all have ended", () => {
+      const now = status();
+      return left.every(({ id }) => !(id in now));
+    });
+    watched.type("still\n");
     await watched.waitFor(/still\r\n/);
     await watched.close("done");
     assert.equal(watched.exit.reason, "closed");
@@ -281,8 +311,12 @@ const facts = {
     for (const way of [...PATHS, ...PATHS]) terminals.push(await open(way));
     const opening = [];
     for (let number = 0; number < 4; number++) opening.push(await Socket.dial(taskPath(task, 80, 24)));
-    qd("shutdown", "--kill");
+    const callers = [1, 2, 3].map(() => spawn(setup.qd, ["shutdown", "--kill"], { stdio: "ignore" }));
+    const codes = callers.map((caller) => once(caller, "exit").then(([code]) => code));
+    // Whoever comes back first finds that everything is over.
+    await Promise.race(codes);
     assert.deepEqual(scan("cwd", (place) => place === directory), [], "a child is left");
+    assert.deepEqual(await Promise.all(codes), [0, 0, 0]);
     for (const terminal of terminals) assert.ok(["shutdown", "closed", "signalled"].includes((await terminal.waitExit()).reason), JSON.stringify(terminal.exit));
     for (const socket of opening) {
       let frame;

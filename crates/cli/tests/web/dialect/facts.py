@@ -1,11 +1,13 @@
 """What the terminal.* dialect guarantees, tried by a plain client: `facts.py SETUP FACT…`. Each fact is tried on both paths and
 prints its name; an assertion that fails ends the program with a traceback."""
-import hashlib, json, os, re, signal, sys
+import hashlib, json, os, re, signal, subprocess, sys
 
 from client import SETUP, TASK_PATH, WORKSPACE, Socket, Terminal, eventually, qd, scan
 
 TASK, DIRECTORY = SETUP["task"], SETUP["directory"]
 PATHS = ["open", "path"]
+# Shells that end at the same time.
+AT_ONCE = 10
 
 
 def dialled():
@@ -56,6 +58,14 @@ def errors(by):
     socket.close()
 
 
+def unstartable(by):
+    """T11: a shell that cannot be started says why, and leaves nothing behind."""
+    error = refused(by, TASK, WORKSPACE)
+    assert (error["code"], error.get("cause")) == ("spawn_failed", SETUP["cause"]), error
+    assert SETUP["shell"] in error["message"], error
+    assert json.loads(qd("ps", "--json")) == []
+
+
 def sizes(by):
     """T1, T2: the task's directory, identity, earlier vendor session and size; each dimension has its own default and its own bounds."""
     for cols, rows, size in [(90, 33, "33 90"), (0, 0, "24 80"), (90, 0, "24 90"), (0, 33, "33 80"), (1, 1, "1 2"), (5000, 5000, "1000 1000")]:
@@ -64,7 +74,7 @@ def sizes(by):
         terminal.wait_exit()
         read = lambda name: open(os.path.join(DIRECTORY, name)).read().strip()
         assert read("size") == size, (read("size"), size)
-        assert read("names").split()[1:] == [WORKSPACE, terminal.id, SETUP["session"]], read("names")
+        assert read("names").split() == [TASK, WORKSPACE, terminal.id, SETUP["session"]], read("names")
         assert read("place") == DIRECTORY, read("place")
         terminal.socket.close()
 
@@ -130,22 +140,27 @@ def closing(by):
 
 def ends(by):
     """H1, H2, H3, H4: the code or the signal, after the last byte; a job that keeps the terminal open keeps no exit back."""
-    for round in range(SETUP["rounds"]):
-        code = round % 200
-        terminal = Terminal(by)
-        terminal.type("echo la''st-%d; exit %d\n" % (round, code))
-        assert (terminal.wait_exit()["exit_code"], terminal.exit["reason"]) == (code, "exited"), terminal.exit
-        assert b"last-%d\r\n" % round in terminal.printed, terminal.printed
-        terminal.socket.close()
-    killed = Terminal(by)
-    killed.type("kill -9 $$\n")
-    assert (killed.wait_exit()["exit_code"], killed.exit["reason"]) == (137, "signalled"), killed.exit
+    for first in range(0, SETUP["rounds"], AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, SETUP["rounds"]))
+        terminals = [(number, Terminal(by)) for number in numbers]
+        for number, terminal in terminals:
+            terminal.type("echo la''st-%d; exit %d\n" % (number, number % 256))
+        for number, terminal in terminals:
+            assert (terminal.wait_exit()["exit_code"], terminal.exit["reason"]) == (number % 256, "exited"), terminal.exit
+            assert b"last-%d\r\n" % number in terminal.printed, terminal.printed
+            terminal.socket.close()
+    for number in (6, 9, 10, 11, 15):
+        killed = Terminal(by)
+        killed.type("exec sh -c 'echo la''st-words; kill -%d $$'\n" % number)
+        assert (killed.wait_exit()["exit_code"], killed.exit["reason"]) == (128 + number, "signalled"), killed.exit
+        assert b"last-words\r\n" in killed.printed, killed.printed
+        killed.socket.close()
     job = Terminal(by)
     job.type("trap '' HUP; sleep 1000 & echo jo''b-$!-; exit 4\n")
     assert job.wait_exit()["exit_code"] == 4, job.exit
-    # A shell that ended by itself leaves its job running.
+    # A shell that ended by itself leaves its job running: its exit has not waited for it.
     os.kill(int(re.search(rb"job-(\d+)-", job.printed)[1]), signal.SIGKILL)
-    killed.socket.close(), job.socket.close()
+    job.socket.close()
 
 
 def detaching(by):
@@ -258,14 +273,18 @@ def survival(by):
 
 
 def idling(by):
-    """T8: a terminal without input, output and viewers ends; one that is watched does not."""
-    left, watched = Terminal(by), Terminal(by)
-    for terminal in (left, watched):
-        terminal.type("echo he''re\n")
+    """T8: terminals without input, output and viewers end, all in one grace; one that is watched does not."""
+    watched, left = Terminal(by), [Terminal(by) for _ in range(4)]
+    for terminal in (watched, *left):
+        # What ignores a hang-up and a request to end takes the whole grace.
+        terminal.type("exec sh -c \"trap '' HUP TERM; echo he''re; while read -r word; do echo \\$word; done; sleep 1000\"\n")
         terminal.wait_for(rb"here\r\n")
-    left.close("client_detach")
-    eventually("it has ended", lambda: left.id not in qd("ps", "--json"))
-    watched.type("echo st''ill\n")
+    for terminal in left:
+        terminal.close("client_detach")
+    status = lambda: {view["id"]: view["status"] for view in json.loads(qd("ps", "--json"))}
+    eventually("all are ending at once", lambda: [status().get(one.id) for one in left] == ["stopping"] * len(left))
+    eventually("all have ended", lambda: not any(one.id in status() for one in left))
+    watched.type("still\n")
     watched.wait_for(rb"still\r\n")
     watched.close("done")
     assert watched.exit["reason"] == "closed", watched.exit
@@ -277,8 +296,11 @@ def shutdown(by):
         return  # The daemon is gone, and stays so.
     terminals = [Terminal(way) for way in PATHS for _ in range(2)]
     opening = [Socket(TASK_PATH % (TASK, WORKSPACE, 80, 24)) for _ in range(4)]
-    qd("shutdown", "--kill")
+    callers = [subprocess.Popen([SETUP["qd"], "shutdown", "--kill"], stdout=subprocess.DEVNULL) for _ in range(3)]
+    # Whoever comes back first finds that everything is over.
+    eventually("a caller is back", lambda: any(caller.poll() is not None for caller in callers))
     assert scan("cwd", lambda directory: directory == DIRECTORY) == [], "a child is left"
+    assert [caller.wait(60) for caller in callers] == [0, 0, 0]
     for terminal in terminals:
         assert terminal.wait_exit()["reason"] in ("shutdown", "closed", "signalled"), terminal.exit
     for socket in opening:
