@@ -190,6 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn w30_no_build_script_and_no_download_stands_between_the_sources_and_the_binary() {
+        let own = FilePath::new(env!("CARGO_MANIFEST_DIR"));
+        let manifest = fs::read_to_string(own.join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("build =") && !own.join("build.rs").exists(), "{manifest}");
+        for entry in fs::read_dir(own.join("..")).unwrap() {
+            let script = entry.unwrap().path().join("build.rs");
+            let text = fs::read_to_string(&script).unwrap_or_default();
+            let is_clean = ["npm", "node", "http:", "https:", "web/"].iter().all(|word| !text.contains(word));
+            assert!(is_clean, "{}", script.display());
+        }
+        let included = include_str!("page/files.rs").matches("include_bytes!(").count();
+        let forms =
+            |file: &PageFile| 1 + usize::from(file.gzip.is_some()) + usize::from(file.brotli.is_some());
+        assert_eq!(included, FILES.iter().map(forms).sum::<usize>());
+    }
+
+    #[test]
     fn w30_the_committed_files_are_in_the_binary_and_were_built_from_these_sources() {
         let dist = root().join("dist");
         let listed = files(&dist, FilePath::new(""));

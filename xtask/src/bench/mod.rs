@@ -33,6 +33,7 @@ mod tasks;
 mod tests;
 mod verbs;
 mod web;
+mod web_ends;
 mod web_peers;
 mod websocket;
 mod wire;

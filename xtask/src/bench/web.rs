@@ -1,5 +1,6 @@
 //! The web: key echo from socket to socket, alone, beside four busy children and beside a viewer that never reads, twenty
-//! viewers that never read during a flood, and when Chromium has drawn the page. `web_peers` are measured in the same run.
+//! viewers that never read during a flood, what `web_ends` takes back, and when Chromium has drawn the page. `web_peers` are measured
+//! in the same run.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +16,7 @@ use super::report::{Report, Unit, percentile};
 use super::stalled::{rounds, unwatched_speed};
 use super::subprocess::Subprocess;
 use super::websocket::{BINARY, TEXT, WebSocket};
-use super::{Lab, process_scan, stream, web_peers};
+use super::{Lab, process_scan, stream, web_ends, web_peers};
 use crate::step;
 
 const KEYS: &[u8] = b"#@%&=+";
@@ -58,6 +59,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     let beside = beside_stalled(lab, qd, &server, &file, keys);
     record(report, "web: key echo, one stalled and two more viewers", "qd", beside);
     stalled(lab, qd, &server, &file, report)?;
+    web_ends::run(lab, qd, &server, report);
     if let Err(error) = drawn(lab, qd, &server, report) {
         report.note("qd", "web: drawn", &error);
     }
@@ -66,7 +68,8 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-fn record(report: &mut Report, row: &str, who: &'static str, times: Result<Vec<f64>, String>) {
+/// Records the median and the 99th of 100.
+pub(crate) fn record(report: &mut Report, row: &str, who: &'static str, times: Result<Vec<f64>, String>) {
     match times {
         Ok(times) => {
             report.record(&format!("{row} median"), who, Unit::Time, Ok(percentile(&times, 0.50)));
@@ -149,7 +152,7 @@ fn drawn(lab: &Lab, qd: &Contender, server: &WebServer, report: &mut Report) -> 
 }
 
 /// A running `qd web`; it ends when it is dropped.
-struct WebServer {
+pub(crate) struct WebServer {
     child: Child,
     address: String,
     token: String,
@@ -175,11 +178,11 @@ impl WebServer {
     }
 
     /// Opens a view that may type.
-    fn view(&self, session: &str) -> Result<WebSocket, String> {
+    pub(crate) fn view(&self, session: &str) -> Result<WebSocket, String> {
         self.view_with(&self.token, session)
     }
 
-    fn view_with(&self, token: &str, session: &str) -> Result<WebSocket, String> {
+    pub(crate) fn view_with(&self, token: &str, session: &str) -> Result<WebSocket, String> {
         let line = format!("Authorization: Bearer {token}\r\n");
         WebSocket::open(&self.address, &format!("/ws/view/{session}?mode=type"), &line)
     }
@@ -194,12 +197,18 @@ impl Drop for WebServer {
 
 /// Returns a new token that may type.
 fn mint(place: &Place) -> Result<String, String> {
+    mint_token(place).map(|(_, secret)| secret)
+}
+
+/// Returns the id and the secret of a new token that may type.
+pub(crate) fn mint_token(place: &Place) -> Result<(String, String), String> {
     let minted = ask(place, &["access", "token", "bench", "--role", "type", "--json"])?;
-    Ok(minted["secret"].as_str().unwrap_or_default().to_owned())
+    let field = |name: &str| minted[name].as_str().unwrap_or_default().to_owned();
+    Ok((field("id"), field("secret")))
 }
 
 /// Runs a verb and returns what it printed.
-fn ask(place: &Place, words: &[&str]) -> Result<Value, String> {
+pub(crate) fn ask(place: &Place, words: &[&str]) -> Result<Value, String> {
     let mut command = place.command();
     command.args(words);
     parse(&place.run(command)?)

@@ -10,6 +10,7 @@ use web::ROUTES;
 
 use crate::QD;
 use crate::server::{As, Server, traced_daemon};
+use crate::socket::{Frame, Piece, Socket};
 
 #[test]
 fn the_api_describes_itself_and_counts() {
@@ -169,6 +170,58 @@ fn a_log_is_read_by_ranges_and_long_pages_are_compressed_for_clients_that_take_i
         assert_eq!(plain.header("content-encoding"), None, "{path}");
         assert!(packed.body.len() * 3 < plain.body.len(), "{} of {}", packed.body.len(), plain.body.len());
         assert!(unpacked(&packed.body) == plain.body, "{path}");
+    }
+}
+
+/// Returns bytes that look like chance and are the same in every run; only those for which `is_wanted` holds.
+fn noise(length: usize, is_wanted: impl Fn(u8) -> bool) -> Vec<u8> {
+    let mut state = 20_261_118_u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33).to_le_bytes()[0]
+    };
+    std::iter::repeat_with(next).filter(|byte| is_wanted(*byte)).take(length).collect()
+}
+
+#[test]
+fn e6_every_byte_that_a_program_prints_is_in_the_log_over_the_web_and_text_of_any_kind_in_an_exact_view() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let token = Server::token(&daemon, "view");
+    // What a view removes are sequences and questions; everything else passes as it is.
+    let is_text = |byte: u8| byte != 0x1b && byte != 0x05 && !(0x80..0xa0).contains(&byte);
+    for (name, bytes) in [("any", noise(300_000, |_| true)), ("text", noise(300_000, is_text))] {
+        let file = daemon.root().join(name);
+        std::fs::write(&file, &bytes).unwrap();
+        let script = format!("stty raw -echo; cat {}; exec sleep 1000", file.display());
+        let id = daemon.spawn(name, child::shell(&script)).id;
+        let whole = eventually("all of it", || {
+            let log = server.ask("GET", &format!("/api/v1/processes/{id}/log"), &token, b"");
+            (log.body.len() >= bytes.len()).then_some(log.body)
+        });
+        assert!(whole == bytes, "{name}: {} bytes", whole.len());
+        if name == "any" {
+            continue;
+        }
+        let mut view = Socket::open(&server, &format!("/ws/view/{id}?from=0&exact=1"), &token);
+        let mut seen = Vec::new();
+        while seen.len() < bytes.len() {
+            let frame = match view.next() {
+                Frame::Binary(frame) => frame,
+                Frame::Text(_) => continue,
+                end => panic!("{} of {} bytes, then {end:?}", seen.len(), bytes.len()),
+            };
+            let piece = Piece::of(&frame);
+            assert!(
+                !piece.is_repaint && piece.offset <= seen.len() as u64,
+                "{} of {}",
+                piece.offset,
+                seen.len()
+            );
+            seen.extend_from_slice(&piece.bytes);
+            view.send_text(&json!({"type": "credit", "offset": piece.end}));
+        }
+        assert!(seen == bytes, "{} bytes", seen.len());
     }
 }
 
