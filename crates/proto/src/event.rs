@@ -87,6 +87,9 @@ pub enum Event {
     Selected {
         /// Which.
         id: ProcessId,
+        /// The process that wants it; none if a person does. A face must not give the keyboard to what a process selects.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ProcessId>,
     },
     /// Events were skipped because this client was slow: ask for the list again.
     Resync {},

@@ -104,7 +104,10 @@ impl Names {
             }
             Event::TaskChanged { name, dropped: true, .. } => format!("task {name} is dropped"),
             Event::TaskChanged { name, .. } => format!("task {name} has changed"),
-            Event::Selected { id } => format!("{} is selected", self.of(*id)),
+            Event::Selected { id, by: None } => format!("{} is selected", self.of(*id)),
+            Event::Selected { id, by: Some(by) } => {
+                format!("{} asks to look at {}", self.of(*by), self.of(*id))
+            }
             Event::Resync {} => "events were missed; `qd ps` shows the present state".to_owned(),
         }
     }

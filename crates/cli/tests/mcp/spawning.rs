@@ -141,6 +141,6 @@ fn the_ports_of_a_process_are_told_and_it_can_be_shown_to_the_person() {
     assert_eq!(told["selected"], json!(true));
     crew.until_event(
         &mut subscriber,
-        |event| matches!(event, proto::Event::Selected { id } if json!(id) == told["id"]),
+        |event| matches!(event, proto::Event::Selected { id, .. } if json!(id) == told["id"]),
     );
 }

@@ -86,7 +86,7 @@ fn events_for_people_are_one_line_each_and_name_the_process() {
         Event::TaskChanged { task: 1, name: "fix".to_owned(), dropped: true },
         Event::ItemClosed { item: 5 },
         Event::Done { id: id() },
-        Event::Selected { id: id() },
+        Event::Selected { id: id(), by: None },
         Event::Resync {},
     ];
     let expected = [

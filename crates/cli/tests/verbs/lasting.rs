@@ -172,9 +172,9 @@ fn events_go_on_with_a_resync_and_the_names_that_there_are_then() {
         peer
     };
     let mut peer = subscribed("old");
-    peer.event(8, Event::Selected { id: id() });
+    peer.event(8, Event::Selected { id: id(), by: None });
     drop(peer);
-    subscribed("new").event(9, Event::Selected { id: id() });
+    subscribed("new").event(9, Event::Selected { id: id(), by: None });
     let output = child.wait_with_output().unwrap();
     // Each line begins with its time.
     let words = text(&output.stdout).lines().map(|line| line.split_once("Z ").unwrap().1);

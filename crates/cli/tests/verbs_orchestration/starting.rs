@@ -104,8 +104,10 @@ fn a_selection_is_announced_to_every_face() {
     let mut subscriber = stage.subscriber();
     assert_eq!(told(&stage.qd(&["select", "web"])), "web is selected\n");
     let id = stage.process("web").id;
-    stage
-        .until_event(&mut subscriber, |event| matches!(event, Event::Selected { id: shown } if *shown == id));
+    stage.until_event(
+        &mut subscriber,
+        |event| matches!(event, Event::Selected { id: shown, .. } if *shown == id),
+    );
     let lead = Inside::start(&stage, "lead");
     assert_eq!(lead.qd("select web --json").error().0, 4, "not what it may read");
 }

@@ -99,7 +99,7 @@ impl Accepted {
     }
 
     async fn announce(&mut self, revision: u64) {
-        let what = Event::Selected { id: "p_aaaaaaaa".parse().unwrap() };
+        let what = Event::Selected { id: "p_aaaaaaaa".parse().unwrap(), by: None };
         self.send(&ServerLine::Event(Announcement { revision, what })).await;
     }
 }

@@ -55,7 +55,7 @@ impl Decide for verb::Select {
 
     fn decide(engine: &mut Engine, asker: Asker, _: Select) -> CommandResult {
         let id = asker.target()?;
-        engine.ctx.out.announce(Event::Selected { id });
+        engine.ctx.out.announce(Event::Selected { id, by: asker.caller.process() });
         done()
     }
 }

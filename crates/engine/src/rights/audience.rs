@@ -42,7 +42,7 @@ impl Topic {
             | Event::Removed { id }
             | Event::Done { id }
             | Event::TurnEnded { id, .. }
-            | Event::Selected { id } => Self::Process(*id),
+            | Event::Selected { id, .. } => Self::Process(*id),
             Event::Mail(receipt) => Self::Mail { from: receipt.from, to: receipt.to },
             // The inbox says more about an item that it announces; without that, it is for people.
             Event::ItemOpened(view) => Self::Item { of: view.id, is_persons: true },

@@ -145,7 +145,7 @@ fn n5_what_is_of_another_workspace_is_not_there() {
     let events = [
         (Event::Changed(view(here)), true),
         (Event::Changed(view(there)), false),
-        (Event::Selected { id: there.process }, false),
+        (Event::Selected { id: there.process, by: None }, false),
         (Event::Mail(receipt), false),
         (pad_changed("other"), false),
         (Event::Resync {}, true),

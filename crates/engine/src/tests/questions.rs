@@ -297,7 +297,9 @@ fn a_process_is_shown_by_who_may_read_it() {
         let before = crew.stage.effects.len();
         let ticket = crew.ask_as(caller, select(run));
         assert_eq!(crew.stage.answer(ticket).unwrap().is_ok(), is_shown, "{caller:?}");
-        let is_announced = |effect: &Effect| matches!(effect, Effect::Announce(news) if news.announcement.what == Event::Selected { id: run.process });
+        let selected = Event::Selected { id: run.process, by: caller.process() };
+        let is_announced =
+            |effect: &Effect| matches!(effect, Effect::Announce(news) if news.announcement.what == selected);
         assert_eq!(crew.stage.effects[before..].iter().any(is_announced), is_shown);
     }
 }

@@ -152,7 +152,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "select_process",
         title: "Show to the person",
-        says: "Show a process on the person's screen.",
+        says: "Ask the person to look at a process. Their screen changes when they want it to.",
         fields: &[PROCESS],
         gives: "id: string, selected: boolean",
         effect: Effect::Adds,

@@ -113,7 +113,7 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
             let name = model.name(id);
             model.toast_about(format!("{name} has ended its turn"), id);
         }
-        Event::Selected { id } => return show(model, id, crate::model::palette::Placement::Tab),
+        Event::Selected { id, .. } => return show(model, id, crate::model::palette::Placement::Tab),
         // What a new timer says is in the list alone.
         Event::Timer(timer) => {
             let is_bare = |known: &TimerView| known.timer == timer.timer && known.body.is_empty();
