@@ -39,7 +39,9 @@ pub(crate) fn bytes(event: &InputEvent, modes: &Modes, host: HostKeyboard, new_l
         return if key.event == KeyEvent::Release { Vec::new() } else { new_line.encode(modes) };
     }
     let is_sequence = event.raw.first() == Some(&0x1b) && event.raw.len() > 1;
-    let all_keys = modes.keyboard_flags & 8 != 0;
+    // A control byte says nothing about what was pressed: a terminal that sends LF for Shift-Enter means LF.
+    let is_control = matches!(event.raw.as_slice(), [byte] if byte.is_ascii_control() && *byte != 0x1b);
+    let all_keys = modes.keyboard_flags & 8 != 0 && !is_control;
     let agree = host.flags == modes.keyboard_flags
         && !modes.application_cursor
         && !modes.application_keypad
@@ -84,9 +86,11 @@ mod tests {
 
     #[test]
     fn u9_a_line_feed_stays_a_line_feed_whatever_the_child_asked_for() {
-        for keyboard_flags in [0, 1, 3, 5] {
+        for keyboard_flags in 0..=31 {
             let modes = Modes { keyboard_flags, ..Modes::default() };
-            assert_eq!(typed(b"\n", &modes, 1), b"\n");
+            for host in [0, 1, keyboard_flags] {
+                assert_eq!(typed(b"\n", &modes, host), b"\n", "{keyboard_flags}, host {host}");
+            }
         }
     }
 
