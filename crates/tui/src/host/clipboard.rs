@@ -5,7 +5,7 @@ use std::io::{self, Seek, Write};
 use std::process::{Child, Command, Stdio};
 
 /// Most bytes that are sent: terminals drop longer ones without a word.
-const MAX: usize = 100_000;
+const MAX: usize = 100 << 10; // 100 KiB
 
 /// What was done with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
