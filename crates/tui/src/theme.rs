@@ -246,7 +246,8 @@ impl Mark {
             (Self::Working, true) => ">",
             (Self::Thinking, false) => "◦",
             (Self::Thinking, true) => "o",
-            (Self::Waiting | Self::Quota, _) => "~",
+            (Self::Waiting, _) => "~",
+            (Self::Quota, _) => "%",
             (Self::Idle, _) => "-",
             (Self::Starting, _) => ".",
             (Self::Exited, _) => "_",
@@ -285,10 +286,11 @@ mod tests {
 
     #[test]
     fn u24_every_mark_and_every_role_differs_without_colour() {
-        const MARKS: [Mark; 9] = [
+        const MARKS: [Mark; 10] = [
             Mark::Blocked,
             Mark::Failed,
             Mark::Unseen,
+            Mark::Quota,
             Mark::Waiting,
             Mark::Working,
             Mark::Thinking,
