@@ -89,11 +89,15 @@ fn label(model: &Model, at: usize) -> Label {
     let tab = model.deck.tabs.get(at);
     let process = tab.and_then(|tab| model.crew.get(*model.deck.panes.get(&tab.focus)?));
     let name = process.map_or_else(|| "gone".to_owned(), |process| process.name.to_string());
+    // Its most urgent process marks a tab: nobody who waits is hidden behind the pane that was used last.
+    let panes = tab.map(|tab| tab.root.panes()).unwrap_or_default();
+    let processes = panes.iter().filter_map(|pane| model.crew.get(*model.deck.panes.get(pane)?));
+    let mark = processes.map(|process| model.crew.mark(process)).min();
     Label {
         hit: Hit::Tab(at),
         col: 0,
         number: (at + 1).to_string(),
-        mark: process.map(|process| model.crew.mark(process)),
+        mark,
         name: cut(&name, TITLE_MAX, model.looks.is_ascii),
     }
 }
