@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::keymap::{Action, Context, KeyName, Keymap};
+use crate::keymap::{Action, Context, KeyName, Keymap, defaults};
 use crate::model::{Clipboard, Looks, Notices, OwnCommand, StartView};
 use crate::theme::{OwnTheme, Theme, own_names};
 
@@ -128,7 +128,8 @@ impl Config {
         }
         let mut taken = Vec::new();
         for (context, actions) in &file.keys {
-            let given = rebind(&mut config.keymap, context, actions)?;
+            let given = rebind(&mut config.keymap, context, actions)
+                .map_err(|(name, fault)| format!("{}{fault}", line_words(text, context, name)))?;
             taken.extend(given.into_iter().filter(|_| context == Context::Deck.word()));
         }
         commands::add(&mut config, &file.command, &taken)?;
@@ -193,28 +194,72 @@ fn chosen<T: Copy>(name: &str, word: Option<&str>, all: &[(&str, T)]) -> Result<
     })
 }
 
+/// What is wrong with the keys of a context, behind the action that it is about, if it is about one.
+type KeyFault<'n> = (Option<&'n str>, String);
+
 /// Gives actions other keys; returns each key with its action.
-fn rebind(
+fn rebind<'n>(
     keymap: &mut Keymap,
     context: &str,
-    actions: &BTreeMap<String, OneOrMore>,
-) -> Result<Vec<(KeyName, String)>, String> {
-    let words = || Context::ALL.map(Context::word).join(", ");
+    actions: &'n BTreeMap<String, OneOrMore>,
+) -> Result<Vec<(KeyName, String)>, KeyFault<'n>> {
+    let all = Context::ALL.map(Context::word);
+    let unknown = || format!("keys are for {}, not {}", all.join(", "), proto::Printable(context));
     let found = Context::ALL.into_iter().find(|known| known.word() == context);
-    let context =
-        found.ok_or_else(|| format!("keys are for {}, not {}", words(), proto::Printable(context)))?;
+    let context = found.ok_or_else(|| (None, unknown() + &nearest_words(context, all)))?;
     let mut taken: Vec<(KeyName, String)> = Vec::new();
     for (name, wanted) in actions {
-        let action =
-            Action::named(name).ok_or_else(|| format!("there is no action {}", proto::Printable(name)))?;
-        let keys = keys(wanted)?;
+        let unknown = || {
+            let nearest = nearest_words(name, defaults::names().map(|(_, word, _)| word));
+            (Some(name.as_str()), format!("there is no action {}{nearest}", proto::Printable(name)))
+        };
+        let action = Action::named(name).ok_or_else(unknown)?;
+        let keys = keys(wanted).map_err(|fault| (Some(name.as_str()), fault))?;
         if let Some((key, other)) = taken.iter().find(|(key, _)| keys.contains(key)) {
-            return Err(format!("{key} is given to both {other} and {name} in keys.{}", context.word()));
+            let fault = format!("{key} is given to both {other} and {name} in keys.{}", context.word());
+            return Err((Some(name.as_str()), fault));
         }
         taken.extend(keys.iter().map(|key| (key.clone(), name.clone())));
         keymap.rebind(context, action, keys);
     }
     Ok(taken)
+}
+
+/// The line of a context of keys, or of an action in it, for a fault; nothing where the text has no such line.
+fn line_words(text: &str, context: &str, action: Option<&str>) -> String {
+    let header = format!("[keys.{context}]");
+    let mut lines = text.lines().map(str::trim).enumerate().skip_while(|(_, line)| *line != header);
+    let is_it = |line: &str| {
+        let name = line.split_once('=').map(|(name, _)| name.trim().trim_matches(['"', '\'']));
+        action.is_none_or(|action| name == Some(action))
+    };
+    let found = match action {
+        None => lines.next(),
+        Some(_) => lines.skip(1).take_while(|(_, line)| !line.starts_with('[')).find(|(_, line)| is_it(line)),
+    };
+    found.map_or_else(String::new, |(at, _)| format!("line {}: ", at + 1))
+}
+
+/// The word that was probably meant, as the end of a fault; nothing where none is near.
+fn nearest_words<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> String {
+    let nearest = known.into_iter().map(|known| (distance(word, known), known)).min();
+    let nearest = nearest.filter(|(distance, known)| *distance <= known.len() / 2);
+    nearest.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"))
+}
+
+/// How many letters must be added, removed or changed to turn one word into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.chars().enumerate() {
+        let mut next = vec![at + 1];
+        for (column, other) in to.iter().enumerate() {
+            let replaced = row[column] + usize::from(letter != *other);
+            next.push(replaced.min(row[column + 1] + 1).min(next[column] + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
 }
 
 fn keys(wanted: &OneOrMore) -> Result<Vec<KeyName>, String> {
@@ -300,6 +345,11 @@ mod tests {
         assert!(fault("theme = 'pink'").contains("high-contrast"));
         assert!(fault("them = 'dark'").contains("them"));
         assert!(fault("[keys.deck]\nfly = 'x'").contains("no action fly"));
+        let near = fault("mouse = true\n[keys.deck]\n\nzom = 'x'\n");
+        assert_eq!(near, "line 4: there is no action zom; did you mean zoom?");
+        let near = fault("[keys.dek]\nzoom = 'x'\n");
+        assert!(near.starts_with("line 1: ") && near.ends_with("not dek; did you mean deck?"), "{near}");
+        assert!(fault("[keys.deck]\nwall = 'q'\nzoom = 'meta-q'").starts_with("line 3: "));
         assert!(fault("[keys.deck]\nwall = 'x'\nzoom = 'x'").contains("both"));
     }
 }

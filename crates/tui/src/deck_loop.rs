@@ -317,6 +317,10 @@ impl<'a> DeckLoop<'a> {
             };
             wanted.get(pane).is_some_and(same)
         };
+        let closed = self.panes.iter().filter(|(id, pane)| !is_wanted(id, pane));
+        // A few bytes are on their way at any moment; more than that the program has not read.
+        let unread = closed.map(|(_, pane)| (pane.looking.process, pane.wire.unsent() >> 10));
+        let unread: Vec<_> = unread.filter(|(_, kib)| *kib > 0).collect();
         self.panes.retain(|id, pane| is_wanted(id, pane));
         for (id, looking) in wanted {
             match self.panes.get_mut(&id) {
@@ -326,6 +330,7 @@ impl<'a> DeckLoop<'a> {
                 None => self.attach(id, looking, now),
             }
         }
+        unread.into_iter().for_each(|(process, kib)| self.tell(Message::Unread(process, kib)));
     }
 
     fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {

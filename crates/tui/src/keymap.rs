@@ -26,12 +26,14 @@ pub(crate) enum Context {
     Settings,
     Tasks,
     Review,
+    /// In a list to choose from; other keys are typed into its line.
+    Palette,
     /// Without the prefix, while a program has the keyboard. Nothing is bound there as it is shipped.
     Direct,
 }
 
 impl Context {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Deck,
         Self::Direct,
         Self::Rail,
@@ -40,6 +42,7 @@ impl Context {
         Self::Inbox,
         Self::Wall,
         Self::Copy,
+        Self::Palette,
         Self::Pads,
         Self::Settings,
     ];
@@ -55,6 +58,7 @@ impl Context {
             Self::Settings => "settings",
             Self::Tasks => "tasks",
             Self::Review => "review",
+            Self::Palette => "palette",
             Self::Direct => "direct",
         }
     }
@@ -162,6 +166,14 @@ pub(crate) enum Action {
     Prune,
     CollectTasks,
     Append,
+    /// An agent that is over goes on in its session.
+    Resume,
+    ResumeAll,
+    SetSize,
+    PresetsUp,
+    PresetsDown,
+    /// The earlier revisions of a scratchpad.
+    Revisions,
     /// Every key goes to the selected tile until the prefix.
     TypeHere,
     /// What can be done to the selected row.
@@ -170,6 +182,7 @@ pub(crate) enum Action {
     Refresh,
     Forecast,
     Sort,
+    NextSection,
     ScrollLeft,
     ScrollRight,
     /// A command of the person's own, by its place in the settings.

@@ -33,6 +33,8 @@ pub(crate) enum Message {
     NotStarted(String),
     /// What was typed into a pane without a daemon does not reach its program.
     Untyped(PaneId),
+    /// The view of a process was closed, and so many KiB that were typed into it had not been read.
+    Unread(ProcessId, usize),
     /// Something happened in the crew.
     Happened(Event),
     /// A call was answered.
@@ -106,8 +108,12 @@ pub(crate) enum CallFor {
     Answer(u64),
     Explain,
     PadText,
+    /// The text of an earlier revision of a scratchpad.
+    OldPadText,
     /// A scratchpad was changed.
     PadChanged,
+    /// The revisions of this scratchpad.
+    PadRevisions(String),
     History(ProcessId),
     /// A message to an agent.
     Tell(ProcessId),
@@ -119,6 +125,8 @@ pub(crate) enum CallFor {
     Log(ProcessId, u32),
     Messages,
     Grants,
+    /// How the daemon is.
+    Status,
     /// Which tasks would be collected; asked before they are.
     WouldCollect,
     /// Only a failure is of interest.

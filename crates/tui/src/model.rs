@@ -6,6 +6,7 @@
 //! | `deck`, `splits` | tabs, panes and their places |
 //! | `rail`, `row_menu` | the rows of the rail, and the menu of one of them |
 //! | `overlay` | what lies over the deck |
+//! | `own_keys` | keys that the deck has taken, until they are released |
 //! | `palette` | what can be chosen |
 //! | `history` | lines to scroll, search and copy |
 //! | `looks` | how the deck looks and what it listens to, from the settings |
@@ -27,6 +28,7 @@ pub(crate) mod host;
 pub(crate) mod line;
 mod looks;
 pub(crate) mod overlay;
+mod own_keys;
 pub(crate) mod palette;
 pub(crate) mod pointer;
 pub(crate) mod rail;
@@ -38,6 +40,7 @@ pub(crate) mod tasks;
 
 use std::collections::BTreeMap;
 
+use proto::timers::TimerStatus;
 use proto::{Kind, ProcessId, ProcessView, Size};
 
 use crate::Adoption;
@@ -47,10 +50,11 @@ use crate::preparation::Preparation;
 use crate::theme::Theme;
 pub(crate) use looks::{Clipboard, Looks, Notices, OwnCommand, StartView};
 
-use crew::Crew;
+use crew::{Crew, Need};
 use deck::Deck;
 use host::HostFacts;
 use overlay::Overlay;
+use own_keys::OwnKeys;
 use pointer::Pointer;
 use rail::RailItem;
 use splits::PaneId;
@@ -67,6 +71,8 @@ const TOASTS_MAX: usize = 5;
 const TOAST_MS: u64 = 8_000;
 /// How long after the prefix its menu appears, in milliseconds.
 pub(crate) const MENU_MS: u64 = 300;
+/// How long it counts how the daemon is, in milliseconds.
+pub(crate) const STATUS_MS: u64 = 60_000;
 /// How long a process is looked at until it counts as seen, in milliseconds.
 pub(crate) const SEEN_MS: u64 = 1_000;
 
@@ -101,6 +107,8 @@ pub(crate) struct RailState {
     /// By identity: rows may move, the selection stays with its process.
     pub(crate) selected: Option<RailItem>,
     pub(crate) width: u16,
+    /// How many rows the wheel has moved out of sight, while the rail does not have the keys.
+    pub(crate) top: usize,
 }
 
 /// The surroundings in which `qd` was started.
@@ -165,6 +173,17 @@ pub(crate) struct DaemonState {
     pub(crate) is_loaded: bool,
     /// KiB that were typed or pasted and wait for the program to read; 0 when that is little.
     pub(crate) unsent_kib: usize,
+    /// Why it cannot save, such as a full disk.
+    pub(crate) unsaved: Option<String>,
+    /// When it was asked how it is, on the deck's clock.
+    pub(crate) status_asked: u64,
+}
+
+impl DaemonState {
+    /// When it is asked again how it is although nothing happens; none while it is well.
+    fn ask_again_at(&self) -> Option<u64> {
+        (self.unsaved.is_some() && self.away.is_none()).then_some(self.status_asked + STATUS_MS)
+    }
 }
 
 /// The size of a terminal that is another viewer's.
@@ -197,8 +216,7 @@ pub(crate) struct Model {
     pub(crate) place: Place,
     pub(crate) host: HostFacts,
     pub(crate) daemon: DaemonState,
-    /// The person has pressed the prefix since the start.
-    pub(crate) prefix_tried: bool,
+    pub(crate) own_keys: OwnKeys,
     /// What was copied here last.
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
@@ -231,7 +249,7 @@ impl Model {
             now: Now::default(),
             crew: Crew { own: place.own, ..Crew::default() },
             deck: Deck::default(),
-            rail: RailState { is_shown: true, has_keys: false, selected: None, width: 25 },
+            rail: RailState { is_shown: true, has_keys: false, selected: None, width: 25, top: 0 },
             overlays: Vec::new(),
             toasts: Vec::new(),
             prefix: Prefix::None,
@@ -239,7 +257,7 @@ impl Model {
             place,
             host: HostFacts::default(),
             daemon: DaemonState::default(),
-            prefix_tried: false,
+            own_keys: OwnKeys::default(),
             register: String::new(),
             other_sizes: BTreeMap::new(),
             has_focus: true,
@@ -342,7 +360,8 @@ impl Model {
     pub(crate) fn state_words(&self, process: &ProcessView) -> String {
         let mark = self.crew.mark(process);
         let ports = self.crew.ports.get(&process.id).and_then(|ports| ports.first());
-        let since = self.crew.need(process).map(|(_, since)| age(self.now.epoch_ms.saturating_sub(since)));
+        let need = self.crew.need(process).filter(|(need, _)| *need != Need::Suggested);
+        let since = need.map(|(_, since)| age(self.now.epoch_ms.saturating_sub(since)));
         match (since, ports) {
             (Some(since), _) => format!("{} {since}", mark.word()),
             (None, Some(port)) => format!(":{port}"),
@@ -444,14 +463,18 @@ impl Model {
         let ports = ports.filter(|_| self.port_questions.awaited.is_none());
         let snoozed = self.crew.snoozed.values().copied().min();
         let hint = self.hints.as_ref().and_then(hints::Hints::until);
-        [menu, toast, seen, ports, snoozed, hint, self.next_minute()].into_iter().flatten().min()
+        let status = self.daemon.ask_again_at();
+        [menu, toast, seen, ports, snoozed, hint, status, self.next_minute()].into_iter().flatten().min()
     }
 
     /// When the next age on the screen changes; none when nothing waits.
     fn next_minute(&self) -> Option<u64> {
         let age = |since: u64| self.now.epoch_ms.saturating_sub(since);
         let left = self.crew.needing().into_iter().map(|(_, _, since)| 60_000 - age(since) % 60_000).min();
-        let timers = (!self.crew.timers.is_empty()).then_some(60_000);
+        let timers = self.crew.timers.iter().filter(|timer| timer.status == TimerStatus::Armed);
+        let timers = timers.map(|timer| self.crew.timer_left(timer, self.now.ms));
+        // Below a minute the word stays the same until the timer fires.
+        let timers = timers.filter(|left| *left >= 60_000).map(|left| left % 60_000 + 1);
         left.into_iter().chain(timers).min().map(|left| self.now.ms + left)
     }
 

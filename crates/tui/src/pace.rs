@@ -71,6 +71,42 @@ impl Pace {
     }
 }
 
+/// A program that has read nothing for so long is not waited for: keys of the deck may be behind what was typed for it.
+const STALL: Duration = Duration::from_millis(500);
+/// Most bytes that are kept for such a program; what is beyond them stays in the terminal, and with it every key behind it.
+const READ_AHEAD_MAX: usize = 16 << 20; // 16 MiB
+
+/// What waits for a program that does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// It takes no more for now.
+    pub(crate) is_full: bool,
+    pub(crate) bytes: usize,
+    /// How many bytes went to it so far.
+    pub(crate) sent: u64,
+}
+
+/// When keys are read although the program that gets them is full. A program that reads slowly makes the terminal wait; one
+/// that does not read at all must not keep the prefix from the deck.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadAhead {
+    /// How many bytes had gone when it was full first, and when that was.
+    stalled: Option<(u64, Instant)>,
+}
+
+impl ReadAhead {
+    /// From when on keys are read; none while there is no room for what may come.
+    pub(crate) fn keys_from(&mut self, waiting: Waiting, now: Instant) -> Option<Instant> {
+        if !waiting.is_full {
+            self.stalled = None;
+            return Some(now);
+        }
+        let stalled = self.stalled.filter(|(sent, _)| *sent == waiting.sent);
+        let (_, since) = *self.stalled.insert(stalled.unwrap_or((waiting.sent, now)));
+        (waiting.bytes < READ_AHEAD_MAX).then_some(since + STALL)
+    }
+}
+
 /// Least time between two sizes of one process: a border that is dragged must not make it draw without end.
 const SIZE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -161,5 +197,22 @@ mod tests {
             }
         }
         assert!((60..=63).contains(&drawn), "{drawn}");
+    }
+
+    #[test]
+    fn a_program_that_reads_slowly_makes_the_terminal_wait_and_one_that_does_not_read_keeps_no_key_back() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let full = |bytes: usize, sent| Waiting { is_full: true, bytes, sent };
+        let mut ahead = ReadAhead::default();
+        assert_eq!(ahead.keys_from(Waiting { is_full: false, bytes: 9, sent: 0 }, at(0)), Some(at(0)));
+        for step in 1..20 {
+            let from = ahead.keys_from(full(2 << 20, step), at(step * 100));
+            assert!(from.is_some_and(|from| from > at(step * 100)), "it reads: {step}");
+        }
+        assert_eq!(ahead.keys_from(full(2 << 20, 19), at(2_000)), Some(at(2_400)));
+        assert!(ahead.keys_from(full(3 << 20, 19), at(2_400)).is_some_and(|from| from <= at(2_400)));
+        assert_eq!(ahead.keys_from(full(READ_AHEAD_MAX, 19), at(9_000)), None, "the memory has a bound");
+        assert!(ahead.keys_from(full(1 << 20, 20), at(9_100)).is_some_and(|from| from > at(9_100)));
     }
 }

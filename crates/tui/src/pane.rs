@@ -16,7 +16,7 @@ use term::{Damage, GridSize, Key, Limits, Modes, PasteEncoder, PastePiece, Scree
 
 use crate::host::{InputEvent, What};
 use crate::model::history::HistoryLine;
-use crate::pace::SizePace;
+use crate::pace::{ReadAhead, SizePace, Waiting};
 use crate::wire::Wire;
 use typing::HostKeyboard;
 use unconfirmed::Unconfirmed;
@@ -86,6 +86,7 @@ pub(crate) struct Pane {
     unconfirmed: Unconfirmed,
     sync_since: Option<Instant>,
     size_pace: SizePace,
+    read_ahead: ReadAhead,
     paste: Option<(PasteEncoder, bool)>,
     /// What was read is not all drawn: the next turn goes on with it.
     has_more: bool,
@@ -125,6 +126,7 @@ impl Pane {
             unconfirmed: Unconfirmed::default(),
             sync_since: None,
             size_pace: SizePace::default(),
+            read_ahead: ReadAhead::default(),
             paste: None,
             has_more: false,
         })
@@ -164,9 +166,15 @@ impl Pane {
         has_typed
     }
 
-    /// True if nothing more can be typed for now.
-    pub(crate) fn is_full(&self) -> bool {
-        self.wire.is_full() || self.early.len() > KEPT_MAX
+    /// What was typed and waits.
+    pub(crate) fn waiting(&self) -> Waiting {
+        let is_full = self.wire.is_full() || self.early.len() > KEPT_MAX;
+        Waiting { is_full, bytes: self.wire.unsent() + self.early.len(), sent: self.wire.sent() }
+    }
+
+    /// From when on keys are read for this pane; none while there is no room for them.
+    pub(crate) fn keys_from(&mut self, now: Instant) -> Option<Instant> {
+        self.read_ahead.keys_from(self.waiting(), now)
     }
 
     /// The modes that keys are encoded for.

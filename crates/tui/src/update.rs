@@ -5,8 +5,10 @@
 //! | `actions` | what keys of the deck do |
 //! | `rail`, `row_menu` | keys in the rail, and the menu of one of its rows |
 //! | `overlays` | keys in what lies over the deck |
+//! | `ends` | ending a process, and an agent that goes on in its session |
 //! | `process_acts` | the rest of what the command line can do to a process, and its lists |
 //! | `palette` | choosing and starting |
+//! | `pins` | selections that follow what is selected, and keys that came too late for it |
 //! | `own_commands` | commands of the person's own |
 //! | `pads` | scratchpads and timers |
 //! | `history` | scrolling, searching, selecting, copying |
@@ -15,8 +17,11 @@
 //! | `explain` | pages that say why |
 //! | `settings` | changing settings, recording the menu key |
 //! | `events`, `ports` | what the daemon says, and when commands are asked for their ports |
+//! | `daemon_status` | what keeps the daemon from saving |
 
 mod actions;
+mod daemon_status;
+mod ends;
 mod events;
 mod explain;
 mod history;
@@ -25,6 +30,7 @@ mod overlays;
 mod own_commands;
 mod pads;
 mod palette;
+mod pins;
 mod ports;
 mod process_acts;
 mod rail;
@@ -43,6 +49,7 @@ use crate::keymap::{Action, Context};
 use crate::message::{Command, Message};
 use crate::model::overlay::{Overlay, POPUP, Wall};
 use crate::model::splits::PaneId;
+use crate::model::tasks::Field;
 use crate::model::{Away, Model, Prefix, Toast, hints};
 
 /// Changes the model by a message; returns what is to be done.
@@ -51,6 +58,7 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
         message,
         Message::Connected(_) | Message::Happened(_) | Message::Answered(..) | Message::Tick
     );
+    let is_persons = pins::is_persons(&message);
     let focus = model.deck.focused();
     let layout = model.deck.clone();
     let mut commands = match message {
@@ -75,10 +83,12 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
             Vec::new()
         }
         Message::Untyped(pane) => events::untyped(model, pane),
+        Message::Unread(process, kib) => events::unread(model, process, kib),
         Message::Happened(event) => {
             let before = model.toasts.first().cloned();
             let mut commands = events::happened(model, event);
             commands.extend(notice(model, before.as_ref()));
+            commands.extend(daemon_status::ask_when_old(model));
             commands
         }
         Message::Answered(what, result) => events::answered(model, what, result),
@@ -113,6 +123,7 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
         commands.push(Command::KeepLayout);
     }
     events::look(model);
+    pins::keep(model, is_persons);
     if hints::note(model, crew_changed) {
         commands.push(Command::KeepHints);
     }
@@ -128,7 +139,15 @@ fn notice(model: &Model, before: Option<&Toast>) -> Option<Command> {
 fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
     match event.what {
         What::Key(key) if model.is_too_small() => key_unseen(model, &key),
-        What::Key(key) => key_typed(model, key, event),
+        What::Key(key) if key.event == KeyEvent::Release && model.own_keys.released(key.code) => Vec::new(),
+        What::Key(key) => {
+            let commands = key_typed(model, key, event);
+            if key.event != KeyEvent::Release {
+                let is_typed = commands.iter().any(|command| matches!(command, Command::Type(..)));
+                model.own_keys.pressed(key.code, !is_typed);
+            }
+            commands
+        }
         What::Mouse(mouse) => mouse::mouse(model, mouse),
         What::Focus(has_focus) => {
             model.has_focus = has_focus;
@@ -186,7 +205,7 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
     if model.looks.keymap.is_prefix(&key) {
         if !is_release {
             model.prefix = Prefix::Pressed(model.now.ms);
-            model.prefix_tried = true;
+            model.own_keys.prefix_tried = true;
         }
         return Vec::new();
     }
@@ -201,6 +220,17 @@ fn key_typed(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command> {
         () if model.rail.has_keys && !is_release => rail::key(model, key),
         () if model.deck.tab().is_none() && !is_release => welcome_key(model, key),
         () => to_child(model, event),
+    }
+}
+
+/// The pane whose program gets the keys; none while they are the deck's.
+pub(crate) fn typed_pane(model: &Model) -> Option<PaneId> {
+    match model.overlays.last() {
+        _ if model.prefix != Prefix::None => None,
+        Some(Overlay::Popup(_)) => Some(POPUP),
+        Some(_) => typed_tile(model),
+        None if model.rail.has_keys => None,
+        None => model.deck.focused().map(|(pane, _)| pane),
     }
 }
 
@@ -289,22 +319,32 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
     if let Some(pane) = typed_tile(model) {
         return vec![Command::Type(pane, event)];
     }
+    let mut has_lines = false;
     let line = match model.overlays.last_mut() {
         None | Some(Overlay::Popup(_)) => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,
-        Some(Overlay::Prompt(prompt)) => &mut prompt.line,
-        Some(Overlay::Form(form)) => match form.line() {
-            Some(line) => line,
-            None => return Vec::new(),
-        },
+        Some(Overlay::Prompt(prompt)) => {
+            has_lines = prompt.purpose.may_be_long();
+            &mut prompt.line
+        }
+        Some(Overlay::Form(form)) => {
+            has_lines = form.field == Field::Prompt;
+            match form.line() {
+                Some(line) => line,
+                None => return Vec::new(),
+            }
+        }
         Some(Overlay::Land(form)) => match form.line() {
             Some(line) => line,
             None => return Vec::new(),
         },
         Some(_) => return Vec::new(),
     };
-    if event.what == What::PasteText {
-        line.insert(&String::from_utf8_lossy(&event.raw).replace(['\r', '\n', '\t'], " "));
+    let text = String::from_utf8_lossy(&event.raw);
+    match event.what {
+        What::PasteText if has_lines => line.insert_lines(&text),
+        What::PasteText => line.insert(&text.replace(['\r', '\n', '\t'], " ")),
+        _ => {}
     }
     Vec::new()
 }

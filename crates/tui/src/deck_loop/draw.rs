@@ -108,6 +108,7 @@ impl DeckLoop<'_> {
             copy(&mut self.grid, pane, place, &Damage::Everything);
         }
         self.compose_popup();
+        self.model.pointer.cursor_row = self.grid.cursor.map(|cursor| cursor.at.row);
         (0..size.rows).for_each(|row| self.grid.mend_row(row));
         self.drawing.stale = Stale::default();
         ChangedRows::All

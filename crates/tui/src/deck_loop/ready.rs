@@ -10,6 +10,7 @@ use super::{DeckLoop, LeftDeck};
 use crate::TuiError;
 use crate::model::splits::PaneId;
 use crate::pane::Pane;
+use crate::update::typed_pane;
 
 /// What there is to do.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +42,11 @@ impl DeckLoop<'_> {
         self.parser.is_status_awaited = self.host.link.is_asking(now);
         let held_until = self.parser.pause().map(|pause| self.read_at + pause);
         let has_more = self.panes.values().any(Pane::has_more).then_some(Duration::ZERO);
-        let timeout = self.next_moment(held_until, now).into_iter().chain(has_more).min();
+        let keys_from = self.keys_from(now);
+        let takes_keys = keys_from.is_some_and(|from| from <= now);
+        let stall = keys_from.filter(|_| !takes_keys).map(|from| from.saturating_duration_since(now));
+        let timeout = self.next_moment(held_until, now).into_iter().chain(has_more).chain(stall).min();
         let Some(terminal) = &self.host.terminal else { return Ok(Ready::default()) };
-        let takes_keys = !self.panes.values().any(|pane| pane.is_full());
         let keys = if takes_keys { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -83,6 +86,15 @@ impl DeckLoop<'_> {
             self.left = Some(LeftDeck::HungUp);
         }
         Ok(ready)
+    }
+
+    /// From when on keys are read: the program that gets them may have to read first.
+    fn keys_from(&mut self, now: Instant) -> Option<Instant> {
+        let Some(pane) = typed_pane(&self.model) else { return Some(now) };
+        match self.panes.get_mut(&pane) {
+            Some(pane) => pane.keys_from(now),
+            None => Some(now),
+        }
     }
 
     fn sockets(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {

@@ -46,6 +46,12 @@ const NAMES: &[(Action, &str, &str)] = &[
     (Action::Messages, "messages", "messages with their receipts, and cancel them"),
     (Action::Prune, "prune", "remove what is over"),
     (Action::CollectTasks, "collect-tasks", "drop the tasks that are finished"),
+    (Action::Resume, "resume", "start the agent again in its session"),
+    (Action::ResumeAll, "resume-all", "start every lost agent again in its session"),
+    (Action::SetSize, "set-size", "give its terminal another size"),
+    (Action::PresetsUp, "presets-up", "start the project's presets, in their order"),
+    (Action::PresetsDown, "presets-down", "end the project's presets, in reverse order"),
+    (Action::Revisions, "revisions", "its earlier revisions"),
     (Action::Append, "append", "append a line to the pad"),
     (Action::ToggleRail, "toggle-rail", "hide or show the rail"),
     (Action::DismissToasts, "dismiss", "dismiss the notices"),
@@ -108,6 +114,7 @@ const NAMES: &[(Action, &str, &str)] = &[
     (Action::Refresh, "refresh", "read the changes again"),
     (Action::Forecast, "forecast", "which tasks would conflict"),
     (Action::Sort, "sort", "sort by need, name or activity"),
+    (Action::NextSection, "next-section", "next group of the list"),
     (Action::ScrollLeft, "scroll-left", "long lines: to the left"),
     (Action::ScrollRight, "scroll-right", "long lines: to the right"),
 ];
@@ -158,6 +165,7 @@ const KEYS: &[(Context, &str, Action)] = &[
     (Context::Deck, "i", Action::Interrupt),
     (Context::Deck, "K", Action::Signal),
     (Context::Deck, "T", Action::SetTimer),
+    (Context::Deck, "u", Action::Resume),
     (Context::Deck, "R", Action::Rename),
     (Context::Deck, "b", Action::ToggleRail),
     (Context::Deck, ".", Action::DismissToasts),
@@ -178,6 +186,7 @@ const KEYS: &[(Context, &str, Action)] = &[
     (Context::Rail, "i", Action::Interrupt),
     (Context::Rail, "K", Action::Signal),
     (Context::Rail, "T", Action::SetTimer),
+    (Context::Rail, "u", Action::Resume),
     (Context::Rail, "V", Action::Viewers),
     (Context::Rail, "H", Action::EarlierRuns),
     (Context::Rail, "G", Action::Grant),
@@ -239,11 +248,17 @@ const KEYS: &[(Context, &str, Action)] = &[
     (Context::Copy, "Ctrl-V", Action::SelectBlock),
     (Context::Copy, "y Enter", Action::Yank),
     (Context::Copy, "Esc q", Action::Cancel),
+    (Context::Palette, "Down Ctrl-N", Action::Down),
+    (Context::Palette, "Up Ctrl-P", Action::Up),
+    (Context::Palette, "Tab", Action::NextSection),
+    (Context::Palette, "Enter", Action::Accept),
+    (Context::Palette, "Esc", Action::Cancel),
     (Context::Pads, "j Down", Action::Down),
     (Context::Pads, "k Up", Action::Up),
     (Context::Pads, "Ctrl-D PgDn", Action::PageDown),
     (Context::Pads, "Ctrl-U PgUp", Action::PageUp),
     (Context::Pads, "E", Action::Edit),
+    (Context::Pads, "H", Action::Revisions),
     (Context::Pads, "?", Action::Help),
     (Context::Pads, "Esc q", Action::Cancel),
     (Context::Tasks, "j Down", Action::Down),
@@ -300,7 +315,7 @@ const KEYS: &[(Context, &str, Action)] = &[
 /// The keys that come first, as they are shipped.
 pub(crate) const PREFIX: &str = "ctrl-\\";
 
-pub(super) fn names() -> impl Iterator<Item = (Action, &'static str, &'static str)> {
+pub(crate) fn names() -> impl Iterator<Item = (Action, &'static str, &'static str)> {
     NAMES.iter().copied()
 }
 

@@ -18,12 +18,17 @@ use crate::theme::Mark;
 pub(crate) struct Crew {
     /// In the order in which they appeared.
     pub(crate) processes: Vec<ProcessView>,
+    /// The oldest first.
     pub(crate) inbox: Vec<InboxItem>,
     /// Items of the inbox that the person wants to see later, each with the moment (on the deck's clock).
     pub(crate) snoozed: BTreeMap<u64, u64>,
+    /// Processes that another process asks the person to look at, each since when (milliseconds since the epoch).
+    pub(crate) suggested: BTreeMap<ProcessId, u64>,
     /// The files of reviews that the person has seen, by task and path, each with the fingerprint of its changes.
     pub(crate) seen_files: BTreeMap<(String, String), u64>,
     pub(crate) timers: Vec<TimerView>,
+    /// When each timer fires at the latest, by its number, on the deck's clock.
+    pub(crate) timers_due: BTreeMap<u64, u64>,
     pub(crate) pads: Vec<PadEntry>,
     pub(crate) ports: BTreeMap<ProcessId, Vec<u16>>,
     pub(crate) presets: Vec<PresetView>,
@@ -46,6 +51,8 @@ pub(crate) enum Need {
     Failed,
     Unseen,
     Quota,
+    /// Another process asks the person to look at it.
+    Suggested,
 }
 
 impl Crew {
@@ -58,26 +65,33 @@ impl Crew {
         self.processes = processes;
         self.processes.retain(|process| Some(process.id) != self.own);
         self.processes.sort_by_key(|process| process.times.started_at);
+        self.suggested.retain(|id, _| self.processes.iter().any(|process| process.id == *id));
     }
 
-    /// Takes an event.
-    pub(crate) fn note(&mut self, event: &Event) {
+    /// Takes an event that came at this moment of the deck's clock.
+    pub(crate) fn note(&mut self, event: &Event, now: u64) {
         match event {
             Event::Changed(view) if Some(view.id) == self.own => {}
             Event::Changed(view) => match self.processes.iter_mut().find(|process| process.id == view.id) {
                 Some(process) => *process = (**view).clone(),
                 None => self.processes.push((**view).clone()),
             },
-            Event::Removed { id } => self.processes.retain(|process| process.id != *id),
+            Event::Removed { id } => {
+                self.processes.retain(|process| process.id != *id);
+                self.suggested.remove(id);
+            }
             Event::ItemOpened(item) => {
-                self.inbox.retain(|other| other.item != item.item);
-                self.inbox.push((**item).clone());
+                match self.inbox.iter_mut().find(|other| other.item == item.item) {
+                    Some(known) => *known = (**item).clone(),
+                    None => self.inbox.push((**item).clone()),
+                }
+                self.inbox.sort_by_key(|item| item.item);
             }
             Event::ItemClosed { item } => {
                 self.inbox.retain(|other| other.item != *item);
                 self.snoozed.remove(item);
             }
-            Event::Timer(timer) => self.note_timer(timer),
+            Event::Timer(timer) => self.note_timer(timer, now),
             Event::Exited { .. }
             | Event::Done { .. }
             | Event::Mail(_)
@@ -89,13 +103,28 @@ impl Crew {
         }
     }
 
+    /// Takes the timers as the daemon has them at this moment of the deck's clock.
+    pub(crate) fn take_timers(&mut self, timers: Vec<TimerView>, now: u64) {
+        self.timers = timers;
+        self.timers.retain(|timer| timer.outcome.is_none());
+        self.timers_due = self.timers.iter().map(|timer| (timer.timer, now + timer.remaining_ms)).collect();
+    }
+
+    /// Milliseconds until a timer fires at the latest. A paused one keeps what is left.
+    pub(crate) fn timer_left(&self, timer: &TimerView, now: u64) -> u64 {
+        let due = self.timers_due.get(&timer.timer).filter(|_| timer.status == TimerStatus::Armed);
+        due.map_or(timer.remaining_ms, |due| due.saturating_sub(now))
+    }
+
     /// Takes what an event says about a timer. Events have no texts: the one that is known stays.
-    fn note_timer(&mut self, timer: &TimerView) {
+    fn note_timer(&mut self, timer: &TimerView, now: u64) {
+        self.timers_due.remove(&timer.timer);
         let known = self.timers.iter().position(|other| other.timer == timer.timer);
         let known = known.map(|at| self.timers.remove(at));
         if matches!(timer.status, TimerStatus::Armed | TimerStatus::Paused) {
             let body = known.map_or_else(|| timer.body.clone(), |known| known.body);
             self.timers.push(TimerView { body, ..timer.clone() });
+            self.timers_due.insert(timer.timer, now + timer.remaining_ms);
         }
     }
 
@@ -131,6 +160,7 @@ impl Crew {
     pub(crate) fn take_inbox(&mut self, items: Vec<InboxItem>) {
         self.snoozed.retain(|number, _| items.iter().any(|item| item.item == *number));
         self.inbox = items;
+        self.inbox.sort_by_key(|item| item.item);
     }
 
     /// Whether all that a process asks is to be seen later.
@@ -163,7 +193,7 @@ impl Crew {
             Some(unseen) => Some((Need::Unseen, unseen.since)),
             None if process.state == Some(AgentState::Error) => Some((Need::Failed, since)),
             None if has_quota(process) => Some((Need::Quota, since)),
-            None => None,
+            None => self.suggested.get(&process.id).map(|since| (Need::Suggested, *since)),
         }
     }
 
@@ -198,6 +228,19 @@ impl Crew {
         for child in self.processes.iter().filter(|child| child.parent == Some(process.id)) {
             self.branch(child, depth + 1, rows);
         }
+    }
+
+    /// The processes that a process leads, at any depth, without itself.
+    pub(crate) fn family(&self, id: ProcessId) -> Vec<ProcessId> {
+        let mut found = vec![id];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            let children = self.processes.iter().filter(|child| child.parent == Some(parent));
+            let new: Vec<_> = children.map(|child| child.id).filter(|child| !found.contains(child)).collect();
+            found.extend(new);
+            next += 1;
+        }
+        found.split_off(1)
     }
 
     /// How many processes have each mark, most urgent first.

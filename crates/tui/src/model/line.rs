@@ -32,6 +32,15 @@ impl Line {
         }
     }
 
+    /// Adds a text of several lines as it is; control characters other than line ends are left out.
+    pub(crate) fn insert_lines(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
+        for character in text.chars().filter(|character| *character == '\n' || !character.is_control()) {
+            self.text.insert(self.cursor, character);
+            self.cursor += 1;
+        }
+    }
+
     /// Takes an editing key; returns whether it was one.
     pub(crate) fn edit(&mut self, key: &Key) -> bool {
         let ctrl = key.modifiers.ctrl;

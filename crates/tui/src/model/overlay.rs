@@ -56,6 +56,8 @@ pub(crate) struct OpenPad {
     pub(crate) name: String,
     pub(crate) content: String,
     pub(crate) revision: u64,
+    /// It is an earlier revision. What is written of it takes the place of the newest one.
+    pub(crate) is_old: bool,
 }
 
 /// A question to the person that is answered with one line.
@@ -80,6 +82,10 @@ pub(crate) enum Purpose {
     Answer(u64),
     /// When a timer wakes this process, and what it is told.
     Timer(ProcessId),
+    /// The session in which this agent goes on.
+    Resume(ProcessId),
+    /// The size of this process's terminal.
+    Size(ProcessId),
     /// What this process may do, to which one.
     Grant(ProcessId),
     /// The file that this process is recorded into.
@@ -151,6 +157,10 @@ pub(crate) struct InboxView {
     pub(crate) selected: Option<u64>,
     /// How many lines of its question are above what is shown.
     pub(crate) top: usize,
+    /// The answers to the selected item, as they were when it was looked at last.
+    answers: Vec<String>,
+    /// When what is selected has changed by itself.
+    pub(crate) changed: Option<u64>,
 }
 
 impl InboxView {
@@ -169,6 +179,20 @@ impl InboxView {
         let next = here.saturating_add_signed(by).min(most);
         self.selected = crew.open_items().nth(next).map(|item| item.item);
     }
+
+    /// Names the item that is shown as the selected one. `now` is the time if the person did nothing.
+    pub(crate) fn pin(&mut self, crew: &Crew, now: Option<u64>) {
+        let item = self.item(crew);
+        let answers = |item: &InboxItem| item.options.iter().map(|option| option.label.clone()).collect();
+        let (shown, answers): (_, Vec<String>) =
+            (item.map(|item| item.item), item.map(answers).unwrap_or_default());
+        let is_same = self.selected == shown && (self.answers.is_empty() || self.answers == answers);
+        if !is_same && self.selected.is_some() {
+            self.changed = now;
+            self.top = 0;
+        }
+        (self.selected, self.answers) = (shown, answers);
+    }
 }
 
 /// All screens at once.
@@ -179,12 +203,24 @@ pub(crate) struct Wall {
     pub(crate) tiles: usize,
     /// The process that gets every key until the prefix.
     pub(crate) typing: Option<ProcessId>,
+    /// When what is selected has changed by itself.
+    pub(crate) changed: Option<u64>,
 }
 
 /// Panes of the wall have numbers of their own, far above those of the deck.
 const WALL_PANES: u32 = 1 << 30;
 
 impl Wall {
+    /// Names the process whose tile is shown as the selected one. `now` is the time if the person did nothing.
+    pub(crate) fn pin(&mut self, crew: &Crew, area: Rect, now: Option<u64>) {
+        let places = self.places(crew, area);
+        let is_there = places.iter().any(|(_, process, _)| Some(*process) == self.selected);
+        if !is_there {
+            self.changed = now.filter(|_| self.selected.is_some());
+            self.selected = places.first().map(|(_, process, _)| *process);
+        }
+    }
+
     /// Every tile with its process and place, those that need the person first.
     pub(crate) fn places(&self, crew: &Crew, area: Rect) -> Vec<(PaneId, ProcessId, Rect)> {
         let needing = crew.needing().into_iter().map(|(id, _, _)| id);

@@ -45,7 +45,10 @@ pub(crate) struct Palette {
     pub(crate) line: Line,
     pub(crate) scope: Scope,
     pub(crate) placement: Placement,
-    pub(crate) selected: usize,
+    /// The place of what is selected, as it was last.
+    selected: usize,
+    /// What is selected: rows may move, the selection stays with it. None: what is at the place.
+    chosen: Option<Choice>,
     /// The task whose sessions are offered.
     pub(crate) task: Option<String>,
     /// What is offered, where that is a list of the daemon's.
@@ -90,6 +93,8 @@ pub(crate) enum Choice {
         choice: String,
     },
     Pad(String),
+    /// An earlier revision of a scratchpad.
+    PadRevision(String, u64),
     NewPad,
     /// A command of the person's own.
     OwnCommand(usize),
@@ -118,7 +123,7 @@ pub(crate) enum Choice {
 }
 
 /// Actions of the deck that have no key of their own as it is shipped: the palette has them.
-const KEYLESS: [Action; 8] = [
+pub(crate) const KEYLESS: [Action; 12] = [
     Action::Messages,
     Action::Viewers,
     Action::EarlierRuns,
@@ -127,6 +132,10 @@ const KEYLESS: [Action; 8] = [
     Action::Grants,
     Action::Prune,
     Action::CollectTasks,
+    Action::ResumeAll,
+    Action::SetSize,
+    Action::PresetsUp,
+    Action::PresetsDown,
 ];
 
 /// One thing that can be chosen.
@@ -141,7 +150,45 @@ pub(crate) struct Entry {
 
 impl Palette {
     pub(crate) fn new(title: &'static str, scope: Scope, placement: Placement) -> Self {
-        Self { title, line: Line::default(), scope, placement, selected: 0, task: None, given: Vec::new() }
+        let line = Line::default();
+        Self { title, line, scope, placement, selected: 0, chosen: None, task: None, given: Vec::new() }
+    }
+
+    /// Where what is selected is among these entries; none if it is gone.
+    pub(crate) fn place(&self, entries: &[Entry]) -> Option<usize> {
+        let Some(chosen) = &self.chosen else {
+            return entries.len().checked_sub(1).map(|last| self.selected.min(last));
+        };
+        let same = (0..entries.len()).filter(|at| entries[*at].choice == *chosen);
+        // Two rows may do the same.
+        same.min_by_key(|at| at.abs_diff(self.selected))
+    }
+
+    /// Whether something was selected, be it there or not.
+    pub(crate) fn has_chosen(&self) -> bool {
+        self.chosen.is_some()
+    }
+
+    /// Selects what is at a place.
+    pub(crate) fn select(&mut self, place: usize) {
+        (self.selected, self.chosen) = (place, None);
+    }
+
+    /// Selects what is so many places further.
+    pub(crate) fn step(&mut self, by: isize) {
+        self.select(self.selected.saturating_add_signed(by));
+    }
+
+    /// Names what is at the place as the selected one.
+    pub(crate) fn pin(&mut self, entries: &[Entry]) {
+        if let Some(at) = self.place(entries) {
+            (self.selected, self.chosen) = (at, Some(entries[at].choice.clone()));
+        }
+    }
+
+    /// The sessions of a task, and new ones.
+    pub(crate) fn of_task(task: &str) -> Self {
+        Self { task: Some(task.to_owned()), ..Self::new("Run", Scope::Sessions, Placement::Tab) }
     }
 
     /// A list that the daemon has sent, to choose from.

@@ -29,6 +29,8 @@ struct Press {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pointer {
     pub(crate) drag: Option<Drag>,
+    /// The row of the cursor in the last picture: notices leave it free, so it decides where they are.
+    pub(crate) cursor_row: Option<u16>,
     last: Option<Press>,
 }
 

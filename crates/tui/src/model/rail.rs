@@ -1,5 +1,6 @@
 //! The rows of the rail: who needs the person, the crew as a tree, commands, shells, tasks, pads, timers.
 
+use proto::timers::TimerStatus;
 use proto::{Kind, ProcessId, ProcessView};
 
 use super::crew::Need;
@@ -166,7 +167,10 @@ fn timers(model: &Model) -> Vec<RailRow> {
         mark: None,
         branch: String::new(),
         name: if timer.label.is_empty() { format!("timer {}", timer.timer) } else { timer.label.clone() },
-        note: age(timer.remaining_ms),
+        note: match timer.status {
+            TimerStatus::Paused => "paused".to_owned(),
+            _ => age(model.crew.timer_left(timer, model.now.ms)),
+        },
     };
     model.crew.timers.iter().map(row).collect()
 }

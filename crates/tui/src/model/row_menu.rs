@@ -1,5 +1,7 @@
 //! The menu of a row of the rail: what can be done to what the row stands for, with the keys that do it.
 
+use proto::Kind;
+
 use super::Model;
 use super::rail::RailItem;
 use crate::frame::Point;
@@ -37,6 +39,8 @@ const PROCESS: &[(Action, &str)] = &[
     (Action::Viewers, "who looks at it"),
     (Action::Grant, "let it do more"),
     (Action::Record, "record it"),
+    (Action::SetSize, "give it another size"),
+    (Action::Resume, "go on in its session"),
     (Action::Restart, "start again"),
     (Action::CloseProcess, "end it"),
 ];
@@ -52,6 +56,7 @@ pub(crate) const TASK: &[(Action, &str)] = &[
 const PAD: &[(Action, &str)] = &[
     (Action::Accept, "read"),
     (Action::Append, "append a line"),
+    (Action::EarlierRuns, "its earlier revisions"),
     (Action::Rename, "rename"),
     (Action::CloseProcess, "remove"),
 ];
@@ -75,7 +80,11 @@ impl RowMenu {
         let process = self.item.process().and_then(|id| model.crew.get(id));
         let is_agent = process.is_some_and(|process| process.agent.is_some());
         let is_for_agents = |action| matches!(action, Action::Tell | Action::Interrupt | Action::SetTimer);
-        let is_offered = |action: Action| is_agent || !is_for_agents(action);
+        let is_resumable = process.is_some_and(|view| view.kind == Kind::Agent && view.pid.is_none());
+        let is_offered = |action: Action| match action {
+            Action::Resume => is_resumable,
+            _ => is_agent || !is_for_agents(action),
+        };
         let acts = table.iter().filter(|(action, _)| is_offered(*action));
         let act = |(action, label): &(Action, &'static str)| RowAct {
             action: *action,

@@ -24,6 +24,8 @@ pub(crate) struct TasksView {
     /// Keys go to the filter.
     pub(crate) is_filtering: bool,
     pub(crate) order: TaskOrder,
+    /// When what is selected has changed by itself.
+    pub(crate) changed: Option<u64>,
 }
 
 /// By what the tasks are sorted.
@@ -79,6 +81,16 @@ impl TasksView {
         let rows = self.rows(crew);
         let chosen = rows.iter().find(|task| Some(&task.name) == self.selected.as_ref());
         chosen.or(rows.first()).copied()
+    }
+
+    /// Names the task that is shown as the selected one. `now` is the time if the person did nothing.
+    pub(crate) fn pin(&mut self, crew: &Crew, now: Option<u64>) {
+        let shown = self.task(crew).map(|task| task.name.clone());
+        if shown != self.selected && self.selected.is_some() {
+            self.changed = now;
+        }
+        // A list that is not there yet says nothing against what was selected.
+        self.selected = shown.or(self.selected.take());
     }
 
     /// Where the selected task's process is peeked at, its title included; none where there is no room.

@@ -1,10 +1,10 @@
 //! What the keys of the deck do.
 
-use proto::request::{Close, Empty, Explain, Restart, See, Target};
+use proto::request::{Empty, Explain, Restart, See, Target};
 use proto::{ProcessId, Request, Stop};
 use term::{Key, KeyCode};
 
-use super::{own_commands, pads, palette, process_acts, tasks};
+use super::{ends, own_commands, pads, palette, process_acts, tasks};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
@@ -69,13 +69,14 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         },
         Action::Wall => {
             let tiles = model.looks.wall_tiles;
-            push(model, Overlay::Wall(Wall { selected: None, tiles, typing: None }))
+            push(model, Overlay::Wall(Wall { selected: None, tiles, typing: None, changed: None }))
         }
         Action::Pads => show_pads(model),
         Action::ToggleRail => on_deck(model, |model| model.rail.is_shown = !model.rail.is_shown),
         // What is open stays open: the next key is meant for it.
         Action::DismissToasts => {
             model.toasts.clear();
+            model.crew.suggested.clear();
             Vec::new()
         }
         Action::Settings => push(model, Overlay::Settings(SettingsView::default())),
@@ -88,6 +89,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
         Action::Messages => vec![call(CallFor::Messages, Request::Messages(Empty {}))],
         Action::Grants => vec![call(CallFor::Grants, Request::Grants(Empty {}))],
         Action::Prune => process_acts::ask_prune(model),
+        Action::ResumeAll => ends::ask_resume_all(model),
+        Action::PresetsUp => process_acts::run_own_verb(model, "up"),
+        Action::PresetsDown => process_acts::ask_down(model),
         Action::CollectTasks => vec![tasks::ask_collect(true)],
         Action::Leave => vec![Command::Leave],
         other => match model.popup().or(model.deck.focused().map(|(_, process)| process)) {
@@ -109,11 +113,9 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
     let name = model.name(process);
     match action {
         Action::Direct => vec![Command::Direct(process)],
-        Action::CloseProcess => {
-            let lines = close_warnings(model, process);
-            let request = Request::Close(Close { target, keep_background: false, stop: Stop::default() });
-            confirm(model, format!("End {name}?"), lines, request)
-        }
+        Action::CloseProcess => ends::ask_close(model, process),
+        Action::Resume => ends::ask_resume(model, process),
+        Action::SetSize => ends::ask_size(model, process),
         Action::Restart => {
             let lines = vec![format!("{name} ends and is started again with the same command.")];
             let request = Request::Restart(Restart { target, stop: Stop::default() });
@@ -134,24 +136,6 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
         Action::Rename => prompt(model, format!("Rename {name}"), &name, Purpose::Rename(process)),
         other => process_acts::act(model, other, process),
     }
-}
-
-/// What a person should know before a process is ended.
-fn close_warnings(model: &Model, process: ProcessId) -> Vec<String> {
-    let Some(view) = model.crew.get(process) else { return Vec::new() };
-    let is = match &view.agent {
-        Some(_) => format!("{} is {}", view.name, model.crew.mark(view).word()),
-        None => format!("{} runs {}", view.name, proto::Printable(&view.program.argv.join(" "))),
-    };
-    let children = model.crew.processes.iter().filter(|other| other.parent == Some(process)).count();
-    let mut lines = vec![format!("{is}; its terminal and its history go with it.")];
-    if children > 0 {
-        lines.push(format!("It leads {children} other processes, which stay."));
-    }
-    if view.terminal.viewers > 1 {
-        lines.push(format!("{} others look at it.", view.terminal.viewers - 1));
-    }
-    lines
 }
 
 pub(super) fn call(what: CallFor, request: Request) -> Command {

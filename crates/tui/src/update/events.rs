@@ -9,14 +9,17 @@ use proto::timers::TimerView;
 use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, show};
-use super::{explain, history, own_commands, pads, palette, ports, process_acts, task_forms, tasks};
+use super::{
+    daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, task_forms, tasks,
+};
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::crew::was_ended;
 use crate::model::overlay::{OpenPad, Overlay};
+use crate::model::palette::Placement;
 use crate::model::splits::PaneId;
-use crate::model::{Away, Model, OtherSize, SEEN_MS, StartView};
+use crate::model::{Away, Model, OtherSize, Prefix, SEEN_MS, StartView};
 
 pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<Command> {
     if model.daemon.away.take().is_some() {
@@ -27,6 +30,7 @@ pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<C
     keep_open(model);
     ports::ask_all(model);
     let mut commands = actions::refreshed(model);
+    commands.push(daemon_status::ask(model));
     commands.extend(palette::refresh(model));
     if is_first {
         commands.extend(open_start_view(model));
@@ -65,6 +69,13 @@ pub(super) fn untyped(model: &mut Model, pane: PaneId) -> Vec<Command> {
     Vec::new()
 }
 
+/// What a program had not read is lost with its view.
+pub(super) fn unread(model: &mut Model, process: ProcessId, kib: usize) -> Vec<Command> {
+    let name = model.name(process);
+    model.alert(format!("{name} had not read {kib} KiB of what you typed: they are dropped"), Some(process));
+    Vec::new()
+}
+
 /// The terminal behind a pane has another viewer's size, or the pane's own again.
 pub(super) fn other_size(model: &mut Model, pane: PaneId, size: Option<Size>) -> Vec<Command> {
     match size {
@@ -90,7 +101,7 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
         Event::Changed(view) => model.crew.get(view.id).cloned(),
         _ => None,
     };
-    model.crew.note(&event);
+    model.crew.note(&event, model.now.ms);
     match event {
         Event::Changed(view) => {
             let mut commands = own_commands::ended(model, &view);
@@ -113,7 +124,7 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
             let name = model.name(id);
             model.toast_about(format!("{name} has ended its turn"), id);
         }
-        Event::Selected { id, .. } => return show(model, id, crate::model::palette::Placement::Tab),
+        Event::Selected { id, by } => return selected(model, id, by),
         // What a new timer says is in the list alone.
         Event::Timer(timer) => {
             let is_bare = |known: &TimerView| known.timer == timer.timer && known.body.is_empty();
@@ -125,6 +136,27 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
         Event::PadChanged { .. } => return vec![pads::ask_list(model)],
         Event::Resync {} => return vec![call(CallFor::Nothing, Request::List(proto::request::Empty {}))],
         _ => {}
+    }
+    Vec::new()
+}
+
+/// Somebody wants a process shown. A person gets it at once where nothing else is open. A process never does: what the person
+/// types next would go there. It gets a notice that leads there, and `next` does, too.
+fn selected(model: &mut Model, id: ProcessId, by: Option<ProcessId>) -> Vec<Command> {
+    let is_free = model.overlays.is_empty() && !model.rail.has_keys && model.prefix == Prefix::None;
+    if by.is_none() && is_free {
+        return show(model, id, Placement::Tab);
+    }
+    let is_known = model.crew.get(id).is_some() && !model.crew.suggested.contains_key(&id);
+    if is_known && model.is_out_of_sight(id) {
+        model.crew.suggested.insert(id, model.now.epoch_ms);
+        let name = model.name(id);
+        let text = match by.filter(|by| *by != id) {
+            Some(by) => format!("{} asks you to look at {name}", model.name(by)),
+            None if by.is_some() => format!("{name} asks you to look at it"),
+            None => format!("{name} was selected"),
+        };
+        model.toast_about(text, id);
     }
     Vec::new()
 }
@@ -162,6 +194,9 @@ fn changed(model: &mut Model, before: Option<&ProcessView>, view: &ProcessView) 
 /// Looks at the focused pane: after a while what its process did counts as seen.
 pub(super) fn look(model: &mut Model) {
     let here = model.deck.focused().map(|(_, process)| process).filter(|_| model.overlays.is_empty());
+    if let Some(here) = here.filter(|_| model.has_focus) {
+        model.crew.suggested.remove(&here);
+    }
     match (here, model.looking) {
         (Some(here), Some((there, _, true))) if here == there => {
             // Marked before; what ends from now on is looked at anew.
@@ -189,6 +224,9 @@ pub(super) fn tick(model: &mut Model) -> Vec<Command> {
         commands.push(call(CallFor::Nothing, Request::See(see)));
     }
     commands.extend(ports::ask_next(model));
+    if model.daemon.unsaved.is_some() {
+        commands.extend(daemon_status::ask_when_old(model));
+    }
     commands
 }
 
@@ -225,10 +263,7 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
     };
     match (what, reply) {
         (CallFor::Inbox, Reply::Inbox(items)) => model.crew.take_inbox(items),
-        (CallFor::Timers, Reply::Timers(timers)) => {
-            model.crew.timers = timers;
-            model.crew.timers.retain(|timer| timer.outcome.is_none());
-        }
+        (CallFor::Timers, Reply::Timers(timers)) => model.crew.take_timers(timers, model.now.ms),
         (CallFor::Pads, Reply::Pad(PadOutcome::Listed(pads))) => model.crew.pads = pads,
         (CallFor::Presets, Reply::Presets(list)) => model.crew.presets = list.presets,
         (CallFor::Agents, Reply::Agents(offers)) => {
@@ -249,7 +284,13 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             model.overlays.push(Overlay::Page(page));
         }
         (CallFor::PadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            pads::show(model, OpenPad { name, content, revision });
+            pads::show(model, OpenPad { name, content, revision, is_old: false });
+        }
+        (CallFor::OldPadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
+            pads::show(model, OpenPad { name, content, revision, is_old: true });
+        }
+        (CallFor::PadRevisions(name), Reply::Pad(PadOutcome::History(revisions))) => {
+            pads::offer_revisions(model, &name, revisions);
         }
         (CallFor::PadChanged, Reply::Pad(PadOutcome::Changed { name, revision })) => {
             return pads::changed(model, &name, revision);
@@ -270,6 +311,7 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
         (CallFor::Log(process, run), Reply::Text(text)) => process_acts::show_log(model, process, run, &text),
         (CallFor::Messages, Reply::Messages(messages)) => process_acts::offer_messages(model, messages),
         (CallFor::Grants, Reply::Grants(grants)) => process_acts::offer_grants(model, grants),
+        (CallFor::Status, Reply::Status(status)) => daemon_status::note(model, &status),
         (CallFor::Confirmed(words), _) => model.toast(words),
         (CallFor::Tell(process), Reply::Receipt(receipt)) => {
             let name = model.name(process);
@@ -296,6 +338,7 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
             | CallFor::Pads
             | CallFor::Tasks
             | CallFor::SizeOwner(_)
+            | CallFor::Status
     );
     if let CallFor::History(_) = what
         && let Some(history) = history::lines(model)
@@ -311,11 +354,12 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
         model.alert(words, None);
     }
     // What was answered by somebody else meanwhile is shown as it is now.
-    match what {
-        CallFor::TaskDone | CallFor::TaskMade { .. } | CallFor::Changes { .. } => vec![tasks::ask_list()],
-        CallFor::Answer(_) => vec![call(CallFor::Inbox, Request::Inbox(proto::request::Empty {}))],
-        _ => Vec::new(),
-    }
+    let anew = match what {
+        CallFor::TaskDone | CallFor::TaskMade { .. } | CallFor::Changes { .. } => Some(tasks::ask_list()),
+        CallFor::Answer(_) => Some(call(CallFor::Inbox, Request::Inbox(proto::request::Empty {}))),
+        _ => None,
+    };
+    anew.into_iter().chain(daemon_status::failed(model, failure)).collect()
 }
 
 pub(super) fn receipt_text(name: &str, delivery: &Delivery) -> String {

@@ -1,7 +1,7 @@
 //! Pages that explain: why an agent is in its state, what a process is, what a timer does.
 
 use proto::agent::{Composer, Explanation};
-use proto::timers::TimerView;
+use proto::timers::{TimerStatus, TimerView};
 use proto::{Printable, ProcessId};
 
 use super::actions::push;
@@ -78,9 +78,10 @@ pub(super) fn process_page(model: &Model, process: ProcessId) -> Page {
 
 /// Shows whom a timer wakes, and with what.
 pub(super) fn show_timer(model: &mut Model, timer: &TimerView) -> Vec<Command> {
+    let paused = if timer.status == TimerStatus::Paused { " once it goes on; it is paused" } else { "" };
     let lines = vec![
         format!("wakes   {}", timer.owner_name),
-        format!("in      {}", age(timer.remaining_ms)),
+        format!("in      {}{paused}", age(model.crew.timer_left(timer, model.now.ms))),
         String::new(),
         Printable(&timer.body).to_string(),
     ];

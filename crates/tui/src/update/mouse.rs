@@ -38,9 +38,49 @@ pub(super) fn mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
         return click_status(model, mouse.at);
     }
     match model.overlays.last() {
+        Some(_) if is_beside(model, mouse) => beside_view(model, mouse, is_left),
         Some(_) => in_overlay(model, mouse, is_left),
         None => on_deck(model, mouse, is_left),
     }
+}
+
+/// Whether a press or the wheel is beside the view that is open: on the tabs, on the rail or, while one pane is scrolled, on
+/// another one. Only a view leaves these in sight; a box asks something and has the mouse until it is answered.
+fn is_beside(model: &Model, mouse: Mouse) -> bool {
+    let is_view = |overlay: &Overlay| {
+        matches!(overlay, Overlay::Tasks(_) | Overlay::Wall(_) | Overlay::Review(_) | Overlay::History(_))
+    };
+    let begins = matches!(mouse.act, MouseAct::Press(_) | MouseAct::WheelUp | MouseAct::WheelDown);
+    let areas = model.areas();
+    let is_on_bar = areas.tabs.contains(mouse.at)
+        || areas.rail.is_some_and(|rail| rail.contains(mouse.at) || rail.right() == mouse.at.col);
+    let is_in_other_pane = match model.overlays.last() {
+        Some(Overlay::History(history)) => {
+            pane_at(model, mouse.at).is_some_and(|(pane, _)| pane != history.pane)
+        }
+        _ => false,
+    };
+    begins && model.overlays.last().is_some_and(is_view) && (is_on_bar || is_in_other_pane)
+}
+
+/// A press on a tab or on another pane leaves the view that is open; what a row of the rail does decides about that itself.
+fn beside_view(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
+    let is_on_rail = model.areas().rail.is_some_and(|rail| mouse.at.col <= rail.right())
+        && !model.areas().tabs.contains(mouse.at);
+    let leaves = match mouse.act {
+        MouseAct::Press(MouseButton::Left) => !is_on_rail && !is_new_tab(model, mouse.at),
+        MouseAct::Press(MouseButton::Middle) => !is_on_rail && tabs::hit(model, mouse.at).is_some(),
+        _ => false,
+    };
+    if leaves {
+        model.overlays.clear();
+    }
+    on_deck(model, mouse, is_left)
+}
+
+/// Whether this is the sign for a new tab, or beside all tabs: that opens its own list, or does nothing.
+fn is_new_tab(model: &Model, at: Point) -> bool {
+    model.areas().tabs.contains(at) && !matches!(tabs::hit(model, at), Some(tabs::Hit::Tab(_)))
 }
 
 fn on_deck(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
@@ -59,7 +99,7 @@ fn on_deck(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
         _ if areas.tabs.contains(mouse.at) && is_middle => close_tab(model, mouse.at),
         Some(area) if is_left => click_rail(model, mouse.at, area),
         Some(area) if is_right => menu_of_row(model, mouse.at, area),
-        Some(_) => wheel_rail(model, mouse),
+        Some(area) => wheel_rail(model, mouse, area),
         None => in_pane(model, mouse, is_left),
     }
 }
@@ -168,7 +208,7 @@ fn wheel_list(model: &mut Model, by: isize) {
         Some(Overlay::Review(review)) => review.step(rows),
         Some(Overlay::Tasks(view)) => view.step(&model.crew, by),
         Some(Overlay::Inbox(view)) => view.step(&model.crew, by),
-        Some(Overlay::Palette(palette)) => palette.selected = palette.selected.saturating_add_signed(by),
+        Some(Overlay::Palette(palette)) => palette.step(by),
         _ => {}
     }
 }
@@ -246,13 +286,19 @@ fn menu_of_row(model: &mut Model, at: Point, area: Rect) -> Vec<Command> {
     Vec::new()
 }
 
-fn wheel_rail(model: &mut Model, mouse: Mouse) -> Vec<Command> {
-    match mouse.act {
-        MouseAct::WheelUp => rail::step(model, -1),
-        MouseAct::WheelDown => rail::step(model, 1),
+/// The wheel goes through the rows of the rail while it has the keys; otherwise it only shows other rows.
+fn wheel_rail(model: &mut Model, mouse: Mouse, area: Rect) -> Vec<Command> {
+    let by = match mouse.act {
+        MouseAct::WheelUp => -1,
+        MouseAct::WheelDown => 1,
         _ => return Vec::new(),
+    };
+    if model.rail.has_keys {
+        rail::step(model, by);
+    } else {
+        let most = rows::rows(model).len().saturating_sub(usize::from(area.rows));
+        model.rail.top = model.rail.top.min(most).saturating_add_signed(by * WHEEL_ROWS).min(most);
     }
-    model.rail.has_keys = true;
     Vec::new()
 }
 

@@ -5,7 +5,9 @@ use proto::{Name, ProcessId, Request};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
-use super::{history, pads, palette, process_acts, review, row_menu, settings, task_forms, tasks};
+use super::{
+    ends, history, pads, palette, pins, process_acts, review, row_menu, settings, task_forms, tasks,
+};
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
@@ -53,6 +55,16 @@ fn page_key(model: &mut Model, key: Key) -> Vec<Command> {
             };
             return pads::edit(&pad);
         }
+        Some(Action::Revisions) => {
+            let name = match model.overlays.last() {
+                Some(Overlay::Page(Page { pad: Some(pad), .. })) => pad.name.clone(),
+                _ => return Vec::new(),
+            };
+            return pads::ask_revisions(model, &name);
+        }
+        Some(Action::Help) if matches!(model.overlays.last(), Some(Overlay::Page(_))) => {
+            actions::help(model, Context::Pads);
+        }
         Some(Action::Down) => scroll_page(model, 1),
         Some(Action::Up) => scroll_page(model, -1),
         Some(Action::PageDown) => scroll_page(model, HALF_PAGE),
@@ -83,8 +95,15 @@ fn inbox_key(model: &mut Model, key: Key) -> Vec<Command> {
     if let (KeyCode::Character(digit @ '1'..='9'), Some(item)) = (key.code, &item) {
         let place = digit as usize - '1' as usize;
         return match item.options.len() {
-            count if place < count => vec![answer(item.item, digit.to_string())],
+            count if place < count => {
+                if pins::is_stray(model) {
+                    Vec::new()
+                } else {
+                    vec![answer(item.item, digit.to_string())]
+                }
+            }
             _ => {
+                inbox.changed = None;
                 model.toast(format!("{} has no answer {digit}", item.name));
                 Vec::new()
             }
@@ -96,7 +115,8 @@ fn inbox_key(model: &mut Model, key: Key) -> Vec<Command> {
         (Some(Action::PageDown), _) => scroll_question(model, HALF_PAGE),
         (Some(Action::PageUp), _) => scroll_question(model, -HALF_PAGE),
         (Some(Action::Answer), Some(item)) if item.options.is_empty() => {
-            return prompt(model, format!("Answer to {}", item.name), "", Purpose::Answer(item.item));
+            let title = format!("Answer to {}: {}", item.name, proto::Printable(&item.title));
+            return prompt(model, title, "", Purpose::Answer(item.item));
         }
         (Some(Action::Answer), Some(_)) => model.toast("press the number of an answer"),
         (Some(Action::Accept), Some(item)) => return actions::show(model, item.id, Placement::Tab),
@@ -127,6 +147,15 @@ fn answer(item: u64, choice: String) -> Command {
     call(CallFor::Answer(item), Request::Answer(GiveAnswer { item, choice }))
 }
 
+/// Whether a key makes a new line in a text, as it does in agents: Shift-Enter, Alt-Enter, Ctrl-J.
+pub(super) fn is_new_line(key: &Key) -> bool {
+    match key.code {
+        KeyCode::Enter => key.modifiers.shift || key.modifiers.alt,
+        KeyCode::Character('j') => key.modifiers.ctrl,
+        _ => false,
+    }
+}
+
 fn prompt_key(model: &mut Model, key: Key) -> Vec<Command> {
     let Some(Overlay::Prompt(prompt)) = model.overlays.last_mut() else { return Vec::new() };
     match key.code {
@@ -135,6 +164,7 @@ fn prompt_key(model: &mut Model, key: Key) -> Vec<Command> {
             let (text, purpose) = (prompt.line.text(), prompt.purpose.clone());
             return vec![Command::Edit(EditFor::Purpose(purpose), text)];
         }
+        _ if is_new_line(&key) && prompt.purpose.may_be_long() => prompt.line.insert_lines("\n"),
         KeyCode::Enter => {
             let (text, purpose) = (prompt.line.text(), prompt.purpose.clone());
             model.overlays.pop();
@@ -150,6 +180,7 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
     let is_empty = text.trim().is_empty();
     match purpose {
         Purpose::StartAgent(name, placement) => palette::start_agent(model, &name, &text, placement),
+        Purpose::Resume(process) => vec![ends::resume(process, &text, Placement::Tab)],
         Purpose::Search(is_back) => history::search(model, text, is_back),
         Purpose::FindChange => review::find(model, text),
         Purpose::RunTask(task, agent, session) => {
@@ -167,6 +198,7 @@ fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         Purpose::Answer(item) => vec![answer(item, text)],
         Purpose::Comment(place) => review::add(model, place, text),
         Purpose::Timer(process) => process_acts::set_timer(model, process, &text),
+        Purpose::Size(process) => ends::resize(model, process, &text),
         Purpose::Grant(process) => process_acts::grant(model, process, &text),
         Purpose::Record(process) => process_acts::record(model, process, &text),
         Purpose::AppendPad(name) => pads::append(model, name, text),
@@ -243,6 +275,10 @@ pub(super) fn edited(model: &mut Model, what: EditFor, text: &str) -> Vec<Comman
 
 fn wall_key(model: &mut Model, key: Key) -> Vec<Command> {
     let area = model.areas().deck;
+    let action = model.looks.keymap.action(Context::Wall, &key);
+    if matches!(action, Some(Action::TypeHere | Action::Zoom)) && pins::is_stray(model) {
+        return Vec::new();
+    }
     let Some(Overlay::Wall(wall)) = model.overlays.last_mut() else { return Vec::new() };
     let places = wall.places(&model.crew, area);
     let here =
@@ -253,7 +289,7 @@ fn wall_key(model: &mut Model, key: Key) -> Vec<Command> {
         return Vec::new();
     }
     let rects: Vec<(PaneId, _)> = places.iter().map(|(pane, _, rect)| (*pane, *rect)).collect();
-    match model.looks.keymap.action(Context::Wall, &key) {
+    match action {
         Some(Action::More) => wall.tiles = (wall.tiles + 1).min(*TILES.end()),
         Some(Action::Fewer) => wall.tiles = wall.tiles.saturating_sub(1).max(*TILES.start()),
         Some(Action::Cancel) => drop(model.overlays.pop()),

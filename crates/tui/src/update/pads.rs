@@ -1,5 +1,6 @@
 //! Scratchpads and timers: reading, editing, renaming, removing; pausing and ending.
 
+use proto::pads::PadEntry;
 use proto::request::{ChangeTimer, Pad, PadAct, TimerChange};
 use proto::timers::{TimerStatus, TimerView};
 use proto::{Printable, Request};
@@ -7,8 +8,9 @@ use proto::{Printable, Request};
 use super::actions::{call, prompt};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command, EditFor};
-use crate::model::Model;
 use crate::model::overlay::{Confirm, OpenPad, Overlay, Page, Purpose};
+use crate::model::palette::{Choice, Entry, Palette, Section};
+use crate::model::{Model, age};
 
 /// What is done to a scratchpad of this project.
 fn ask(model: &Model, what: CallFor, act: PadAct) -> Command {
@@ -23,10 +25,44 @@ pub(super) fn read(model: &Model, name: &str) -> Vec<Command> {
     vec![ask(model, CallFor::PadText, PadAct::Read { name: name.to_owned(), revision: None })]
 }
 
+/// Asks which revisions of a scratchpad are kept.
+pub(super) fn ask_revisions(model: &Model, name: &str) -> Vec<Command> {
+    let act = PadAct::History { name: name.to_owned() };
+    vec![ask(model, CallFor::PadRevisions(name.to_owned()), act)]
+}
+
+/// Lets the person choose which revision is read.
+pub(super) fn offer_revisions(model: &mut Model, name: &str, revisions: Vec<PadEntry>) {
+    let row = |entry: PadEntry| {
+        let age = age(model.now.epoch_ms.saturating_sub(entry.at));
+        let text = format!("r{} by {}", entry.revision, Printable(&entry.author));
+        let choice = Choice::PadRevision(name.to_owned(), entry.revision);
+        Entry {
+            section: Section::Listed,
+            text,
+            note: format!("{} bytes, {age}", entry.bytes),
+            mark: None,
+            choice,
+        }
+    };
+    let rows: Vec<Entry> = revisions.into_iter().rev().map(row).collect();
+    match rows.is_empty() {
+        true => model.toast("no revision of it is kept"),
+        false => model.overlays.push(Overlay::Palette(Palette::given("Revisions: Enter reads one", rows))),
+    }
+}
+
+/// Reads a scratchpad as it was.
+pub(super) fn read_revision(model: &Model, name: &str, revision: u64) -> Vec<Command> {
+    let act = PadAct::Read { name: name.to_owned(), revision: Some(revision) };
+    vec![ask(model, CallFor::OldPadText, act)]
+}
+
 /// Shows the text of a scratchpad.
 pub(super) fn show(model: &mut Model, pad: OpenPad) {
     let lines = pad.content.lines().map(|line| Printable(line).to_string()).collect();
-    let title = format!("{} (r{})", Printable(&pad.name), pad.revision);
+    let old = if pad.is_old { ", an earlier revision" } else { "" };
+    let title = format!("{} (r{}{old})", Printable(&pad.name), pad.revision);
     model.overlays.clear();
     model.overlays.push(Overlay::Page(Page { title, lines, top: 0, pad: Some(pad) }));
 }
@@ -68,11 +104,12 @@ pub(super) fn ask_new(model: &mut Model) -> Vec<Command> {
 
 /// A scratchpad comes back from the editor. One that somebody else has changed meanwhile is not overwritten.
 pub(super) fn edited(model: &mut Model, pad: OpenPad, text: &str) -> Vec<Command> {
-    if text == pad.content {
+    if text == pad.content && !pad.is_old {
         model.toast(format!("{} is as it was", Printable(&pad.name)));
         return Vec::new();
     }
-    let expected_revision = Some(pad.revision);
+    // The person has chosen to bring an earlier revision back, over whatever is there.
+    let expected_revision = (!pad.is_old).then_some(pad.revision);
     let act = PadAct::Write { name: pad.name, content: text.to_owned(), expected_revision };
     vec![ask(model, CallFor::PadChanged, act)]
 }
@@ -101,6 +138,7 @@ pub(super) fn act_on(model: &mut Model, action: Action, name: &str) -> Vec<Comma
             Vec::new()
         }
         Action::Rename => prompt(model, format!("Rename {shown}"), name, Purpose::RenamePad(name.to_owned())),
+        Action::EarlierRuns | Action::Revisions => ask_revisions(model, name),
         Action::Append => {
             prompt(model, format!("Append to {shown}"), "", Purpose::AppendPad(name.to_owned()))
         }

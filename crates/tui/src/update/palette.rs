@@ -2,10 +2,11 @@
 
 use proto::request::{AskAgents, GiveAnswer, Presets, Spawn};
 use proto::{Kind, Name, Request};
-use term::{Key, KeyCode};
+use term::Key;
 
 use super::actions::{self, call, prompt};
 use super::{own_commands, pads, process_acts, tasks};
+use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::Model;
 use crate::model::deck::Deck;
@@ -25,6 +26,8 @@ pub(super) fn ask_adoption(model: &mut Model) -> Vec<Command> {
     let adopt = Spawn {
         argv: adoption.argv,
         name: Some(format!("adopt-{}", adoption.from)),
+        // Taking tasks over is for people.
+        as_me: Some(true),
         ..spawn(model, Kind::Command)
     };
     let commands = vec![started(adopt, Placement::Tab)];
@@ -46,28 +49,39 @@ pub(super) fn refresh(model: &Model) -> Vec<Command> {
 pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
     let Some(Overlay::Palette(palette)) = model.overlays.last() else { return Vec::new() };
     let entries = palette.entries(model);
-    let (at, placement) = (palette.selected.min(entries.len().saturating_sub(1)), palette.placement);
-    let ctrl = key.modifiers.ctrl;
-    let next = match key.code {
-        KeyCode::Escape => {
+    let (place, placement) = (palette.place(&entries), palette.placement);
+    let at = place.unwrap_or(0);
+    let next = match model.looks.keymap.action(Context::Palette, &key) {
+        Some(Action::Cancel) => {
             model.overlays.pop();
             return Vec::new();
         }
-        KeyCode::Enter => {
-            return entries.get(at).map(|entry| choose(model, entry, placement)).unwrap_or_default();
+        Some(Action::Accept) => {
+            return match place.and_then(|at| entries.get(at)) {
+                Some(entry) => choose(model, entry, placement),
+                None => gone(model),
+            };
         }
-        KeyCode::Down => Some((at + 1).min(entries.len().saturating_sub(1))),
-        KeyCode::Character('n') if ctrl => Some((at + 1).min(entries.len().saturating_sub(1))),
-        KeyCode::Up => Some(at.saturating_sub(1)),
-        KeyCode::Character('p') if ctrl => Some(at.saturating_sub(1)),
-        KeyCode::Tab => Some(next_section(&entries, at)),
+        Some(Action::Down) => Some((at + 1).min(entries.len().saturating_sub(1))),
+        Some(Action::Up) => Some(at.saturating_sub(1)),
+        Some(Action::NextSection) => Some(next_section(&entries, at)),
         _ => None,
     };
     let Some(Overlay::Palette(palette)) = model.overlays.last_mut() else { return Vec::new() };
     match next {
-        Some(next) => palette.selected = next,
-        None if palette.line.edit(&key) => palette.selected = 0,
+        Some(next) => palette.select(next),
+        None if palette.line.edit(&key) => palette.select(0),
         None => {}
+    }
+    Vec::new()
+}
+
+/// What was selected is no longer there: nothing takes its place unasked.
+fn gone(model: &mut Model) -> Vec<Command> {
+    let Some(Overlay::Palette(palette)) = model.overlays.last_mut() else { return Vec::new() };
+    if palette.has_chosen() {
+        palette.select(0);
+        model.alert("not done: what was selected is gone; choose again", None);
     }
     Vec::new()
 }
@@ -101,6 +115,7 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
             vec![call(CallFor::Answer(*item), Request::Answer(answer))]
         }
         Choice::Pad(name) => pads::read(model, name),
+        Choice::PadRevision(name, revision) => pads::read_revision(model, name, *revision),
         Choice::NewPad => pads::ask_new(model),
         Choice::OwnCommand(at) => own_commands::run(model, *at),
         Choice::OnTask(action, name) => {

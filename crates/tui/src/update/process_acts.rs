@@ -14,7 +14,8 @@ use proto::{Kind, Printable, ProcessId, ProcessView, Request, Status, Stop};
 use rustix::process::Signal;
 
 use super::actions::{call, prompt};
-use super::palette::{spawn, started};
+use super::ends;
+use super::palette::{free_name, spawn, started};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page, Purpose};
@@ -53,7 +54,9 @@ pub(super) fn act(model: &mut Model, action: Action, process: ProcessId) -> Vec<
             vec![call(CallFor::Confirmed(format!("{name} is interrupted")), Request::Interrupt(interrupt))]
         }
         Action::SetTimer => {
-            let title = format!("Wake {name}: when, and what it is told (10m look at the tests)");
+            let title = format!(
+                "Wake {name}: when, and what it is told (10m look at the tests; idle-all:a,b label=ci go on)"
+            );
             prompt(model, title, "", Purpose::Timer(process))
         }
         Action::Signal => ask_signal(model, process),
@@ -83,48 +86,79 @@ fn ask_signal(model: &mut Model, process: ProcessId) -> Vec<Command> {
         let said = CallFor::Confirmed(format!("{name} got {}", signal_name(number)));
         ConfirmAnswer { key, label, commands: vec![call(said, Request::Kill(kill))] }
     };
+    let kill = Kill { target: target(process), signal: None, grace_ms: None };
+    let said = CallFor::Confirmed(format!("the run of {name} is over"));
+    let commands = vec![call(said, Request::Kill(kill))];
+    let end_run = ConfirmAnswer { key: 'e', label: "ends the run and all that it started", commands };
     let confirm = Confirm {
         title: format!("Send {name} a signal"),
         lines: vec!["What it does then is its own affair; its entry stays.".to_owned()],
-        answers: SIGNALS.map(answer).to_vec(),
+        answers: SIGNALS.map(answer).into_iter().chain([end_run]).collect(),
     };
     model.overlays.push(Overlay::Confirm(Box::new(confirm)));
     Vec::new()
 }
 
-/// Sets a timer from a line such as `10m look at the tests` or `idle:web,api go on`. A line that says no time is asked for
-/// again.
+/// Sets a timer from a line such as `10m look at the tests` or `idle:web,api label=ci go on`. A line that says no time is
+/// asked for again.
 pub(super) fn set_timer(model: &mut Model, process: ProcessId, text: &str) -> Vec<Command> {
-    let (when, body) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-    let (Some(moment), body) = (timer_when(when), body.trim()) else {
-        model.toast("first when: 90s, 10m, 2h, or idle:NAME,NAME; then what it is told");
-        return prompt(model, format!("Wake {}", model.name(process)), text, Purpose::Timer(process));
+    let TimerWords { when, label, max_wait_ms, body } = timer_words(text);
+    let title = format!("Wake {}", model.name(process));
+    let Some(moment) = timer_when(when, max_wait_ms) else {
+        model.toast("first when: 90s, 10m, 2h, idle:NAME,NAME or idle-all:NAME,NAME; then what it is told");
+        return prompt(model, title, text, Purpose::Timer(process));
     };
     if body.is_empty() {
         model.toast("write what it is told behind the time");
-        return prompt(model, format!("Wake {}", model.name(process)), text, Purpose::Timer(process));
+        return prompt(model, title, text, Purpose::Timer(process));
     }
+    let name = model.name(process);
     let said = match moment {
-        TimerWhen::After(_) => format!("{} is woken in {when}", model.name(process)),
-        _ => format!("{} is woken when one of them is idle", model.name(process)),
+        TimerWhen::After(_) => format!("{name} is woken in {when}"),
+        TimerWhen::IdleAny(_) => format!("{name} is woken when one of them is idle"),
+        TimerWhen::IdleAll(_) => format!("{name} is woken when all of them are idle"),
     };
-    let timer = SetTimer {
-        owner: Some(target(process)),
-        when: moment,
-        body: body.to_owned(),
-        label: None,
-        key: None,
-    };
+    let label = label.map(str::to_owned);
+    let timer =
+        SetTimer { owner: Some(target(process)), when: moment, body: body.to_owned(), label, key: None };
     vec![call(CallFor::Confirmed(said), Request::SetTimer(timer))]
 }
 
-/// When a timer fires: after a time, or when one of some processes becomes idle.
-fn timer_when(words: &str) -> Option<TimerWhen> {
-    let Some(names) = words.strip_prefix("idle:") else { return duration_ms(words).map(TimerWhen::After) };
+/// A line that sets a timer: when, then `label=NAME` and `max=TIME` if they are wanted, then what is told.
+#[derive(Debug, PartialEq, Eq)]
+struct TimerWords<'t> {
+    when: &'t str,
+    label: Option<&'t str>,
+    max_wait_ms: Option<u64>,
+    body: &'t str,
+}
+
+fn timer_words(text: &str) -> TimerWords<'_> {
+    let (when, body) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    let mut words = TimerWords { when, label: None, max_wait_ms: None, body: body.trim() };
+    loop {
+        let (first, rest) = words.body.split_once(' ').unwrap_or((words.body, ""));
+        match (first.strip_prefix("label="), first.strip_prefix("max=").and_then(duration_ms)) {
+            (Some(label), _) if !label.is_empty() => words.label = Some(label),
+            (_, Some(ms)) => words.max_wait_ms = Some(ms),
+            _ => return words,
+        }
+        words.body = rest.trim();
+    }
+}
+
+/// When a timer fires: after a time, or when one or all of some processes are idle.
+fn timer_when(words: &str, max_wait_ms: Option<u64>) -> Option<TimerWhen> {
+    let (names, is_all) = match (words.strip_prefix("idle:"), words.strip_prefix("idle-all:")) {
+        (Some(names), _) => (names, false),
+        (None, Some(names)) => (names, true),
+        (None, None) => return duration_ms(words).map(TimerWhen::After),
+    };
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     let processes: Vec<Target> = names.map(|name| Target(name.to_owned())).collect();
-    let is_some = !processes.is_empty();
-    is_some.then_some(TimerWhen::IdleAny(TimerWatch { processes, max_wait_ms: IDLE_WAIT_MS }))
+    let watch = TimerWatch { processes, max_wait_ms: max_wait_ms.unwrap_or(IDLE_WAIT_MS) };
+    let is_some = !watch.processes.is_empty();
+    is_some.then_some(if is_all { TimerWhen::IdleAll(watch) } else { TimerWhen::IdleAny(watch) })
 }
 
 /// A number and a unit, in milliseconds.
@@ -162,7 +196,32 @@ pub(super) fn record(model: &Model, process: ProcessId, file: &str) -> Vec<Comma
     let program = model.place.program.clone().unwrap_or_else(|| "qd".to_owned());
     let argv = vec![program, "record".to_owned(), process.to_string(), file.trim().to_owned()];
     let name = format!("record-{name}").parse::<proto::Name>().ok().map(|name| name.to_string());
-    vec![started(Spawn { argv, name, ..spawn(model, Kind::Command) }, Placement::Background)]
+    // It reads another process: for that it needs the person's rights.
+    let as_me = Some(true);
+    vec![started(Spawn { argv, name, as_me, ..spawn(model, Kind::Command) }, Placement::Background)]
+}
+
+/// Runs a verb of the command line for the project, in a window that closes when it is done; it has the person's rights.
+pub(super) fn run_own_verb(model: &Model, verb: &str) -> Vec<Command> {
+    let program = model.place.program.clone().unwrap_or_else(|| "qd".to_owned());
+    let (argv, name) = (vec![program, verb.to_owned()], free_name(model, &format!("qd-{verb}")));
+    let spawn = Spawn { argv, name, as_me: Some(true), ..spawn(model, Kind::Command) };
+    vec![started(spawn, Placement::Popup)]
+}
+
+/// Asks before the project's presets are ended.
+pub(super) fn ask_down(model: &mut Model) -> Vec<Command> {
+    let names: Vec<String> =
+        model.crew.presets.iter().map(|preset| Printable(&preset.name).to_string()).collect();
+    if names.is_empty() {
+        model.toast("the project has no presets");
+        return Vec::new();
+    }
+    let lines = vec![format!("In reverse order: {}.", names.join(", "))];
+    let commands = run_own_verb(model, "down");
+    let confirm = Confirm::yes("End the project's presets?".to_owned(), lines, commands);
+    model.overlays.push(Overlay::Confirm(Box::new(confirm)));
+    Vec::new()
 }
 
 fn entry(text: String, note: String, choice: Choice) -> Entry {
@@ -301,10 +360,12 @@ pub(super) fn ask_prune(model: &mut Model) -> Vec<Command> {
         let names: Vec<&str> = all.iter().map(|view| view.name.as_str()).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
-    let lines = vec![
+    let mut lines = vec![
         format!("Commands and shells: {}.", names(&others)),
         format!("Agents, which can be resumed: {}.", names(&agents)),
     ];
+    let ids: Vec<ProcessId> = others.iter().map(|view| view.id).collect();
+    lines.extend(ends::family_warning(model, &ids));
     let plain: Vec<Command> = others.iter().map(close).collect();
     let all: Vec<Command> = others.iter().chain(&agents).map(close).collect();
     let answers = vec![

@@ -3,6 +3,7 @@
 use proto::request::{CreateTask, LandTask, SizeRequest, TaskAct};
 use term::{Key, KeyCode};
 
+use super::overlays;
 use super::tasks::{ask, named};
 use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
@@ -57,6 +58,7 @@ pub(super) fn form_key(model: &mut Model, key: Key) -> Vec<Command> {
         KeyCode::Character('x') if key.modifiers.ctrl => {
             return vec![Command::Edit(EditFor::TaskPrompt, form.prompt.text())];
         }
+        _ if overlays::is_new_line(&key) && form.field == Field::Prompt => form.prompt.insert_lines("\n"),
         KeyCode::Tab if key.modifiers.shift => form.step(-1),
         KeyCode::Tab | KeyCode::Down | KeyCode::Enter => form.step(1),
         KeyCode::Up => form.step(-1),

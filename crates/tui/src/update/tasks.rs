@@ -11,7 +11,7 @@ use proto::{Kind, Name, Printable, Request, Stop};
 use term::{Key, KeyCode};
 
 use super::actions::{self, call, push};
-use super::{palette, review, task_forms};
+use super::{palette, pins, review, task_forms};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page};
@@ -82,6 +82,9 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
         }
         Some(action) => {
             let task = view.task(&model.crew).cloned();
+            if pins::is_stray(model) {
+                return Vec::new();
+            }
             return task.map(|task| on_task(model, action, &task)).unwrap_or_default();
         }
         None => model.toast("that key does nothing here; ? lists the keys"),
@@ -129,6 +132,9 @@ fn ask_drop(task: &TaskView) -> Confirm {
         answers.push(answer('b', "the same, and its branch", true, false));
     }
     answers.push(answer('f', "drop it all the same", false, true));
+    if task.worktree.is_some() {
+        answers.push(answer('a', "all the same, and its branch", true, true));
+    }
     Confirm { title: format!("Drop {}?", Printable(&task.name)), lines, answers }
 }
 
@@ -141,8 +147,7 @@ fn run(model: &mut Model, task: &TaskView) -> Vec<Command> {
     if let Some(process) = running_agent(task) {
         return actions::show(model, process, Placement::Tab);
     }
-    let palette =
-        Palette { task: Some(task.name.clone()), ..Palette::new("Run", Scope::Sessions, Placement::Tab) };
+    let palette = Palette::of_task(&task.name);
     model.overlays.push(Overlay::Palette(palette));
     palette::refresh(model)
 }
@@ -264,6 +269,11 @@ pub(super) fn ask_collect(dry_run: bool) -> Command {
     ask(what, TaskAct::Collect(CollectTasks { branch: false, dry_run }))
 }
 
+/// Drops the tasks that are finished, with their branches.
+fn collect_with_branches() -> Command {
+    ask(CallFor::TaskDone, TaskAct::Collect(CollectTasks { branch: true, dry_run: false }))
+}
+
 /// Asks before finished tasks are dropped.
 fn confirm_collect(model: &mut Model, collected: &TaskCollected) {
     if collected.dropped.is_empty() && collected.forgotten.is_empty() {
@@ -280,7 +290,9 @@ fn confirm_collect(model: &mut Model, collected: &TaskCollected) {
     let kept = collected.kept.iter();
     lines.extend(kept.map(|kept| format!("{} stays: {}", Printable(&kept.name), Printable(&kept.why))));
     let title = "Drop the tasks that are finished?".to_owned();
-    let confirm = Confirm::yes(title, lines, vec![ask_collect(false)]);
+    let mut confirm = Confirm::yes(title, lines, vec![ask_collect(false)]);
+    let commands = vec![collect_with_branches()];
+    confirm.answers.push(ConfirmAnswer { key: 'b', label: "and their branches", commands });
     model.overlays.push(Overlay::Confirm(Box::new(confirm)));
 }
 

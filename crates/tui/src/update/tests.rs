@@ -1,5 +1,6 @@
 //! Facts about the deck as (model, what is typed) → (model, what is done).
 
+mod details;
 mod golden;
 mod hostile;
 mod later;
@@ -7,9 +8,11 @@ mod looks;
 mod mouse;
 mod own_commands;
 mod parity;
+mod pins;
 mod plain_words;
 mod review;
 mod tasks;
+mod verbs;
 mod views;
 
 use std::path::Path;

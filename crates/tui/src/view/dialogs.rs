@@ -11,18 +11,39 @@ use crate::theme::Role;
 
 /// Columns of a dialog where there is room.
 const COLUMNS: u16 = 76;
+/// Most rows of a question that is answered with several lines.
+const PROMPT_ROWS: u16 = 10;
 
 pub(crate) fn page(model: &Model, page: &Page, grid: &mut Grid) {
     let lines = page_lines(model, page);
-    let hints = if page.pad.is_some() { "j k scroll  E edit  Esc back" } else { "j k scroll  Esc back" };
+    let hints =
+        if page.pad.is_some() { "j k scroll  E edit  H revisions  Esc back" } else { "j k scroll  Esc back" };
     let inside = framed(model, grid, page_place(model, lines.len()), &page.title, hints);
     let top = page.top.min(lines.len().saturating_sub(usize::from(inside.rows)));
-    for (row, line) in (inside.row..inside.bottom()).zip(lines.iter().skip(top)) {
-        let role = if line.starts_with('#') { Role::Heading } else { Role::Text };
+    let roles = line_roles(&lines, page.pad.is_some());
+    let shown = lines.iter().zip(roles).skip(top);
+    for (row, (line, role)) in (inside.row..inside.bottom()).zip(shown) {
         // The sign of a heading belongs to the text of a scratchpad; in pages of the deck it is only a mark.
         let line = if page.pad.is_none() { line.trim_start_matches("# ") } else { line };
         grid.text(Point { col: inside.col + 2, row }, line, text(model, role), inside.cols.saturating_sub(3));
     }
+}
+
+/// What the lines of a page are. A scratchpad is Markdown: its headings, its code and its quotations look different.
+fn line_roles(lines: &[String], is_pad: bool) -> Vec<Role> {
+    let mut is_code = false;
+    let role = |line: &String| {
+        let is_fence = is_pad && line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        match line.trim_start() {
+            _ if is_fence => Role::Dim,
+            _ if is_code => Role::Active,
+            _ if line.starts_with('#') => Role::Heading,
+            quoted if is_pad && quoted.starts_with("> ") => Role::Dim,
+            _ => Role::Text,
+        }
+    };
+    lines.iter().map(role).collect()
 }
 
 /// The first row of a page when its last one is in sight.
@@ -47,7 +68,8 @@ pub(crate) fn wrap_keeping(line: &str, columns: u16) -> Vec<String> {
 }
 
 pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
-    let area = model.areas().body.middle(COLUMNS, 3);
+    let rows = prompt_rows(model, prompt);
+    let area = model.areas().body.middle(COLUMNS, rows + 2);
     let verb = match prompt.purpose {
         Purpose::Rename(_) | Purpose::RenamePad(_) => "rename",
         Purpose::NewPad => "write it in your editor",
@@ -57,18 +79,29 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
         Purpose::Search(_) | Purpose::FindChange => "search",
         Purpose::Comment(_) => "keep it",
         Purpose::Timer(_) => "set the timer",
+        Purpose::Resume(_) => "start it again",
+        Purpose::Size(_) => "give it this size",
         Purpose::Grant(_) => "grant it",
         Purpose::Record(_) => "record",
         Purpose::AppendPad(_) => "append",
     };
     let editor = if prompt.purpose.may_be_long() { "  Ctrl-X editor" } else { "" };
     let inside = framed(model, grid, area, &prompt.title, &format!("Enter {verb}{editor}  Esc back"));
-    line(
-        model,
-        grid,
-        &prompt.line,
-        Rect { col: inside.col + 1, cols: inside.cols.saturating_sub(2), ..inside },
-    );
+    let place = Rect { col: inside.col + 1, cols: inside.cols.saturating_sub(2), ..inside };
+    match rows {
+        1 => line(model, grid, &prompt.line, place),
+        _ => text_area(model, grid, &prompt.line, place),
+    }
+}
+
+/// The rows of what is asked: one, or as many as a text of several lines has, up to a bound.
+fn prompt_rows(model: &Model, prompt: &Prompt) -> u16 {
+    let characters: Vec<char> = prompt.line.text().chars().collect();
+    if !characters.contains(&'\n') {
+        return 1;
+    }
+    let columns = model.areas().body.middle(COLUMNS, 3).inside().cols.saturating_sub(2);
+    u16::try_from(text_rows(&characters, columns).len()).unwrap_or(PROMPT_ROWS).clamp(2, PROMPT_ROWS)
 }
 
 /// A line that is edited: its end is in sight, the cursor is the terminal's own.

@@ -72,6 +72,7 @@ const GROUPS: &[(&str, &[(Action, &str)])] = &[
             (Action::SetTimer, "wake it later"),
             (Action::Rename, "rename"),
             (Action::Restart, "start again"),
+            (Action::Resume, "resume its session"),
             (Action::CloseProcess, "end it"),
         ],
     ),

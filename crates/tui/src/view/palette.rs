@@ -29,7 +29,8 @@ pub(crate) fn draw(model: &Model, palette: &Palette, grid: &mut Grid) {
     let area = place(model);
     let title = format!("{} ({})", palette.title, entries.len());
     let inside = framed(model, grid, area, &title, "Enter choose  Tab section  Esc back");
-    let selected = palette.selected.min(entries.len().saturating_sub(1));
+    let place = palette.place(&entries);
+    let selected = place.unwrap_or(0);
     let list = inside.rows_from(2, u16::MAX);
     for (row, content) in (list.row..list.bottom()).zip(shown(&entries, selected, list.rows)) {
         match content {
@@ -42,7 +43,7 @@ pub(crate) fn draw(model: &Model, palette: &Palette, grid: &mut Grid) {
                 grid.text(Point { col: inside.col + 3, row }, &words, text(model, Role::Dim), inside.cols);
             }
             Row::Entry(at) => {
-                draw_entry(model, grid, Rect { row, rows: 1, ..list }, &entries[at], at == selected)
+                draw_entry(model, grid, Rect { row, rows: 1, ..list }, &entries[at], Some(at) == place)
             }
         }
     }
@@ -119,7 +120,7 @@ pub(crate) fn hit(model: &Model, at: Point) -> Hit {
     }
     let list = area.inside().rows_from(2, u16::MAX);
     let entries = palette.entries(model);
-    let selected = palette.selected.min(entries.len().saturating_sub(1));
+    let selected = palette.place(&entries).unwrap_or(0);
     let row = usize::from(at.row.saturating_sub(list.row));
     match shown(&entries, selected, list.rows).get(row) {
         Some(Row::Entry(found)) if list.contains(at) => Hit::Entry(entries[*found].clone()),

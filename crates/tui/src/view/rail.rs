@@ -45,12 +45,15 @@ fn empty(model: &Model, grid: &mut Grid, area: Rect) {
     }
 }
 
-/// The first row that is shown: the selected one is always in sight.
+/// The first row that is shown: while the rail has the keys, the selected one is always in sight.
 pub(crate) fn first_row(model: &Model, area: Rect) -> usize {
     let rows = rows(model);
     let height = usize::from(area.rows);
-    if rows.len() <= height || !model.rail.has_keys {
+    if rows.len() <= height {
         return 0;
+    }
+    if !model.rail.has_keys {
+        return model.rail.top.min(rows.len() - height);
     }
     let is_selected = |row: &RailRow| matches!(row, RailRow::Item { item, .. } if Some(item) == model.rail.selected.as_ref());
     let at = rows.iter().position(is_selected).unwrap_or(0);

@@ -21,6 +21,8 @@ pub(crate) enum StatusClick {
     Press(KeyName),
 }
 
+/// Most columns of the reason why the daemon cannot save.
+const UNSAVED_COLUMNS: u16 = 40;
 /// The hints of the views, beside help and the way back.
 const WALL: &[(Action, &str)] = &[
     (Action::TypeHere, "type"),
@@ -88,7 +90,9 @@ fn pieces(model: &Model) -> Vec<Piece> {
     let mut col = width::columns(&mode) + 1;
     let mut pieces = vec![Piece { col: 0, words: mode, role: Role::Select, click: None }];
     let is_view = is_view(model);
-    let hints = if is_view { Vec::new() } else { fitting(all_hints(model), hint_room(model), 1) };
+    // In the rail the way back stays as long as the way to help.
+    let last = if model.rail.has_keys && model.overlays.is_empty() { 2 } else { 1 };
+    let hints = if is_view { Vec::new() } else { fitting(all_hints(model), hint_room(model), last) };
     let start = right.saturating_sub(columns_of(&hints).saturating_sub(1));
     for (words, role, click) in parts(model) {
         let room = start.saturating_sub(2).saturating_sub(col);
@@ -233,6 +237,10 @@ fn troubles(model: &Model) -> Vec<Part> {
             let words = format!("no daemon: {}", model.start_hint());
             parts.push((words, Role::Alert, Some(StatusClick::Act(Action::StartDaemon))));
         }
+    }
+    if let Some(reason) = &model.daemon.unsaved {
+        let words = format!("not saved: {}", cut(reason, UNSAVED_COLUMNS, model.looks.is_ascii));
+        parts.push((words, Role::Alert, None));
     }
     if model.daemon.unsent_kib > 0 {
         let words = format!("{} KiB wait for the program to read", model.daemon.unsent_kib);

@@ -35,7 +35,7 @@ pub(crate) fn hit(model: &Model, at: Point) -> Option<usize> {
     let is_here = |toast: &ToastRow| {
         toast.row == at.row && (right.saturating_sub(width::columns(&toast.words))..right).contains(&at.col)
     };
-    rows(model, None).iter().find(|row| is_here(row)).map(|row| row.number)
+    rows(model, model.pointer.cursor_row).iter().find(|row| is_here(row)).map(|row| row.number)
 }
 
 /// The rows of all notices: from the top beside programs, from the bottom where a view or a box is open, whose first

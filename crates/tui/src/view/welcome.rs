@@ -90,7 +90,7 @@ fn host_words(model: &Model) -> Option<String> {
 
 /// The one key to know, to be tried at once.
 fn prefix_lines(model: &Model, prefix: &str) -> [(String, Role); 3] {
-    let tried = match model.prefix_tried {
+    let tried = match model.own_keys.prefix_tried {
         true => (format!("That was it. {prefix} opens the menu wherever you are."), Role::Good),
         false => (format!("Your menu key is {prefix}{}. Press it now.", alias(prefix)), Role::Focus),
     };

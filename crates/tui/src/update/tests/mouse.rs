@@ -312,3 +312,93 @@ fn a_command_of_the_persons_own_runs_where_the_focused_process_is() {
     let proto::Request::Spawn(spawn) = &**request else { panic!("{request:?}") };
     assert_eq!((spawn.argv.as_slice(), spawn.cwd.as_deref()), (&["lazygit".to_owned()][..], Some("/p")));
 }
+
+fn wheel(is_down: bool, at: [u16; 2]) -> String {
+    format!("\x1b[<{};{};{}M", if is_down { 65 } else { 64 }, at[0] + 1, at[1] + 1)
+}
+
+/// Two panes, of which the focused one was scrolled by a notch of the wheel.
+fn scrolled() -> Model {
+    let mut model = two_panes();
+    let place = model.places()[1].1;
+    unwanted(&mut model, MouseAct::WheelUp, [place.col + 3, place.row + 3], "a line");
+    assert!(matches!(model.overlays.as_slice(), [Overlay::History(history)] if history.is_casual));
+    model
+}
+
+#[test]
+fn one_notch_of_the_wheel_leaves_other_panes_tabs_and_the_rail_alive() {
+    let mut model = scrolled();
+    let other = model.places()[0].1;
+    let commands = act(&mut model, &[press([other.col + 3, other.row + 3])]);
+    assert_eq!((focused(&model).as_deref(), model.overlays.len()), (Some("a"), 0));
+    assert!(!commands.iter().any(|command| matches!(command, Command::Mouse(..))), "it only focuses");
+
+    let mut model = scrolled();
+    update(&mut model, Message::Happened(proto::event::Event::Changed(Box::new(process(3, "c", json!({}))))));
+    open(&mut model, 3);
+    model.deck.go_to_tab(0);
+    act(&mut model, &[press([10, 0]), release([10, 0])]);
+    assert_eq!((focused(&model).as_deref(), model.overlays.len()), (Some("c"), 0), "a tab");
+
+    let mut model = scrolled();
+    act(&mut model, &[press([4, 2])]);
+    assert_eq!((focused(&model).as_deref(), model.overlays.len()), (Some("a"), 0), "a row of the rail");
+
+    let mut model = scrolled();
+    act(&mut model, &[release([4, 2]), drag([4, 2])]);
+    assert_eq!(model.overlays.len(), 1, "a selection that is dragged out of its pane goes on");
+}
+
+#[test]
+fn tabs_and_rail_beside_a_view_are_clicked_and_a_box_keeps_the_mouse() {
+    for view in [&b"\x1ct"[..], b"\x1cw"] {
+        let mut model = two_panes();
+        typed(&mut model, view);
+        act(&mut model, &[press([2, 0]), release([2, 0])]);
+        assert_eq!((focused(&model).as_deref(), model.overlays.len()), (Some("b"), 0), "{view:?}");
+        typed(&mut model, view);
+        act(&mut model, &[press([4, 2])]);
+        assert_eq!((focused(&model).as_deref(), model.overlays.len()), (Some("a"), 0), "{view:?}");
+    }
+    let mut model = two_panes();
+    typed(&mut model, b"\x1cR");
+    act(&mut model, &[press([4, 2])]);
+    assert!(
+        matches!(model.overlays.as_slice(), [Overlay::Prompt(_)]),
+        "what was typed is not lost by a click"
+    );
+}
+
+#[test]
+fn the_wheel_over_the_rail_shows_other_rows_and_leaves_the_keyboard_where_it_is() {
+    let all = (1..=60).map(|number| process(number, &format!("p{number}"), json!({})));
+    let mut model = model(all.collect());
+    open(&mut model, 1);
+    let area = model.areas().rail.unwrap();
+    act(&mut model, &[wheel(true, [4, 9]), wheel(true, [4, 9])]);
+    assert_eq!(crate::view::rail::first_row(&model, area), 6);
+    assert!(!model.rail.has_keys);
+    act(&mut model, &vec![wheel(false, [4, 9]); 9]);
+    assert_eq!(crate::view::rail::first_row(&model, area), 0);
+    act(&mut model, &vec![wheel(true, [4, 9]); 99]);
+    assert_eq!(
+        crate::view::rail::first_row(&model, area),
+        61 - usize::from(area.rows),
+        "not beyond the last"
+    );
+}
+
+#[test]
+fn a_notice_is_hit_where_it_is_drawn_although_it_leaves_the_row_of_the_cursor_free() {
+    let mut model = two_panes();
+    update(&mut model, Message::Happened(proto::event::Event::Changed(Box::new(process(3, "c", json!({}))))));
+    model.toast_about("look at c".to_owned(), ProcessId::from_entropy(3));
+    // The first row of notices is the row of the cursor, so they begin one row below.
+    model.pointer.cursor_row = Some(2);
+    let column = model.size.cols - 3;
+    act(&mut model, &[press([column, 2])]);
+    assert_eq!(focused(&model).as_deref(), Some("b"));
+    act(&mut model, &[press([column, 3])]);
+    assert_eq!(focused(&model).as_deref(), Some("c"));
+}

@@ -78,6 +78,11 @@ fn a_timer_is_set_with_a_time_and_a_text_and_asked_for_again_without_them() {
             if matches!(&timer.when, TimerWhen::IdleAny(watch) if watch.processes.len() == 2)),
         "{commands:?}"
     );
+    let commands = typed(&mut model, b"\x1cTidle-all:web,old label=ci max=2h go on\r");
+    let all = requests(&commands);
+    let [Request::SetTimer(timer)] = all.as_slice() else { panic!("{commands:?}") };
+    assert_eq!((timer.label.as_deref(), timer.body.as_str()), (Some("ci"), "go on"));
+    assert!(matches!(&timer.when, TimerWhen::IdleAll(watch) if watch.max_wait_ms == 7_200_000), "{timer:?}");
 }
 
 #[test]
@@ -227,4 +232,118 @@ fn a_name_that_cannot_be_one_stays_in_its_window() {
     let asked = typed(&mut model, b"\r");
     assert!(matches!(requests(&asked)[..], [Request::Rename(_)]), "{asked:?}");
     assert!(model.overlays.is_empty());
+}
+
+#[test]
+fn a_process_is_ended_at_once_with_a_longer_grace_or_without_its_background() {
+    let closed = |key: &[u8]| {
+        let mut model = with_agent();
+        let commands = typed(&mut model, &[b"\x1cX", key].concat());
+        let all = requests(&commands);
+        let [Request::Close(close)] = all.as_slice() else { panic!("{commands:?}") };
+        (close.stop.grace_ms, close.keep_background)
+    };
+    assert_eq!(
+        [&b"y"[..], b"\r", b"k", b"m", b"b"].map(closed),
+        [(None, false), (None, false), (Some(0), false), (Some(60_000), false), (None, true)]
+    );
+    let mut model = with_agent();
+    assert!(typed(&mut model, b"\x1cXn").is_empty(), "any other key ends nothing");
+}
+
+#[test]
+fn an_agent_that_is_over_goes_on_in_its_session_and_lost_ones_do_all_at_once() {
+    let mut over = agent("exited", 0);
+    for (field, value) in
+        [("status", json!("exited")), ("pid", json!(null)), ("exit", json!({"code": null, "reason": "lost"}))]
+    {
+        over[field] = value;
+    }
+    let mut model = model(vec![process(1, "lead", over), process(2, "web", json!({}))]);
+    open(&mut model, 2);
+    assert!(typed(&mut model, b"\x1cu").is_empty());
+    assert!(model.toasts[0].text.contains("no agent"), "{:?}", model.toasts);
+    open(&mut model, 1);
+    let sessions = |commands: Vec<Command>| -> Vec<Option<String>> {
+        let session = |request: &Request| match request {
+            Request::Resume(resume) => resume.session.clone(),
+            other => panic!("{other:?}"),
+        };
+        requests(&commands).into_iter().map(session).collect()
+    };
+    assert_eq!(sessions(typed(&mut model, b"\x1cu\r")), [None]);
+    assert_eq!(sessions(typed(&mut model, b"\x1cuabc\r")), [Some("abc".to_owned())]);
+    typed(&mut model, b"\x1c every lost\r");
+    assert_eq!(sessions(typed(&mut model, b"y")), [None]);
+}
+
+#[test]
+fn a_terminal_gets_a_size_and_what_is_none_is_asked_for_again() {
+    let mut model = with_agent();
+    typed(&mut model, b"\x1c another size\r\x15wide\r");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Prompt(prompt)) if prompt.line.text() == "wide"));
+    let commands = typed(&mut model, b"\x15100x30\r");
+    assert!(matches!(requests(&commands).as_slice(), [Request::Resize(_)]), "{commands:?}");
+}
+
+#[test]
+fn presets_are_started_and_ended_by_the_verbs_that_know_their_order() {
+    let mut model = with_agent();
+    let spawned = |commands: &[Command]| -> (Vec<String>, Option<bool>) {
+        let all = requests(commands);
+        let [Request::Spawn(spawn)] = all.as_slice() else { panic!("{commands:?}") };
+        (spawn.argv.clone(), spawn.as_me)
+    };
+    let commands = typed(&mut model, b"\x1c start the project\r");
+    assert_eq!(spawned(&commands), (vec!["qd".to_owned(), "up".to_owned()], Some(true)));
+    let preset = json!({"name": "web", "origin": "qd.toml", "argv": ["x"], "cwd": "/p", "trusted": true});
+    model.crew.presets = vec![serde_json::from_value(preset).unwrap()];
+    assert!(requests(&typed(&mut model, b"\x1c end the project\r")).is_empty());
+    assert_eq!(spawned(&typed(&mut model, b"y")).0[1], "down");
+}
+
+#[test]
+fn an_earlier_revision_of_a_pad_is_read_and_can_be_brought_back() {
+    let mut model = with_agent();
+    let text = |revision: u64, content: &str| {
+        let text =
+            json!({"text": {"name": "plan", "content": content, "revision": revision, "author": "human"}});
+        Reply::Pad(serde_json::from_value(text).unwrap())
+    };
+    answer(&mut model, CallFor::PadText, text(7, "new\n"));
+    let commands = typed(&mut model, b"H");
+    let all = requests(&commands);
+    assert!(
+        matches!(all.as_slice(), [Request::Pad(pad)] if matches!(&pad.act, PadAct::History { name } if name == "plan")),
+        "{commands:?}"
+    );
+    let entry =
+        |revision: u64| json!({"name": "plan", "revision": revision, "author": "human", "at": 0, "bytes": 4});
+    let history = json!({"history": [entry(6), entry(7)]});
+    let history = Reply::Pad(serde_json::from_value(history).unwrap());
+    answer(&mut model, CallFor::PadRevisions("plan".to_owned()), history);
+    let commands = typed(&mut model, b"r6\r");
+    let all = requests(&commands);
+    assert!(
+        matches!(all.as_slice(), [Request::Pad(pad)] if matches!(pad.act, PadAct::Read { revision: Some(6), .. })),
+        "{commands:?}"
+    );
+    answer(&mut model, CallFor::OldPadText, text(6, "old\n"));
+    let commands = typed(&mut model, b"E");
+    let [Command::Edit(what, old)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(old, "old\n");
+    let commands = update(&mut model, Message::Edited(what.clone(), "old\n".to_owned()));
+    assert!(
+        matches!(requests(&commands).as_slice(), [Request::Pad(pad)]
+            if matches!(&pad.act, PadAct::Write { content, expected_revision: None, .. } if content == "old\n")),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn a_task_is_dropped_with_its_branch_although_work_would_be_lost() {
+    let mut model = with_two();
+    typed(&mut model, b"x");
+    let dropped = acts(typed(&mut model, b"a"));
+    assert!(matches!(dropped.as_slice(), [TaskAct::Drop(drop)] if drop.branch && drop.force), "{dropped:?}");
 }
