@@ -43,6 +43,9 @@ mod versions;
 #[path = "vendors/views.rs"]
 mod views;
 
+#[path = "attach_live/shown_keys.rs"]
+mod shown_keys;
+
 #[path = "attach_live/window.rs"]
 #[expect(dead_code, reason = "the rest of it is for the tests of attaching")]
 mod window;

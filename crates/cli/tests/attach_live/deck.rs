@@ -4,6 +4,7 @@ use proto::Size;
 use rustix::process::Signal;
 use term::{Cell, Screen, Wraps};
 
+use super::shown_keys::ShownKeys;
 use super::window::Window;
 use super::{running, runs_on_alone, sh, stage};
 
@@ -48,12 +49,15 @@ pub(crate) fn rail(screen: &Screen) -> Vec<Vec<Cell>> {
 fn u25_a_process_is_found_typed_to_and_left_running_by_keys_on_the_screen() {
     let stage = running();
     let mut window = Window::open(&stage, SIZE, &[]);
-    showing_x(&mut window);
+    let keys = ShownKeys::read(&mut window);
+    keys.press(&mut window, "4", "Go to a process");
+    window.until_shows("SWITCH");
+    window.type_keys("x");
+    keys.press(&mut window, "Enter", "choose");
+    window.until_shows("ready");
     window.type_keys("hello\r");
     window.until_shows("got:hello");
-    window.type_keys("\u{1c}");
-    window.until_shows("leave; all goes on");
-    window.type_keys("d");
+    keys.press_in_menu(&mut window, "d", "leave; everything goes on");
     assert_eq!(window.wait_exit().code(), Some(0));
     runs_on_alone(&stage);
 }

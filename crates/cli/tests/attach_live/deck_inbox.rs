@@ -5,6 +5,7 @@ use proto::request::Until;
 use testkit::FakeAgents;
 
 use super::deck::SIZE;
+use super::shown_keys::ShownKeys;
 use super::window::Window;
 
 fn crew() -> FakeAgents {
@@ -16,21 +17,22 @@ fn u25_an_agent_that_asks_is_seen_in_the_rail_and_answered_from_the_inbox() {
     let crew = crew();
     crew.enlist("a", &[]);
     let mut window = Window::open(&crew, SIZE, &[]);
+    let keys = ShownKeys::read(&mut window);
     window.until_shows("CREW");
     let turn = crew.submit("a", "ask Delete everything?\nsay done then");
     crew.until_state("a", AgentState::Blocked);
     window.until_shows("NEEDS YOU");
-    window.type_keys("\u{1c}a");
+    keys.press_in_menu(&mut window, "a", "inbox");
     window.until_shows("a: Delete everything?");
-    window.until_shows("3  No");
-    window.type_keys("3");
+    keys.press(&mut window, "3", "No");
     window.until_shows("answered");
     crew.wait_until("a", Until::Turn(turn));
     assert_eq!(crew.answers("a"), ["3"]);
     // Its turn is over: next goes there, and looking at it is enough.
-    window.type_keys("q\u{1c}n");
+    keys.press(&mut window, "q", "back");
+    keys.press_in_menu(&mut window, "n", "next that needs you");
     window.until_shows("done then");
-    window.type_keys("\u{1c}d");
+    keys.press_in_menu(&mut window, "d", "leave");
     assert_eq!(window.wait_exit().code(), Some(0));
 }
 

@@ -22,6 +22,7 @@ mod passed;
 mod queries;
 mod shells;
 mod showing;
+mod shown_keys;
 mod silence;
 mod slow;
 mod tmux;

@@ -1,5 +1,6 @@
 //! The tour of `docs/tour.md` with the real programs: a task is started in a worktree from the empty deck, asks, is
-//! answered, reviewed with two comments, mends its work and lands. Every key is on the screen or in the list of keys.
+//! answered, reviewed with two comments, mends its work and lands. `ShownKeys` presses no key that is neither on the screen
+//! nor in the list of keys.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +13,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{DEADLINE, ModelServer, TestDaemon};
 
 use crate::QD;
+use crate::shown_keys::ShownKeys;
 use crate::vendor_stage::shell_script;
 use crate::window::Window;
 
@@ -26,6 +28,7 @@ const WORK: &str = "set -e\ncase $1 in\n1) printf 'hello there\\nand welcome\\n'
 struct Tour {
     // Dropped in this order: the deck, then the daemon, which ends the agent before its home and its model are removed.
     window: Window,
+    keys: ShownKeys,
     daemon: TestDaemon,
     home: Home,
     _server: ModelServer,
@@ -73,8 +76,19 @@ impl Tour {
             .extend(home.env().iter().map(|(name, value)| format!("{name}={}", value.to_str().unwrap())));
         arguments.push(QD.to_owned());
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let (window, _) = Window::running(&daemon, SIZE, "env", &arguments);
-        Self { window, daemon, home, _server: server }
+        let (mut window, _) = Window::running(&daemon, SIZE, "env", &arguments);
+        let keys = ShownKeys::read(&mut window);
+        Self { window, keys, daemon, home, _server: server }
+    }
+
+    /// Presses a key that is on the screen or in the list of keys.
+    fn press(&mut self, key: &str, does: &str) {
+        self.keys.press(&mut self.window, key, does);
+    }
+
+    /// Presses the menu key and a key after it.
+    fn press_in_menu(&mut self, key: &str, does: &str) {
+        self.keys.press_in_menu(&mut self.window, key, does);
     }
 
     /// The directory of the task.
@@ -93,7 +107,7 @@ impl Tour {
     /// question of its own, and is answered again.
     fn allow(&mut self, commits: &str) {
         self.window.until_shows("NEEDS YOU");
-        self.window.type_keys("\u{1c}a");
+        self.press_in_menu("a", "inbox: answer questions");
         let until = Instant::now() + DEADLINE;
         let mut answered = Vec::new();
         while git(&self.tree(), &["rev-list", "--count", "HEAD"]).trim() != commits {
@@ -106,13 +120,16 @@ impl Tour {
             }
             // The question comes first; its answers are there once its dialog is on the screen.
             let items = self.daemon.client().inbox().unwrap();
-            let item = items.iter().find(|item| !item.options.is_empty()).map(|item| item.item);
-            if let Some(item) = item.filter(|item| text.contains("   1  ") && !answered.contains(item)) {
-                self.window.type_keys("1");
-                answered.push(item);
+            let Some(item) = items.iter().find(|item| !item.options.is_empty()) else { continue };
+            // The beginning of its words is on the screen; the end of a long line is in the next one.
+            let label: String = item.options[0].label.chars().take(12).collect();
+            let is_shown = self.keys.is_known(&self.window.screen, "1", label.trim_end());
+            if is_shown && !answered.contains(&item.item) {
+                self.press("1", label.trim_end());
+                answered.push(item.item);
             }
         }
-        self.window.type_keys("q");
+        self.press("q", "back");
     }
 
     /// What every process of the tour is at, and all that it has printed.
@@ -130,12 +147,12 @@ impl Tour {
 
     /// Opens the review of the task, once the list of tasks says what it has changed.
     fn review(&mut self, changes: &str) {
-        self.window.type_keys("\u{1c}t");
+        self.press_in_menu("t", "tasks");
         self.window.until_shows("TASKS 1");
         self.window.until(changes, |screen| {
             screen.text(Wraps::Keep).lines().any(|line| line.contains(TASK) && line.contains(changes))
         });
-        self.window.type_keys("d");
+        self.press("d", "review");
         self.window.until_shows(&format!("REVIEW {TASK}"));
     }
 }
@@ -149,24 +166,41 @@ fn start_in_a_worktree(tour: &mut Tour) {
         let text = screen.text(Wraps::Keep);
         text.lines().any(|line| line.contains("1  Start an agent on a task") && line.contains(name))
     });
-    window.type_keys("1");
-    window.until_shows("What should be done?");
+    tour.press("1", "Start an agent on a task");
+    tour.window.until_shows("What should be done?");
     let order = tour.order(1);
     tour.window.type_keys(&order);
-    tour.window.type_keys("\t");
+    tour.press("Tab", "next");
     tour.window.type_keys(TASK);
     tour.window.until_shows(&format!("will be made: {TASK}"));
-    tour.window.type_keys("\u{13}");
+    tour.press("Ctrl-S", "create");
 }
 
-fn comment(window: &mut Window, keys: &str, place: &str, text: &str) {
-    window.type_keys(keys);
-    window.until_shows(&format!("Comment on greeting:{place}"));
-    window.type_keys(&format!("{text}\r"));
-    window.until("the comment", |screen| {
+/// Comments on the line so many rows below.
+fn comment(tour: &mut Tour, rows: usize, place: &str, text: &str) {
+    for _ in 0..rows {
+        tour.press("j", "down");
+    }
+    tour.press("c", "comment");
+    tour.window.until_shows(&format!("Comment on greeting:{place}"));
+    tour.window.type_keys(text);
+    tour.press("Enter", "keep it");
+    tour.window.until("the comment", |screen| {
         let text = screen.text(Wraps::Keep);
         text.contains("(draft)") && !text.contains("Comment on greeting")
     });
+}
+
+/// Stops the agent of the task, and lands its work.
+fn stop_and_land(tour: &mut Tour) {
+    tour.press("s", "stop");
+    tour.window.until_shows(&format!("Stop {TASK}?"));
+    tour.press("y", "yes");
+    tour.window.until_shows(&format!("Nothing works on {TASK}"));
+    tour.press("L", "land");
+    tour.window.until_shows(&format!("Land {TASK} on main"));
+    tour.press("Enter", "land");
+    tour.window.until_shows(&format!("{TASK} landed on main"));
 }
 
 fn the_tour(vendor: Vendor) {
@@ -176,29 +210,23 @@ fn the_tour(vendor: Vendor) {
     tour.review("+2-1");
     tour.window.until_shows("+     1  hello there");
     // File, change, the removed line, the first added one.
-    comment(&mut tour.window, "jjjc", "1-1", "Say whom you greet.");
+    comment(&mut tour, 3, "1-1", "Say whom you greet.");
     let order = tour.order(2);
-    comment(&mut tour.window, "jjc", "2-2", &order);
+    comment(&mut tour, 2, "2-2", &order);
     tour.window.until_shows("2 comments, 2 unsent");
-    tour.window.type_keys("S");
+    tour.press("S", "send 2");
     tour.window.until_shows("2 comments, 0 unsent");
-    tour.window.type_keys("q");
+    tour.press("q", "back");
     tour.window.until_shows("TASKS 1");
     tour.allow("3");
     tour.review("+1-1");
     tour.window.until_shows("its lines have changed since");
-    tour.window.type_keys("q");
+    tour.press("q", "back");
     tour.window.until_shows("TASKS 1");
-    tour.window.type_keys("s");
-    tour.window.until_shows(&format!("Stop {TASK}?"));
-    tour.window.type_keys("y");
-    tour.window.until_shows(&format!("Nothing works on {TASK}"));
-    tour.window.type_keys("L");
-    tour.window.until_shows(&format!("Land {TASK} on main"));
-    tour.window.type_keys("\r");
-    tour.window.until_shows(&format!("{TASK} landed on main"));
+    stop_and_land(&mut tour);
     assert_eq!(git(&tour.home.workdir(), &["show", "main:greeting"]), "hello Ada\n");
-    tour.window.type_keys("q\u{1c}d");
+    tour.press("q", "back");
+    tour.press_in_menu("d", "leave");
     assert_eq!(tour.window.wait_exit().code(), Some(0));
 }
 
