@@ -3,6 +3,7 @@
 //! Owns the terminal, the connections and the screens. Decides nothing about the deck: `update` does.
 
 mod carry_out;
+mod compose;
 mod daemon_link;
 mod draw;
 mod programs;

@@ -78,6 +78,7 @@ pub(crate) fn notices(model: &Model, grid: &mut Grid) {
         && model.now.ms >= since + crate::model::MENU_MS
     {
         menu::draw(model, grid);
+        grid.cursor = None;
     }
 }
 

@@ -2,21 +2,15 @@
 
 use std::time::Instant;
 
-use proto::Size;
 use term::{Damage, MouseTracking};
 
 use super::DeckLoop;
+use super::compose::{Composition, is_popup_topmost};
 use super::stale::Stale;
 use crate::TuiError;
-use crate::frame::encode::ChangedRows;
-use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::host::modes::HostModes;
-use crate::model::deck::Deck;
-use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
-use crate::model::splits::PaneId;
+use crate::model::overlay::POPUP;
 use crate::pace::{Change, Pace};
-use crate::pane::Pane;
-use crate::view;
 
 /// What is to be drawn around the panes, and when.
 #[derive(Debug, Default)]
@@ -61,7 +55,7 @@ impl DeckLoop<'_> {
         let focused = popup.or(self.model.deck.focused().map(|(pane, _)| pane));
         let (chrome, elsewhere) = (self.drawing.stale.by_person, self.drawing.stale.by_event);
         let mut change = Change { chrome, elsewhere, ..Change::default() };
-        let is_covered = popup.is_some() && !self.is_popup_topmost();
+        let is_covered = popup.is_some() && !is_popup_topmost(&self.model);
         // What lies below another window is not drawn, so it would be due for ever.
         for (id, pane) in self.panes.iter().filter(|(id, _)| **id != POPUP || !is_covered) {
             let rows = match pane.damage() {
@@ -78,95 +72,21 @@ impl DeckLoop<'_> {
     }
 
     fn draw(&mut self, now: Instant) {
-        let is_whole =
-            self.drawing.stale.is_any() || !self.model.overlays.is_empty() || !self.model.toasts.is_empty();
-        let size = self.model.size;
-        let rows =
-            if is_whole || self.grid.size() != size { self.compose(size) } else { self.compose_panes() };
+        let peek = self.inbox_peek().map(|(_, place)| place);
+        let popup = self.popup().map(|(_, place)| place);
+        let (model, grid) = (&self.model, &mut self.grid);
+        let picture = Composition { model, panes: &mut self.panes, peek, popup };
+        let rows = picture.draw(grid, std::mem::take(&mut self.drawing.stale));
+        self.model.pointer.cursor_row = self.grid.cursor.map(|cursor| cursor.at.row);
         let host = &mut self.host;
         let start = host.output.len();
         host.encoder.encode(&self.grid, &rows, &mut host.output);
         host.link.ask_behind(start, &mut host.output, now);
     }
 
-    /// The whole picture.
-    fn compose(&mut self, size: Size) -> ChangedRows {
-        if self.grid.size() != size {
-            self.grid = Grid::new(size);
-        }
-        view::chrome(&self.model, &mut self.grid);
-        for (id, place) in self.model.places() {
-            if let Some(pane) = self.panes.get_mut(&id) {
-                copy(&mut self.grid, pane, Deck::screen_of(place), &Damage::Everything);
-            }
-        }
-        self.place_cursor();
-        view::overlays(&self.model, &mut self.grid);
-        if let Some((_, place)) = self.inbox_peek()
-            && let Some(pane) = self.panes.get_mut(&INBOX_PEEK)
-        {
-            copy(&mut self.grid, pane, place, &Damage::Everything);
-        }
-        self.compose_popup();
-        self.model.pointer.cursor_row = self.grid.cursor.map(|cursor| cursor.at.row);
-        (0..size.rows).for_each(|row| self.grid.mend_row(row));
-        self.drawing.stale = Stale::default();
-        ChangedRows::All
-    }
-
-    /// The screen of the window over the deck, where nothing lies over that one.
-    fn compose_popup(&mut self) {
-        let Some((_, place)) = self.popup().filter(|_| self.is_popup_topmost()) else { return };
-        let Some(pane) = self.panes.get_mut(&POPUP) else { return };
-        copy(&mut self.grid, pane, place, &Damage::Everything);
-        let cursor = pane.screen.cursor();
-        let at = Point { col: place.col + cursor.col, row: place.row + cursor.row };
-        let form = cursor.is_chosen.then_some((cursor.shape, cursor.blinking));
-        let is_shown = cursor.visible && place.contains(at);
-        self.grid.cursor = is_shown.then_some(ShownCursor { at, form });
-        view::notices(&self.model, &mut self.grid);
-    }
-
-    fn is_popup_topmost(&self) -> bool {
-        matches!(self.model.overlays.last(), Some(Overlay::Popup(_)))
-    }
-
-    /// Only what the programs have drawn.
-    fn compose_panes(&mut self) -> ChangedRows {
-        let mut rows = Vec::new();
-        for (id, place) in self.model.places() {
-            if let Some(pane) = self.panes.get_mut(&id) {
-                let damage = pane.damage();
-                rows.extend(copy(&mut self.grid, pane, Deck::screen_of(place), &damage));
-            }
-        }
-        rows.sort_unstable();
-        rows.dedup();
-        rows.iter().for_each(|row| self.grid.mend_row(*row));
-        self.place_cursor();
-        ChangedRows::Only(rows)
-    }
-
-    /// The cursor of the program that has the keyboard.
-    fn place_cursor(&mut self) {
-        if self.model.rail.has_keys || self.model.base_view().is_some() {
-            return;
-        }
-        self.grid.cursor = self.model.deck.focused().and_then(|(id, _)| self.cursor_of(id));
-    }
-
-    fn cursor_of(&self, id: PaneId) -> Option<ShownCursor> {
-        let (_, place) = self.model.places().into_iter().find(|(pane, _)| *pane == id)?;
-        let screen = Deck::screen_of(place);
-        let cursor = self.panes.get(&id)?.screen.cursor();
-        let at = Point { col: screen.col + cursor.col, row: screen.row + cursor.row };
-        let form = cursor.is_chosen.then_some((cursor.shape, cursor.blinking));
-        (cursor.visible && screen.contains(at)).then_some(ShownCursor { at, form })
-    }
-
     /// The terminal reports what the focused program asked for, and nothing more.
     pub(super) fn set_host_modes(&mut self) {
-        let is_popup = self.is_popup_topmost();
+        let is_popup = is_popup_topmost(&self.model);
         let focused = self.model.deck.focused().map(|(id, _)| id);
         let focused = if is_popup { Some(POPUP) } else { focused };
         let focused = focused.and_then(|id| self.panes.get(&id));
@@ -186,18 +106,4 @@ impl DeckLoop<'_> {
         };
         self.host.modes.change(wanted, &mut self.host.output);
     }
-}
-
-/// Copies the changed rows of a screen into its place; returns which rows of the picture these are.
-fn copy(grid: &mut Grid, pane: &mut Pane, place: Rect, damage: &Damage) -> Vec<u16> {
-    let rows: Vec<u16> = match damage {
-        Damage::Nothing => return Vec::new(),
-        Damage::Rows(rows) => rows.clone(),
-        Damage::Everything => (0..pane.looking.size.rows).collect(),
-    };
-    for row in rows.iter().copied() {
-        grid.copy_row(place, row, &pane.screen.row_cells(row));
-    }
-    pane.drawn = pane.screen.version();
-    rows.into_iter().filter(|row| *row < place.rows).map(|row| place.row + row).collect()
 }
