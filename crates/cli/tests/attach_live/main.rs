@@ -8,6 +8,7 @@ mod deck_away;
 mod deck_facts;
 mod deck_inbox;
 mod deck_own;
+mod deck_paste;
 mod deck_programs;
 mod deck_speed;
 mod deck_start;
