@@ -9,7 +9,7 @@ mod unconfirmed;
 use std::time::{Duration, Instant};
 
 use client::{ClientError, DaemonAddress, Incoming};
-use proto::request::{Attach, SizeRequest, Target, View};
+use proto::request::{Attach, Empty, SizeRequest, Target, View};
 use proto::terminal::TerminalReport;
 use proto::{Notice, Outcome, ProcessId, Reply, Request, RunNumber, Size};
 use term::{Damage, GridSize, Key, Limits, Modes, PasteEncoder, PastePiece, Screen};
@@ -192,6 +192,16 @@ impl Pane {
             self.screen.resize(grid_size(size));
             self.wire.call(Request::View(View::Size(SizeRequest::from(size))));
         }
+    }
+
+    /// Makes the size of this viewer, or another one, that of the process, as typing would.
+    pub(crate) fn claim_size(&mut self, other: Option<Size>) {
+        if let Some(size) = other {
+            self.wire.call(Request::View(View::Size(SizeRequest::from(size))));
+        }
+        self.wire.call(Request::View(View::OwnSize(Empty {})));
+        // A connection that is broken is noticed when it is served.
+        let _noticed_later = self.flush();
     }
 
     /// Takes what has arrived, up to a bound. The socket is read when it is ready, and once: what it has beyond that waits

@@ -193,6 +193,9 @@ impl DeckLoop<'_> {
 
     /// Lends the whole terminal to the daemon; the prefix alone comes back.
     fn lend_terminal(&mut self, process: ProcessId) {
+        // The daemon may miss the pane only after the attachment: then that one is not the only viewer, whose size it is.
+        let size = self.host.size();
+        self.panes_of(process).for_each(|pane| pane.claim_size(Some(size)));
         self.panes.clear();
         self.host.lend();
         let mut options = AttachOptions::new(Target(process.to_string()));
@@ -207,5 +210,11 @@ impl DeckLoop<'_> {
             self.left = Some(LeftDeck::HungUp);
         }
         self.take_size();
+        self.sync_panes(Instant::now());
+        self.panes_of(process).for_each(|pane| pane.claim_size(None));
+    }
+
+    fn panes_of(&mut self, process: ProcessId) -> impl Iterator<Item = &mut Pane> {
+        self.panes.values_mut().filter(move |pane| pane.looking.process == process && !pane.looking.is_tile())
     }
 }
