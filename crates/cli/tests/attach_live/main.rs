@@ -11,6 +11,7 @@ mod deck_inbox;
 mod deck_own;
 mod deck_paste;
 mod deck_programs;
+mod deck_restored;
 mod deck_speed;
 mod deck_start;
 mod deck_tasks;

@@ -27,13 +27,19 @@ impl Window {
 
     /// Opens a window of this size with a program in it; returns its pid too.
     pub(crate) fn running(stage: &TestDaemon, size: Size, program: &str, arguments: &[&str]) -> (Self, i32) {
-        let screen = Screen::new(term_size(size), Limits::default());
-        let mut window = Self { pty: Pty::open(size), screen, drawn: Vec::new(), answers: true };
+        let mut window = Self::without_program(size, b"");
         let pid = window.start(stage, program, arguments);
         (window, pid)
     }
 
-    /// Starts a program in a window whose program has ended; returns its pid.
+    /// Opens a window without a program, as it is after these bytes were drawn in it.
+    pub(crate) fn without_program(size: Size, drawn: &[u8]) -> Self {
+        let mut screen = Screen::new(term_size(size), Limits::default());
+        screen.feed(drawn);
+        Self { pty: Pty::open(size), screen, drawn: Vec::new(), answers: true }
+    }
+
+    /// Starts a program in a window that has none, or whose program has ended; returns its pid.
     pub(crate) fn start(&mut self, stage: &TestDaemon, program: &str, arguments: &[&str]) -> i32 {
         let variables = stage.variables();
         let variables: Vec<(&str, &OsStr)> =

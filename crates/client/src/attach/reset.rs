@@ -14,15 +14,18 @@ use rustix::termios::{
 const SIGNAL_KEYS: [(SpecialCodeIndex, u8); 3] =
     [(SpecialCodeIndex::VINTR, 3), (SpecialCodeIndex::VQUIT, 0x1c), (SpecialCodeIndex::VSUSP, 0x1a)];
 
+/// The terminal's own form of the cursor: nobody knows which one it had before.
+const OWN_CURSOR: &[u8] = b"\x1b[0 q";
+
 /// Returns the terminal to the state in which a shell expects it: lines with echo, the main screen, no mouse, no
-/// keyboard flags, a visible cursor. What the killed program had saved in the terminal is restored.
+/// keyboard flags, a visible cursor of the usual form. What the killed program had saved in the terminal is restored.
 pub fn reset_terminal(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
     if isatty(input) {
         let mut settings = tcgetattr(input)?;
         make_sane(&mut settings);
         tcsetattr(input, OptionalActions::Now, &settings)?;
     }
-    let bytes = [RESET, LEAVE_ALTERNATE, RESET, RESTORE].concat();
+    let bytes = [RESET, LEAVE_ALTERNATE, RESET, OWN_CURSOR, RESTORE].concat();
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
         match rustix::io::write(output, rest) {
