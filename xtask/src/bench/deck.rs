@@ -46,8 +46,10 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
             start(lab, contender),
         );
         create(lab, contender, 50)?;
-        if let Err(error) = rest(lab, report, contender) {
-            report.note(contender.name(), "deck, 100 idle", &error);
+        for rest in [Rest::Empty, Rest::TwoPanes] {
+            if let Err(error) = idle(lab, report, contender, rest) {
+                report.note(contender.name(), rest.row(), &error);
+            }
         }
         contender.renew()?;
         if let Err(error) = floods(lab, report, contender, &file) {
@@ -89,22 +91,53 @@ fn start(lab: &Lab, contender: &Contender) -> Result<f64, String> {
     Ok(percentile(&times, 0.5))
 }
 
+/// What a deck that rests shows.
+#[derive(Clone, Copy)]
+enum Rest {
+    /// The rail alone.
+    Empty,
+    /// Two of the processes, beside each other.
+    TwoPanes,
+}
+
+impl Rest {
+    fn row(self) -> &'static str {
+        match self {
+            Self::Empty => "deck, 100 idle",
+            Self::TwoPanes => "deck with two panes, 100 idle",
+        }
+    }
+}
+
 /// Effort and output of a deck beside processes that do nothing.
-fn rest(lab: &Lab, report: &mut Report, contender: &Contender) -> Result<(), String> {
-    let seconds = if lab.is_long { 600 } else { lab.sized(60, 5) };
+fn idle(lab: &Lab, report: &mut Report, contender: &Contender, rest: Rest) -> Result<(), String> {
+    let is_long = lab.is_long && matches!(rest, Rest::TwoPanes);
+    let seconds = if is_long { 600 } else { lab.sized(60, 5) };
     let window = Duration::from_secs(seconds);
     let client = open(contender)?;
     client.read_all_of(&[HEADING], READY)?;
-    pass(echo::ASKED);
+    match rest {
+        Rest::Empty => pass(echo::ASKED),
+        Rest::TwoPanes => {
+            let (shown, beside) = (lab.fresh_name(), lab.fresh_name());
+            for name in [&shown, &beside] {
+                contender.create(name, Size::NORMAL, &["cat".to_owned()])?;
+            }
+            echo::show_beside(&client, &shown, &beside)?;
+        }
+    }
     client.settle(SETTLED)?;
     let before = process_scan::effort(&[client.pid()]);
     let drawn = client.drawn_within(window)?;
     let after = process_scan::effort(&[client.pid()]);
     let share = after.nanoseconds.saturating_sub(before.nanoseconds) as f64 / window.as_nanos() as f64;
     let wakeups = after.wakeups.saturating_sub(before.wakeups) as f64 / window.as_secs_f64();
-    report.record("deck, 100 idle: processor", contender.name(), Unit::Share, Ok(share));
-    report.record("deck, 100 idle: bytes drawn", contender.name(), Unit::Bytes, Ok(drawn as f64));
-    report.record("deck, 100 idle: wake-ups per second", contender.name(), Unit::Count, Ok(wakeups));
+    let mut record = |figure: &str, unit: Unit, value: f64| {
+        report.record(&format!("{}: {figure}", rest.row()), contender.name(), unit, Ok(value));
+    };
+    record("processor", Unit::Share, share);
+    record("bytes drawn", Unit::Bytes, drawn as f64);
+    record("wake-ups per second", Unit::Count, wakeups);
     Ok(())
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn all() -> Vec<Box<dyn Dialect>> {
         Box::new(Dtach),
         Box::new(Abduco),
         Box::new(Zellij),
+        Box::new(Herdr),
         Box::new(Shpool),
         Box::new(Tam),
     ]
@@ -208,6 +209,97 @@ impl Dialect for Zellij {
         let mut command = place.command();
         command.args(["list-sessions", "--short"]);
         Some(command)
+    }
+}
+
+/// A process is the root pane of a workspace of its own; attaching shows its whole interface with that workspace focused.
+struct Herdr;
+
+impl Herdr {
+    fn command(place: &Place, arguments: &[&str]) -> Command {
+        let mut command = place.command();
+        command.env("HERDR_SOCKET_PATH", place.root.join("run/herdr.sock")).args(arguments);
+        command
+    }
+
+    /// Its answers are one line of JSON each.
+    fn ask(place: &Place, arguments: &[&str]) -> Result<Value, String> {
+        let printed = place.run(Self::command(place, arguments))?;
+        let answer: Value = serde_json::from_str(&printed).map_err(|error| format!("herdr: {error}"))?;
+        match answer.get("error") {
+            None => Ok(answer),
+            Some(error) => Err(format!("herdr: {error}")),
+        }
+    }
+
+    /// The workspace with this label.
+    fn workspace(place: &Place, session: &str) -> Option<String> {
+        let listed = Self::ask(place, &["workspace", "list"]).ok()?;
+        let all = listed["result"]["workspaces"].as_array()?;
+        let own = all.iter().find(|workspace| workspace["label"] == session)?;
+        own["workspace_id"].as_str().map(str::to_owned)
+    }
+
+    /// The first pane of a workspace.
+    fn pane(place: &Place, workspace: &str) -> Option<String> {
+        let listed = Self::ask(place, &["pane", "list", "--workspace", workspace]).ok()?;
+        listed["result"]["panes"][0]["pane_id"].as_str().map(str::to_owned)
+    }
+}
+
+impl Dialect for Herdr {
+    fn name(&self) -> &'static str {
+        "herdr"
+    }
+
+    fn prepare(&self, place: &Place) -> Result<(), String> {
+        // A first run would show a welcome over everything.
+        let directory = place.root.join("config/herdr");
+        let written = std::fs::create_dir_all(&directory)
+            .and_then(|()| std::fs::write(directory.join("config.toml"), "onboarding = false\n"));
+        written.map_err(|error| format!("{}: {error}", directory.display()))?;
+        in_background(Self::command(place, &["server"]))?;
+        until_ok("herdr", || Self::ask(place, &["workspace", "list"]).is_ok())
+    }
+
+    fn create(&self, place: &Place, session: &str, _size: Size, argv: &[String]) -> Result<(), String> {
+        Self::ask(place, &["workspace", "create", "--label", session, "--no-focus"])?;
+        let workspace = Self::workspace(place, session).ok_or("herdr made no workspace")?;
+        let pane = Self::pane(place, &workspace).ok_or("herdr made no pane")?;
+        // A pane has a shell, which becomes the program.
+        let quoted: Vec<String> =
+            argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let line = format!("exec {}", quoted.join(" "));
+        place.run(Self::command(place, &["pane", "run", &pane, &line])).map(drop)
+    }
+
+    fn attach(&self, place: &Place, session: &str) -> Command {
+        if let Some(workspace) = Self::workspace(place, session) {
+            // A workspace that cannot be focused shows as a failed attach.
+            let _shown_later = Self::ask(place, &["workspace", "focus", &workspace]);
+        }
+        Self::command(place, &[])
+    }
+
+    fn forget(&self, place: &Place, session: &str) {
+        if let Some(workspace) = Self::workspace(place, session) {
+            // Gone already is what we want.
+            let _gone = Self::ask(place, &["workspace", "close", &workspace]);
+        }
+    }
+
+    fn stop(&self, place: &Place) {
+        // No server is no error here.
+        let _none = place.run(Self::command(place, &["server", "stop"]));
+    }
+
+    fn list(&self, place: &Place) -> Option<Command> {
+        Some(Self::command(place, &["workspace", "list"]))
+    }
+
+    fn read(&self, place: &Place, session: &str) -> Option<Command> {
+        let pane = Self::pane(place, &Self::workspace(place, session)?)?;
+        Some(Self::command(place, &["pane", "read", &pane, "--source", "visible"]))
     }
 }
 
