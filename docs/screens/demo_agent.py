@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
-"""An agent for pictures: takes a prompt and plays the scene that its first word names (blocked, done, working)."""
+"""An agent for pictures: takes a prompt and plays the scene that belongs to it.
 
+Its session is a file below DEMO_HOME, which says how much of its context is used. A lead starts two others with the `qd`
+that DEMO_QD names.
+"""
+
+import json
 import os
 import signal
+import subprocess
 import sys
 import termios
 import tty
@@ -40,6 +46,23 @@ SCENES = {
         ">",
     ],
 }
+SCENES["lead"] = [
+    f"{BLUE}●{OFF} The tests and the guide can be done",
+    "  side by side. I started two agents.",
+    "",
+    f"* Working {DIM}(esc to interrupt){OFF}",
+    ">",
+]
+# Which prompt has which scene; any other is done at once.
+SCENE_OF = {
+    "Limit the logins.": "blocked",
+    "Remove the old routes.": "blocked",
+    "Prepare the release.": "lead",
+    "Run the tests.": "working",
+    "Write the guide.": "working",
+}
+# Tokens of the context that each scene has used, of 200,000.
+USED = {"blocked": 82_000, "done": 126_000, "working": 24_000, "lead": 58_000}
 shown = []
 
 
@@ -50,14 +73,32 @@ def show(lines):
 
 
 def read_prompt(above):
-    """What is typed or pasted up to Enter, shown behind the prompt."""
+    """What is typed or pasted up to Enter, shown behind the prompt; a paste of several lines is folded."""
     typed = ""
     while True:
         typed += os.read(0, 4096).decode(errors="replace")
         typed = typed.replace("\x1b[200~", "").replace("\x1b[201~", "")
-        if typed.endswith("\r"):
+        if typed.endswith("\r") and "\x1b" not in typed:
             return typed.strip()
-        show(above + [f"> {typed}"])
+        is_long = "\n" in typed or "\r" in typed
+        show(above + ["> [Pasted text]" if is_long else f"> {typed}"])
+
+
+def note(*lines):
+    """Appends lines to the file of the session, which its words name."""
+    words = " ".join(sys.argv[1:]).replace("=", " ").split()
+    for flag in ("--session-id", "--resume"):
+        if flag in words:
+            os.makedirs(os.environ["DEMO_HOME"], exist_ok=True)
+            path = os.path.join(os.environ["DEMO_HOME"], words[words.index(flag) + 1] + ".jsonl")
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def start_others():
+    for name, prompt in (("tests", "Run the tests."), ("guide", "Write the guide.")):
+        words = ["spawn", "--kind", "agent", "--name", name, "--prompt", prompt, "demo"]
+        subprocess.run([os.environ["DEMO_QD"], *words], capture_output=True, check=False)
 
 
 def main():
@@ -70,10 +111,16 @@ def main():
     above = [f"{BOLD}demo agent{OFF} {DIM}1.0{OFF}", ""]
     show(above + [">"])
     while True:
-        word, _, prompt = read_prompt(above).partition(" ")
-        lines = [f"{DIM}you:{OFF} {prompt}", ""] + SCENES.get(word, SCENES["done"])
+        typed = read_prompt(above)
+        prompt = next((known for known in SCENE_OF if known in typed), typed)
+        word = SCENE_OF.get(prompt, "done")
+        note({"type": "prompt", "text": prompt})
+        lines = [f"{DIM}you:{OFF} {prompt}", ""] + SCENES[word]
         above = lines[:-1]
         show(lines)
+        note({"type": "answer", "used": USED[word]})
+        if word == "lead":
+            start_others()
 
 
 main()

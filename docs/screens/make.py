@@ -1,4 +1,4 @@
-"""Makes the pictures of this directory from the real program: python3 make.py PATH_OF_QD [pair]
+"""Makes the pictures of this directory from the real program, in some five minutes: python3 make.py PATH_OF_QD [pair]
 
 With `pair` it makes the picture of `qd pair` alone.
 The agents are `demo_agent.py`. Needs tmux, git and Pillow. Starts a private daemon and a tmux server of its own, and ends
@@ -16,10 +16,14 @@ from glob import glob
 
 from PIL import Image, ImageDraw, ImageFont
 
+# Seconds before a second and a third state of things.
+AGEING = int(os.environ.get("AGEING", "65"))
 HERE = os.path.dirname(os.path.abspath(__file__))
-COLS, ROWS = 110, 30
+COLS, ROWS = 110, 34
 CELL = (9, 18)
-GROUND, TEXT = (22, 24, 33), (205, 209, 220)
+# The ground and the text of the terminal that the deck is shown in.
+DARK, LIGHT = ((22, 24, 33), (205, 209, 220)), ((250, 250, 247), (40, 42, 54))
+BLACK = ((0, 0, 0), (255, 255, 255))
 BASIC = [
     (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188), (17, 168, 205),
     (229, 229, 229), (102, 102, 102), (241, 76, 76), (35, 209, 139), (245, 245, 67), (59, 142, 234),
@@ -27,9 +31,16 @@ BASIC = [
 ]
 
 
-def indexed(number):
+BASIC_ON_LIGHT = [
+    (0, 0, 0), (205, 49, 49), (16, 124, 16), (148, 112, 0), (4, 81, 165), (188, 5, 188), (5, 120, 150),
+    (85, 85, 85), (102, 102, 102), (205, 49, 49), (20, 140, 60), (150, 120, 0), (4, 81, 165),
+    (188, 5, 188), (5, 120, 150), (165, 165, 165),
+]
+
+
+def indexed(number, basic):
     if number < 16:
-        return BASIC[number]
+        return basic[number]
     if number >= 232:
         return (8 + (number - 232) * 10,) * 3
     steps, number = [0, 95, 135, 175, 215, 255], number - 16
@@ -39,11 +50,12 @@ def indexed(number):
 class Pen:
     """The looks of the next character; tmux carries them from line to line."""
 
-    def __init__(self):
+    def __init__(self, ground):
+        self.ground, self.basic = ground, BASIC_ON_LIGHT if ground is LIGHT else BASIC
         self.reset()
 
     def reset(self):
-        self.fg, self.bg, self.bold, self.dim, self.inverse, self.underline = TEXT, GROUND, False, False, False, False
+        (self.bg, self.fg), self.bold, self.dim, self.inverse, self.underline = self.ground, False, False, False, False
 
     def apply(self, numbers):
         numbers = list(numbers)
@@ -57,23 +69,49 @@ class Pen:
                 self.underline = False
             elif number in (38, 48):
                 kind = numbers.pop(0)
-                color = indexed(numbers.pop(0)) if kind == 5 else tuple(numbers.pop(0) for _ in range(3))
+                color = indexed(numbers.pop(0), self.basic) if kind == 5 else tuple(numbers.pop(0) for _ in range(3))
                 setattr(self, "fg" if number == 38 else "bg", color)
             elif number in (39, 49):
-                setattr(self, "fg" if number == 39 else "bg", TEXT if number == 39 else GROUND)
+                setattr(self, "fg" if number == 39 else "bg", self.ground[1 if number == 39 else 0])
             elif 30 <= number <= 37 or 90 <= number <= 97:
-                self.fg = BASIC[number % 10 + (8 if number >= 90 else 0)]
+                self.fg = self.basic[number % 10 + (8 if number >= 90 else 0)]
             elif 40 <= number <= 47 or 100 <= number <= 107:
-                self.bg = BASIC[number % 10 + (8 if number >= 100 else 0)]
+                self.bg = self.basic[number % 10 + (8 if number >= 100 else 0)]
 
     def colors(self):
         fg, bg = (self.bg, self.fg) if self.inverse else (self.fg, self.bg)
-        return (tuple(part // 2 for part in fg) if self.dim else fg), bg
+        return (tuple((one + other) // 2 for one, other in zip(fg, self.ground[0])) if self.dim else fg), bg
 
 
 # An agent that is known by its screen alone.
 MANIFEST = r"""argv = ["PROGRAM"]
 version_argv = ["PROGRAM", "--version"]
+inherit = ["DEMO_HOME", "DEMO_QD"]
+
+[session]
+choose = ["--session-id", "{session}"]
+resume = ["--resume={session}"]
+
+[session.flags]
+"--session-id" = "one"
+"--resume" = "optional"
+
+[context]
+default = 200000
+
+[transcript]
+root = { env = "DEMO_HOME", below_home = ".demo" }
+path = "{session}.jsonl"
+
+[[transcript.line]]
+id = "prompt"
+when = { "/type" = "prompt" }
+prompt = true
+
+[[transcript.line]]
+id = "answer"
+when = { "/type" = "answer" }
+used = ["/used"]
 
 [deliver]
 interrupt = ["esc"]
@@ -82,6 +120,7 @@ confirm = ["screen"]
 [composer]
 region = 'bottom(3)'
 prompt = '^>(?: (?<text>.*))?$'
+folds = ['^\[Pasted text\]$']
 
 [[rule]]
 id = 'working'
@@ -115,11 +154,12 @@ SECOND = (
 
 class Stage:
     def __init__(self, qd, root):
-        self.qd, self.root, self.size = qd, root, (COLS, ROWS)
+        self.qd, self.root, self.size, self.ground = qd, root, (COLS, ROWS), DARK
         self.project = os.path.join(root, "home", "ana", "acme")
         # The person's home, so that paths are short and the same everywhere.
         home = os.path.dirname(self.project)
         self.env = dict(os.environ, HOME=home, TERM="xterm-256color", COLORTERM="truecolor", PS1="$ ", SHELL="/bin/sh")
+        self.env.update(DEMO_HOME=os.path.join(home, ".demo"), DEMO_QD=qd)
         for name in ("runtime", "data", "config"):
             path = os.path.join(root, name)
             os.makedirs(path, mode=0o700)
@@ -133,7 +173,7 @@ class Stage:
         self.write(self.project, ".quarterdeck.toml", PRESETS)
         for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "-m", "first"]):
             self.git(self.project, *words)
-        self.write(os.path.join(root, "config"), "tui.toml", TUI)
+        self.write(os.path.join(root, "config"), "tui.toml", 'theme = "dark"\n' + COMMAND)
         # Worktrees lie below the person's home: paths in pictures are the same everywhere.
         self.write(os.path.join(root, "config"), "config.toml", f"[tasks]\nroot = '{home}/wt'\n")
 
@@ -148,22 +188,32 @@ class Stage:
         return done.stdout
 
     def agent(self, name, *words):
-        self.verb("spawn", "--kind", "agent", "--name", name, *words, "--", "demo")
+        self.verb("spawn", "--kind", "agent", "--name", name, *words, "demo")
         self.verb("wait", name, "--state", "idle")
+
+    def work_on(self, task):
+        """The words for an agent in the worktree of a task."""
+        return "--task", task, "--cwd", self.directory(task)
+
+    def directory(self, task):
+        tasks = json.loads(self.verb("--json", "tasks"))
+        return next(one["directory"] for one in tasks if one["name"] == task)
 
     def git(self, directory, *words):
         own = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com"]
         subprocess.run(["git", *own, *words], cwd=directory, check=True, capture_output=True)
 
-    def task(self, name, *changes):
-        """A task with changes."""
+    def task(self, name, *change):
+        """A task, perhaps with a file and its text."""
         self.verb("new", name, "--worktree", "--agent", "demo")
-        tasks = json.loads(self.verb("--json", "tasks"))
-        directory = next(task["directory"] for task in tasks if task["name"] == name)
-        for file, text in changes:
-            self.write(directory, file, text)
-            self.git(directory, "add", "--all")
-            self.git(directory, "commit", "--quiet", "-m", file)
+        if change:
+            self.change(name, *change)
+
+    def change(self, task, file, text):
+        directory = self.directory(task)
+        self.write(directory, file, text)
+        self.git(directory, "add", "--all")
+        self.git(directory, "commit", "--quiet", "-m", file)
 
     def tmux(self, *words):
         command = ["tmux", "-L", f"qd-screens-{os.getpid()}", "-f", "/dev/null", *words]
@@ -183,7 +233,16 @@ class Stage:
         time.sleep(0.6)
         with open(os.path.join(HERE, f"{name}.txt"), "w", encoding="utf-8") as file:
             file.write(self.tmux("capture-pane", "-p", "-t", "s"))
-        draw(self.tmux("capture-pane", "-N", "-e", "-p", "-t", "s"), os.path.join(HERE, f"{name}.png"), *self.size)
+        where = self.tmux("display-message", "-p", "-t", "s", "#{cursor_x} #{cursor_y} #{cursor_flag}").split()
+        cursor = (int(where[0]), int(where[1])) if where[2] == "1" else None
+        captured = self.tmux("capture-pane", "-N", "-e", "-p", "-t", "s")
+        draw(captured, os.path.join(HERE, f"{name}.png"), self.size, self.ground, cursor)
+
+    def settings(self, *lines):
+        """Other settings, which the deck takes over at once."""
+        self.write(os.path.join(self.root, "config"), "tui.toml", "\n".join(lines) + COMMAND)
+        time.sleep(1)
+        self.keys("C-\\", ".")
 
 
 # Which sides of its cell a line glyph reaches: left, right, up, down.
@@ -214,11 +273,12 @@ def line_glyph(canvas, place, glyph, color):
     return True
 
 
-def draw(captured, path, cols, rows):
+def draw(captured, path, size, ground, cursor):
+    cols, rows = size
     fonts = glob("/usr/share/fonts/**/DejaVuSansMono.ttf", recursive=True)
     font = ImageFont.truetype(fonts[0], 14)
-    image = Image.new("RGB", (cols * CELL[0], rows * CELL[1]), GROUND)
-    canvas, pen = ImageDraw.Draw(image), Pen()
+    image = Image.new("RGB", (cols * CELL[0], rows * CELL[1]), ground[0])
+    canvas, pen = ImageDraw.Draw(image), Pen(ground)
     for row, line in enumerate(captured.split("\n")[:rows]):
         col = 0
         for piece in re.finditer(r"\x1b\[([0-9;:]*)m|\x1b\][^\x1b]*\x1b\\|(.)", line):
@@ -226,6 +286,8 @@ def draw(captured, path, cols, rows):
                 pen.apply(int(number or 0) for number in re.split("[;:]", piece.group(1)))
             elif piece.group(2) is not None:
                 fg, bg = pen.colors()
+                if (col, row) == cursor:
+                    fg, bg = ground
                 place = (col * CELL[0], row * CELL[1])
                 canvas.rectangle([place, (place[0] + CELL[0], place[1] + CELL[1])], fill=bg)
                 if pen.underline:
@@ -241,7 +303,7 @@ def draw(captured, path, cols, rows):
 
 
 PRESETS = """[preset.dev]
-argv = ["python3", "-u", "-m", "http.server", "5173"]
+shell = "npm run dev"
 
 [preset.test]
 shell = "echo 212 passed"
@@ -251,8 +313,7 @@ INIT = """include = [".env", ".envrc"]
 commands = ["npm ci"]
 """
 
-TUI = """theme = "dark"
-
+COMMAND = """
 [[command]]
 name = "git log"
 argv = ["sh", "-c", "git log --graph --decorate --color=always --stat -5; printf '\\n(end)'; read -r line"]
@@ -261,22 +322,49 @@ where = "popup"
 """
 
 
+# A server that listens, and says what such servers say.
+SERVER = """import http.server, sys
+print("\\n  dev server ready in 312 ms\\n\\n  > Local:  http://localhost:5173/\\n\\nGET / 200\\nGET /app.js 200", flush=True)
+http.server.HTTPServer(("127.0.0.1", 5173), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
 def people(stage):
-    """Tasks, agents, commands, a pad and a timer."""
-    stage.task("fix-login", ("src/auth.rs", SECOND))
-    stage.task("api-v2", ("src/api.rs", "".join(f"pub fn route_{n}() {{}}\n" for n in range(61))))
-    stage.task("bump-deps", ("src/auth.rs", FIRST.replace("SECRET", "VAULT")))
-    stage.agent("fix-login", "--task", "fix-login")
-    stage.agent("api-v2", "--task", "api-v2")
-    stage.agent("docs")
-    stage.verb("tell", "fix-login", "blocked Limit the logins.", "--timeout", "3")
-    stage.verb("tell", "api-v2", "done Move the routes to v2.")
-    stage.verb("tell", "docs", "working Write the guide.", "--timeout", "2")
-    stage.verb("spawn", "--name", "web", "--", "python3", "-u", "-m", "http.server", "5173")
+    """Tasks, agents that lead and are led, commands, a pad and a timer."""
+    stage.verb("trust", "agent", "demo")
+    stage.task("fix-login", "src/auth.rs", SECOND)
+    stage.task("api-v2", "src/api.rs", "".join(f"pub fn route_{n}() {{}}\n" for n in range(61)))
+    stage.task("bump-deps")
+    # An agent that has worked on it before: its session can be continued.
+    stage.agent("bumper", *stage.work_on("bump-deps"), "--prompt", "Bring the dependencies up to date.")
+    stage.verb("tell", "bumper", "And the lock file.")
+    stage.verb("close", "bumper")
+    stage.agent("fix-login", *stage.work_on("fix-login"))
+    stage.agent("api-v2", *stage.work_on("api-v2"))
+    stage.agent("lead")
+    stage.verb("tell", "fix-login", "Limit the logins.", "--timeout", "3")
+    stage.verb("tell", "api-v2", "Move the routes to v2.")
+    stage.verb("tell", "lead", "Prepare the release.", "--timeout", "3")
+    # A conflict is told to agents that wait for something to do: nobody does now.
+    stage.change("bump-deps", "src/auth.rs", FIRST.replace("SECRET", "VAULT"))
+    stage.verb("spawn", "--name", "web", "--", "python3", "-c", SERVER)
     stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'starting worker 3'; echo 'panic: no DATABASE_URL'; exit 1")
     stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
-    stage.verb("timers", "set", "--for", "docs", "--label", "ci-check", "--after", "240", "Look at the build.")
-    stage.verb("pads", "write", "plan", "# Plan\n\n- limit logins\n- routes of version 2\n- the guide\n")
+    stage.verb("timers", "set", "--for", "lead", "--label", "ci-check", "--after", "600", "Look at the build.")
+    stage.verb("pads", "write", "plan", PLAN)
+    stage.verb("grant", "lead", "read", "web")
+
+
+PLAN = """# Release
+
+- limit the logins (fix-login)
+- move the routes to version 2 (api-v2)
+- write the guide
+
+## Afterwards
+
+Tell the customers that the routes of version 1 go in March.
+"""
 
 
 def play(stage):
@@ -289,26 +377,22 @@ def play(stage):
     stage.keys("C-\\", "v", "web", "Enter", "C-\\", "s", "shell", "Enter")
     time.sleep(2)
     stage.keys("git log --oneline --all --decorate", "Enter")
-    time.sleep(3)
+    # So that ages are not all alike.
+    time.sleep(AGEING)
+    stage.verb("tell", "api-v2", "Now the tests of version 2.")
+    time.sleep(AGEING + 12)
     stage.keys("C-\\", "h", "C-\\", ".")
     stage.save("deck")
-    prefixed = {"menu": [], "palette": ["Space"], "inbox": ["a"], "wall": ["w"], "help": ["?"], "explain": ["e"]}
-    more = {"settings": [","], "new-task": ["C", "Add rate limiting to the login, five tries a minute"], "tasks": ["t"]}
-    comment = ["t", "d", "]", "j", "j", "j", "c", "Compare in constant time; == leaks timing.", "Enter"]
-    tasks = {"review": comment, "land": ["t", "L"], "drop": ["t", "x"]}
-    for name, keys in {**prefixed, **more, **tasks}.items():
-        stage.keys("C-\\", *keys)
-        stage.save(name)
-        stage.keys(*["Escape"] * (2 if name in tasks else 1))
-        time.sleep(0.4)
+    views(stage)
     stage.keys("C-\\", "y")
     stage.save("popup")
-    stage.keys("Enter", "C-\\", "g", "plan")
-    stage.keys("Escape", "C-\\", "p", "Enter")
+    stage.keys("Enter", "C-\\", "p", "Enter")
     stage.save("pad")
     stage.keys("Escape", "Escape", "C-\\", "g", "build", "Enter", "C-\\", "[", "k", "k", "V", "k", "k", "k")
     stage.save("history")
-    stage.keys("q", "C-\\", "Tab")
+    stage.keys("q", "C-\\", "/", "380 of")
+    stage.save("search")
+    stage.keys("Escape", "q", "C-\\", "Tab")
     stage.save("rail")
     # Below the pad is the timer, above it are the tasks, the shell and the commands.
     stage.keys("j", "Enter")
@@ -320,18 +404,43 @@ def play(stage):
     stage.keys("C-\\", "d")
 
 
+def views(stage):
+    """What one or a few keys open from the deck."""
+    prefixed = {"menu": [], "palette": ["Space"], "start": ["c"], "inbox": ["a"], "wall": ["w"], "help": ["?"]}
+    more = {
+        "explain": ["e"], "settings": [","], "end": ["X"],
+        "new-task": ["C", "Limit logins to five tries a minute"], "tasks": ["t"],
+        "messages": ["Space", "messages with", "Enter"], "grants": ["Space", "rights that were", "Enter"],
+        "viewers": ["Space", "who looks at it", "Enter"],
+    }
+    comment = ["t", "d", "]", "j", "j", "j", "c", "Compare in constant time; == leaks timing.", "Enter"]
+    tasks = {"review": comment, "land": ["t", "L"], "drop": ["t", "x"], "stop": ["t", "s"]}
+    for name, keys in {**prefixed, **more, **tasks}.items():
+        stage.keys("C-\\", *keys)
+        stage.save(name)
+        stage.keys(*["Escape"] * (2 if name in tasks else 1))
+        time.sleep(0.4)
+
+
 def others(stage):
-    """What is asked in passing, and the deck in small terminals."""
+    """What is asked in passing, the whole terminal for one program, other looks, and small terminals."""
     stage.keys("C-\\", "v")
     stage.save("split")
-    stage.keys("Escape", "C-\\", "g", "docs", "Enter", "C-\\", "m", "Add a chapter about limits.")
+    stage.keys("Escape", "C-\\", "g", "lead", "Enter", "C-\\", "m", "Add a chapter about limits.")
     stage.save("message")
-    stage.keys("Escape", "C-\\", ",", "j", "j", "j", "j", "Enter", "C-b")
+    stage.keys("Escape", "C-\\", "1", "C-\\", "Z")
+    time.sleep(1)
+    stage.save("direct")
+    stage.keys("C-\\")
+    time.sleep(1)
+    stage.keys("C-\\", ",", "j", "j", "j", "j", "Enter", "C-b")
     stage.save("recorder")
     stage.keys("Escape", "Escape", "C-\\", "t", "j", "j", "r")
     stage.save("sessions")
-    stage.keys("Escape", "Escape", "C-\\", "g", "web", "Enter")
-    stage.verb("tell", "api-v2", "blocked Remove the old routes.", "--timeout", "3")
+    stage.keys("Escape", "Escape", "C-\\", "1")
+    looks(stage)
+    stage.keys("C-\\", "g", "web", "Enter")
+    stage.verb("tell", "api-v2", "Remove the old routes.", "--timeout", "3")
     stage.save("notice")
     stage.keys("C-\\", ".")
     stage.resize(60, 16)
@@ -355,6 +464,18 @@ def pairing(stage):
     finally:
         server.terminate()
         server.wait()
+
+
+def looks(stage):
+    """The deck in every theme, and in ASCII without colours."""
+    for theme, ground in (("terminal", DARK), ("high-contrast", BLACK), ("light", LIGHT)):
+        stage.ground = ground
+        stage.settings(f'theme = "{theme}"')
+        stage.save(f"deck-{theme}")
+    stage.ground = DARK
+    stage.settings('theme = "plain"', 'glyphs = "ascii"')
+    stage.save("deck-plain")
+    stage.settings('theme = "dark"')
 
 
 def main():
