@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use term::Wraps;
-use testkit::{MarkedDaemon, scaled};
+use testkit::MarkedDaemon;
 
 use super::deck::{SIZE, showing_x};
 use super::window::Window;
@@ -51,7 +51,7 @@ fn type_long(window: &mut Window, text: &str) {
 #[test]
 fn u30_a_paste_of_megabytes_arrives_byte_for_byte_and_what_waits_of_it_is_shown() {
     let stage = stage();
-    let text = text(scaled(5 << 20));
+    let text = text(5 << 20);
     let pasted = format!("\u{1b}[200~{text}\u{1b}[201~");
     let (pipe, kept) = takes_a_paste(&stage, pasted.len());
     let mut window = Window::open(&stage, SIZE, &[]);

@@ -12,6 +12,7 @@ mod deck_own;
 mod deck_paste;
 mod deck_programs;
 mod deck_restored;
+mod deck_shared;
 mod deck_speed;
 mod deck_start;
 mod deck_tasks;
