@@ -398,7 +398,7 @@ impl Model {
         self.push_toast(text.into(), false, None);
     }
 
-    /// How many tasks of another program are no tasks here yet, and how they become some.
+    /// Counts the tasks of another program that can still be imported; also returns how.
     pub(crate) fn adoptable(&self) -> Option<(usize, &Adoption)> {
         let is_here = |name: &String| self.crew.tasks.iter().any(|task| task.name == *name);
         let adoption = self.place.adoption.as_ref()?;

@@ -91,7 +91,7 @@ impl DaemonLink {
         self.away = Some(Away { since: now, next: now, attempts, is_shut_down: false, is_wanted: false });
     }
 
-    /// True if what was typed meanwhile waits for no daemon any longer.
+    /// Returns true if text typed while the daemon was away is dropped now.
     pub(super) fn is_given_up(&self, now: Instant) -> bool {
         let patience = RetryLimit::Typing.length().unwrap_or_default();
         self.away.as_ref().is_some_and(|away| away.is_shut_down || now >= away.since + patience)

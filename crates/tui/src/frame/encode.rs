@@ -1,7 +1,7 @@
 //! The difference of two pictures as bytes for the person's terminal.
 //!
-//! Owns what the terminal shows now. After a cell whose width terminals disagree about the cursor is placed absolutely,
-//! so that a wrong width spoils one cell and not the row. A difference of more than one row is one synchronized update.
+//! Terminals disagree about the width of some cells; after such a cell the cursor is placed absolutely, so that a wrong
+//! width spoils one cell and not the row. A difference of more than one row is one synchronized update.
 
 use std::io::Write;
 use std::sync::Arc;

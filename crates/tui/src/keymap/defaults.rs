@@ -100,7 +100,7 @@ const NAMES: &[(Action, &str, &str)] = &[
     (Action::Review, "review", "review the task's changes"),
     (Action::Land, "land", "land the task"),
     (Action::RunTask, "run-task", "run its agent, or go to it"),
-    (Action::StopTask, "stop-task", "stop what works on it"),
+    (Action::StopTask, "stop-task", "stop its agent"),
     (Action::DropTask, "drop-task", "drop the task; it is saved"),
     (Action::Restore, "restore-task", "bring a dropped task back"),
     (Action::Comment, "comment", "comment on the line or range"),

@@ -59,7 +59,7 @@ impl KeyName {
         !self.ctrl && !self.alt && !matches!(self.code, KeyCode::Function(_))
     }
 
-    /// Whether this key was pressed. In terminals of old, Control and 4 is Control and backslash.
+    /// Returns true if this key was pressed. Older terminals send the same byte for Ctrl-4 and Ctrl-\.
     pub(crate) fn matches(&self, key: &Key) -> bool {
         let modifiers = key.modifiers;
         let code = match key.code {

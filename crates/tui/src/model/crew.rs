@@ -257,7 +257,7 @@ fn has_quota(process: &ProcessView) -> bool {
     process.agent.as_ref().is_some_and(|agent| agent.quota.is_some())
 }
 
-/// Whether somebody ended it on purpose: that needs nobody.
+/// Returns true if a person ended it; then it needs no attention.
 pub(crate) fn was_ended(process: &ProcessView) -> bool {
     let is_wanted =
         |exit: &proto::Exit| matches!(exit.reason, proto::ExitReason::Closed | proto::ExitReason::Shutdown);

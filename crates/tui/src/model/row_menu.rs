@@ -50,7 +50,7 @@ pub(crate) const TASK: &[(Action, &str)] = &[
     (Action::Review, "review the changes"),
     (Action::Land, "land"),
     (Action::Explain, "all about it"),
-    (Action::StopTask, "stop what works on it"),
+    (Action::StopTask, "stop its agent"),
     (Action::DropTask, "drop it"),
 ];
 const PAD: &[(Action, &str)] = &[

@@ -47,7 +47,7 @@ pub(super) fn agent_page(model: &Model, explanation: &Explanation) -> Page {
         count => format!("{count} messages wait for it."),
     };
     let composer = match explanation.composer {
-        Composer::Unknown => "What its composer holds is unknown.",
+        Composer::Unknown => "It is not known whether its composer holds a draft.",
         Composer::Empty => "Its composer is empty.",
         Composer::Draft => "Its composer holds a draft.",
         Composer::Shell => "Its composer takes a shell command.",

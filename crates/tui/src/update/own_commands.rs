@@ -34,7 +34,7 @@ pub(super) fn run(model: &mut Model, at: usize) -> Vec<Command> {
     vec![palette::started(spawn, own.placement)]
 }
 
-/// A word with its placeholders filled in; the name of the one that has no value here.
+/// Returns the word with its placeholders filled in, or the name of a placeholder without a value.
 fn filled(model: &Model, word: &str) -> Result<String, &'static str> {
     let mut text = word.to_owned();
     for name in PLACEHOLDERS {

@@ -39,7 +39,8 @@ pub(crate) fn land(model: &Model, form: &LandForm, grid: &mut Grid) {
         cursor = if is_here { grid.cursor } else { cursor };
     }
     grid.cursor = cursor;
-    let words = "The check runs in a worktree with the combined result; its agent gets the end of what a failing one prints.";
+    let words =
+        "The check runs on the combined result. If it fails, the task's agent gets the end of its output.";
     let notes = super::wrap(words, inside.cols.saturating_sub(2));
     for (row, note) in (inside.row + 5..inside.bottom()).zip(&notes) {
         grid.text(Point { col: inside.col + 1, row }, note, text(model, Role::Dim), inside.cols);
