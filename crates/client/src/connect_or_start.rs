@@ -23,11 +23,6 @@ const MAX_STARTS: usize = 5;
 /// How long a private daemon may take to end everything in it.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long a daemon may take to open its socket again where a process of a run listens.
-const IMPOSTOR_PATIENCE: Duration = Duration::from_secs(2);
-/// How often that is checked.
-const IMPOSTOR_LOOK: Duration = Duration::from_millis(20);
-
 /// The address of one daemon.
 #[derive(Debug)]
 pub struct DaemonAddress {
@@ -93,12 +88,12 @@ impl DaemonAddress {
     /// Like `knock`, with the system's own error. A process of a run that listens where the daemon should is
     /// never talked to: the daemon opens its socket again within moments, and this waits for that.
     pub fn open(&self) -> io::Result<Connection> {
-        let deadline = Instant::now() + IMPOSTOR_PATIENCE;
+        let deadline = Instant::now() + listener_check::IMPOSTOR_PATIENCE;
         loop {
             match self.open_once() {
                 Err(error) if listener_check::is_impostor(&error) && Instant::now() < deadline => {
                     // No event announces that the daemon has opened its socket again.
-                    ready::wait(&mut [], Some(IMPOSTOR_LOOK))?;
+                    ready::wait(&mut [], Some(listener_check::IMPOSTOR_LOOK))?;
                 }
                 opened => return opened.map(|connection| connection.trusting(&self.places)),
             }

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use proto::lock_table::{device_of_mount, exclusive_holders};
+use proto::lock_table::{self, LockTexts};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, major, minor};
 use rustix::io::Errno;
 use store::ensure_private_dir;
@@ -71,16 +71,11 @@ pub(crate) fn holder_of(path: &Path) -> Option<i32> {
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let found = file.metadata().ok()?;
     let table = std::fs::read_to_string("/proc/locks").ok()?;
-    let names = [Some((major(found.dev()), minor(found.dev()))), mount_of(&file)];
-    names
-        .into_iter()
-        .flatten()
-        .find_map(|(major, minor)| exclusive_holders(&table, (major, minor, found.ino())).next())
-}
-
-fn mount_of(file: &File) -> Option<(u32, u32)> {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
-    device_of_mount(&info, &std::fs::read_to_string("/proc/self/mountinfo").ok()?)
+    let fdinfo = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()));
+    let mountinfo = std::fs::read_to_string("/proc/self/mountinfo");
+    let (fdinfo, mountinfo) = (fdinfo.unwrap_or_default(), mountinfo.unwrap_or_default());
+    let texts = LockTexts { table: &table, fdinfo: &fdinfo, mountinfo: &mountinfo };
+    lock_table::holder_of(&texts, (major(found.dev()), minor(found.dev()), found.ino()))
 }
 
 /// Returns a process as a person knows it: its pid and, if it can be read, the name of its program.

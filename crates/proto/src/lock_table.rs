@@ -4,9 +4,30 @@
 /// A file as the kernel's table names it: major and minor number of its device, and its inode.
 pub type LockedFile = (u32, u32, u64);
 
+/// What the kernel says about an open file and all locks.
+#[derive(Debug)]
+pub struct LockTexts<'a> {
+    /// `/proc/locks`.
+    pub table: &'a str,
+    /// `/proc/self/fdinfo/FD` of the open file; empty if it cannot be read.
+    pub fdinfo: &'a str,
+    /// `/proc/self/mountinfo`; empty if it cannot be read.
+    pub mountinfo: &'a str,
+}
+
+/// Returns the pid that holds an exclusive `flock` of a file. `by_stat` is the file as `stat` names it; the table may name
+/// it by the device of its mount instead.
+#[must_use]
+pub fn holder_of(texts: &LockTexts<'_>, by_stat: LockedFile) -> Option<i32> {
+    let by_mount =
+        device_of_mount(texts.fdinfo, texts.mountinfo).map(|(major, minor)| (major, minor, by_stat.2));
+    let names = [Some(by_stat), by_mount];
+    names.into_iter().flatten().find_map(|name| exclusive_holders(texts.table, name).next())
+}
+
 /// Returns the pids that hold an exclusive `flock` of this file, according to the text of `/proc/locks`. Those that
 /// only wait for it are left out.
-pub fn exclusive_holders(table: &str, file: LockedFile) -> impl Iterator<Item = i32> + '_ {
+fn exclusive_holders(table: &str, file: LockedFile) -> impl Iterator<Item = i32> + '_ {
     table.lines().filter_map(move |line| {
         let mut words = line.split_ascii_whitespace().skip(1);
         let is_exclusive = words.next() == Some("FLOCK") && words.nth(1) == Some("WRITE");
@@ -18,8 +39,7 @@ pub fn exclusive_holders(table: &str, file: LockedFile) -> impl Iterator<Item = 
 /// Returns the device of the mount that an open file is on, from the texts of its `/proc/self/fdinfo/FD` and of
 /// `/proc/self/mountinfo`. Some file systems (Btrfs) show another device for each subvolume when they are asked about a
 /// file; the table of locks has the mount's.
-#[must_use]
-pub fn device_of_mount(fdinfo: &str, mountinfo: &str) -> Option<(u32, u32)> {
+fn device_of_mount(fdinfo: &str, mountinfo: &str) -> Option<(u32, u32)> {
     let mount = fdinfo.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
     let device = mountinfo.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -54,6 +74,16 @@ mod tests {
         assert_eq!(holders((0xfe, 0x0a, 13_074_433)), [8710]);
         assert_eq!(holders((0xfe, 0x0b, 13_074_433)), [14]);
         assert_eq!(holders((0xfe, 0x0a, 1)), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn m1_a_lock_is_found_by_the_files_own_device_and_by_that_of_its_mount() {
+        let table = "1: FLOCK  ADVISORY  WRITE 8710 00:1b:256 0 EOF\n";
+        let mountinfo = "29 1 0:27 /@ / rw - btrfs /dev/sda1 rw\n";
+        let holder = |fdinfo, by_stat| holder_of(&LockTexts { table, fdinfo, mountinfo }, by_stat);
+        assert_eq!(holder("", (0, 0x1b, 256)), Some(8710));
+        assert_eq!(holder("mnt_id:\t29\n", (0, 0x30, 256)), Some(8710));
+        assert_eq!(holder("", (0, 0x30, 256)), None);
     }
 
     #[test]
