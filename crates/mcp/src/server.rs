@@ -32,11 +32,9 @@ use crate::prompts;
 use crate::resources::{self, Address};
 use crate::tools::{self, Outcome, ToolContext};
 use crate::views;
-use crate::waiting::{ONE_TASK, Waiting};
+use crate::waiting::{ONE_TASK, PROGRESS, Waiting};
 use crate::watch::{self as watches, Listener, Subscriptions};
 
-/// How often a waiting client gets a progress message.
-const PROGRESS: Duration = Duration::from_secs(8);
 /// How long a wait may take before it becomes a task.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often a client should poll a task.

@@ -19,6 +19,8 @@ use crate::tools::asking::Questions;
 use crate::tools::turn_told;
 use crate::views::{self, put};
 
+/// How often a waiting client gets a progress message.
+pub(crate) const PROGRESS: Duration = Duration::from_secs(8);
 /// How long one answer may take for clients without tasks; the strictest of them gives up after 60 s.
 pub(crate) const ONE_ANSWER: Duration = Duration::from_secs(44);
 /// When `still_running` is returned although the daemon does not answer at all.

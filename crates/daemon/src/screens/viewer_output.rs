@@ -1,5 +1,6 @@
 //! What a run shows its viewers: a repaint first and live bytes then, screens composed for other sizes, and how
-//! the run ended. `viewer_position` knows how far each viewer has come; the engine decides about sizes.
+//! the run ended. `viewer_position` knows how far each viewer has come and decides when one has fallen behind; the engine
+//! decides about sizes.
 
 use std::time::Instant;
 

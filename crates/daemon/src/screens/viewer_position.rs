@@ -1,4 +1,5 @@
-//! How far a viewer has come in its run's output, and whether the screen has changed since it was last drawn.
+//! How far a viewer has come in its run's output, how far behind it gets a repaint instead of bytes, and whether the
+//! screen has changed since it was last drawn.
 
 use std::time::{Duration, Instant};
 

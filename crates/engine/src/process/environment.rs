@@ -1,5 +1,6 @@
-//! Puts a child's environment together: what its spawner brings, what was declared, and who the child is. Which
-//! variables of the spawner a child inherits is decided in `proto::inherited_variables`.
+//! Puts a child's environment together: what its spawner brings, what was declared, and who the child is. Decides
+//! how large it may be and the warning about one that is lost. Which variables of the spawner a child inherits is
+//! decided in `proto::inherited_variables`.
 //!
 //! It reads nobody's environment, because the caller brings it. What was declared is never replaced.
 
@@ -11,6 +12,10 @@ use proto::request::Spawn;
 use proto::{Dirs, Failure, Printable};
 
 use crate::process::Process;
+
+/// The warning about a process that has no environment of a person or a parent.
+pub(super) const DAEMONS_ENV: &str = "the environment it was first started with is lost, so it got only the harmless part \
+of the daemon's (paths, locale, editor and the like); close it and spawn it again to give it yours";
 
 /// Longest value of one variable; the kernel's own limit for one string is 128 KiB.
 const MAX_VALUE: usize = 96 * 1024;

@@ -35,10 +35,6 @@ use crate::process::seen::Seen;
 use crate::process::stopping::sweep_due;
 use crate::record::{Approval, ProcessRecord};
 
-/// The warning about a process that has no environment of a person or a parent.
-const DAEMONS_ENV: &str = "the environment it was first started with is lost, so it got only the harmless part \
-of the daemon's (paths, locale, editor and the like); close it and spawn it again to give it yours";
-
 /// One process.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -198,7 +194,7 @@ impl Process {
             status: self.run.status,
             pid: self.run.pid,
             run: self.run.number,
-            warning: self.spec.environment.is_daemons.then(|| DAEMONS_ENV.to_owned()),
+            warning: self.spec.environment.is_daemons.then(|| environment::DAEMONS_ENV.to_owned()),
             shortfalls: self.agent.as_deref().map(|agent| agent.shortfalls().to_vec()).unwrap_or_default(),
         }
     }

@@ -17,11 +17,11 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestContext};
 use serde_json::{Value, json};
 
-use super::{PROGRESS, Server, cancelled, progress, to_result};
+use super::{Server, cancelled, progress, to_result};
 use crate::failure::ToolFailure;
 use crate::tools::asking::{self, MAX_WORDS, Question};
 use crate::views;
-use crate::waiting::Waiting;
+use crate::waiting::{PROGRESS, Waiting};
 
 /// The form's only field, and the name under which a client returns its form.
 const ANSWER: &str = "answer";
