@@ -174,9 +174,13 @@ impl EffectRunner {
     }
 
     fn start(&self, start: StartRun) {
-        let (launcher, places) = (Arc::clone(&self.launcher), Arc::clone(&self.places));
-        let (screens, facts, run) = (self.screens.clone(), self.facts.clone(), start.run);
-        let (agents, umask) = (self.agents.clone(), self.umask);
+        let launcher = Arc::clone(&self.launcher);
+        let places = Arc::clone(&self.places);
+        let screens = self.screens.clone();
+        let agents = self.agents.clone();
+        let facts = self.facts.clone();
+        let umask = self.umask;
+        let run = start.run;
         drop(crate::threads::run(move || {
             if let Some(fact) = launch::start(&launcher, &places, umask, &screens, &agents, start) {
                 // The receiver is gone only when the daemon is ending.

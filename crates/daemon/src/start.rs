@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use engine::{Caller, Command, Config, Engine, Principal, Saved};
+use engine::{Caller, Command, Config, Engine, Principal, ProcessRecord, Saved};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Dirs, ProcessId, inherited_variables};
@@ -126,10 +126,14 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     let kept = kept_runs(&places, &saved, limits);
     let screens = Screens::start(&channels.handle.facts, &warnings, limits, kept)
         .map_err(system("cannot start the screens"))?;
-    let facts = channels.handle.facts.clone();
-    let own = (Arc::clone(&places), options.exe.clone(), screens.clone());
-    let agents = Agents::start(own.0, own.1, own.2, facts, warnings.clone())
-        .map_err(system("cannot watch agents' files"))?;
+    let agents = Agents::start(
+        Arc::clone(&places),
+        options.exe.clone(),
+        screens.clone(),
+        channels.handle.facts.clone(),
+        warnings.clone(),
+    )
+    .map_err(system("cannot watch agents' files"))?;
     let records = Records::start(store, warnings.clone()).map_err(system("cannot start the store"))?;
     let pending = PendingHolders::default();
     let hands = EffectRunner {
@@ -164,22 +168,10 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         closed: Arc::new(closed_entries),
         former: daemon_lock.former.as_ref().map(|former| former.runtime.clone()),
     };
-    let mut adoption = Adoption::begin(search, expected);
-    let forgotten = closed::forget(adoption.closed_without_holder());
-    if !forgotten.is_empty() {
-        // A store that refuses has its own warning, and the next daemon forgets them.
-        drop(records.keep(forgotten, Otherwise::Retry).await);
-    }
-    let adopted = adoption.first_words().await;
-    failpoint::pass(Failpoint::Adopted);
-    for input in adopted {
-        engine.decide(input).await;
-    }
-    failpoint::pass(Failpoint::DoorClosed);
-    drop(tokio::spawn(adoption.go_on()));
+    adopt(search, expected, &mut engine, &records).await;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let shared = (warnings.clone(), Arc::clone(&places));
-    let doorway = Server::new(handle, screens.clone(), agents, records.clone(), shared.0, shared.1);
+    let doorway =
+        Server::new(handle, screens.clone(), agents, records.clone(), warnings.clone(), Arc::clone(&places));
     let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
         .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
     door::resume_tasks(&doorway, unfinished);
@@ -194,6 +186,24 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     failpoint::pass(Failpoint::StoreClosed);
     sockets.remove();
     Ok(())
+}
+
+/// Takes over the runs of an earlier daemon. Returns when every holder that answers at once is known to the engine;
+/// those that answer later follow by themselves.
+async fn adopt(search: Search, expected: Vec<ProcessRecord>, engine: &mut EngineTask, records: &Records) {
+    let mut adoption = Adoption::begin(search, expected);
+    let forgotten = closed::forget(adoption.closed_without_holder());
+    if !forgotten.is_empty() {
+        // A store that refuses has its own warning, and the next daemon forgets them.
+        drop(records.keep(forgotten, Otherwise::Retry).await);
+    }
+    let adopted = adoption.first_words().await;
+    failpoint::pass(Failpoint::Adopted);
+    for input in adopted {
+        engine.decide(input).await;
+    }
+    failpoint::pass(Failpoint::DoorClosed);
+    drop(tokio::spawn(adoption.go_on()));
 }
 
 /// Opens the database and loads what an earlier daemon left in it, unless it was made on the other side of a run.

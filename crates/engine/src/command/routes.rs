@@ -8,6 +8,7 @@ use super::CommandResult;
 use super::declaration::{Asker, Decide, Declaration, Needs};
 use super::grant::{permit, permit_project};
 use super::locate::locate;
+use super::see::SeeOrder;
 use super::whoami::standing;
 use crate::Engine;
 use crate::input::{HookNotice, SpawnOrder, TrustSubject};
@@ -184,7 +185,7 @@ macro_rules! define_command {
                     Command::List => verb::List::decide(self, asker, Empty {}),
                     Command::Subscribe => verb::Subscribe::decide(self, asker, Empty {}),
                     Command::Attach(attach) => verb::Attach::decide(self, asker, attach),
-                    Command::See { see, offset } => verb::See::decide(self, asker, (see, offset)),
+                    Command::See { see, offset } => verb::See::decide(self, asker, SeeOrder { see, offset }),
                     Command::Hook(notice) => verb::Hook::decide(self, asker, *notice),
                     Command::Trust(subject) => verb::Trust::decide(self, asker, *subject),
                     Command::Locate { verb, .. } => locate(asker, verb, self),

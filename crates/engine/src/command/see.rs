@@ -9,13 +9,20 @@ use crate::Engine;
 use crate::agent::turns::no_turn;
 use crate::rights::Verb;
 
+/// What was asked, and what the daemon knows of the version that was named.
+pub(crate) struct SeeOrder {
+    pub(super) see: See,
+    /// How much of the log the screen of that version shows.
+    pub(super) offset: Option<u64>,
+}
+
 impl Decide for verb::See {
-    type Order = (See, Option<u64>);
+    type Order = SeeOrder;
     const ROLE: Role = Role::Type;
     const NEEDS: Needs = Needs::AtAll(Verb::See);
 
-    fn decide(engine: &mut Engine, _: Asker, order: (See, Option<u64>)) -> CommandResult {
-        let (see, offset) = order;
+    fn decide(engine: &mut Engine, _: Asker, order: SeeOrder) -> CommandResult {
+        let SeeOrder { see, offset } = order;
         if see.turn.is_some() && see.version.is_some() {
             return Err(Failure::invalid("version", "give this or `turn`, not both"));
         }
