@@ -1,8 +1,10 @@
-//! Times as people type them in arguments and read them in output: an age, a moment in UTC, or a duration.
+//! Times as people type them in arguments and read them in output: an age or a moment in UTC. Durations are the same in
+//! every face: `client::typed_duration`.
+
+pub(crate) use client::typed_duration::{milliseconds as seconds, unit_seconds};
 
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
-const DAY_SECONDS: u64 = 86_400;
 /// A number with fewer digits is not milliseconds since the epoch but lacks its unit.
 const EPOCH_DIGITS: usize = 12;
 const USAGE: &str =
@@ -32,31 +34,6 @@ fn age(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let count = number(digits)?;
     count.checked_mul(unit_seconds(unit)?)?.checked_mul(SECOND)
-}
-
-/// Returns how many seconds a unit of time has.
-pub(crate) fn unit_seconds(unit: &str) -> Option<u64> {
-    match unit {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        "d" => Some(DAY_SECONDS),
-        "w" => Some(7 * DAY_SECONDS),
-        _ => None,
-    }
-}
-
-/// Returns the milliseconds of a duration: seconds with a fraction, or a number with a unit.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let (number, unit) = match text.split_at_checked(text.len().saturating_sub(1)) {
-        Some((number, unit)) if unit_seconds(unit).is_some() => (number, unit),
-        _ => (text, "s"),
-    };
-    let seconds: f64 = number.parse().map_err(|_| "seconds, such as 10 or 0.5, or 5m, 2h".to_owned())?;
-    let seconds = seconds * unit_seconds(unit).unwrap_or(1) as f64;
-    let duration =
-        std::time::Duration::try_from_secs_f64(seconds).map_err(|_| "seconds from 0 on".to_owned())?;
-    u64::try_from(duration.as_millis()).map_err(|_| "fewer seconds".to_owned())
 }
 
 fn time(text: &str) -> Option<u64> {
@@ -152,17 +129,6 @@ mod tests {
             "yesterday",
         ] {
             assert!(parse(bad, 0).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn seconds_may_have_a_fraction_and_must_make_sense() {
-        assert_eq!(seconds("0.5"), Ok(500));
-        assert_eq!(seconds("60"), Ok(60_000));
-        assert_eq!(seconds("1.5m"), Ok(90_000));
-        assert_eq!(seconds("2h"), Ok(7_200_000));
-        for bad in ["-1", "x", "nan", "inf", "1e300", "", "s", "-2m", "5y", "1e300d", "ü"] {
-            assert!(seconds(bad).is_err(), "{bad}");
         }
     }
 }

@@ -51,6 +51,7 @@ pub mod protocol;
 pub mod reconnect_policy;
 pub mod reconnecting;
 pub mod signals;
+pub mod typed_duration;
 pub mod verbs;
 
 mod launch;

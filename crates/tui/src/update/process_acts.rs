@@ -161,18 +161,9 @@ fn timer_when(words: &str, max_wait_ms: Option<u64>) -> Option<TimerWhen> {
     is_some.then_some(if is_all { TimerWhen::IdleAll(watch) } else { TimerWhen::IdleAny(watch) })
 }
 
-/// A number and a unit, in milliseconds.
+/// A duration that is not nothing, in milliseconds.
 fn duration_ms(words: &str) -> Option<u64> {
-    let unit = words.chars().last()?;
-    let number: u64 = words.get(..words.len() - unit.len_utf8())?.parse().ok()?;
-    let seconds: u64 = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    number.checked_mul(seconds * 1_000).filter(|ms| *ms > 0)
+    client::typed_duration::milliseconds(words).ok().filter(|ms| *ms > 0)
 }
 
 /// Gives a process a right from a line such as `drive web`.
@@ -382,15 +373,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_number_and_a_unit() {
-        let cases = [("90s", Some(90_000)), ("10m", Some(600_000)), ("1d", Some(86_400_000)), ("0s", None)];
+    fn a_time_is_seconds_or_a_number_and_a_unit() {
+        let cases = [
+            ("90s", Some(90_000)),
+            ("90", Some(90_000)),
+            ("0.5", Some(500)),
+            ("10m", Some(600_000)),
+            ("1d", Some(86_400_000)),
+            ("2w", Some(1_209_600_000)),
+            ("0s", None),
+        ];
         for (words, ms) in cases {
             assert_eq!(duration_ms(words), ms, "{words}");
         }
         assert!(
-            ["", "m", "10", "-1m", "1é", "99999999999999999999d"]
-                .iter()
-                .all(|words| duration_ms(words).is_none())
+            ["", "m", "-1m", "1é", "99999999999999999999d"].iter().all(|words| duration_ms(words).is_none())
         );
     }
 }
