@@ -42,6 +42,7 @@ use proto::request::Presets;
 use proto::{ProcessId, Size};
 
 pub use deck_loop::LeftDeck;
+pub use theme::DIRECTORY as THEMES;
 
 use config::Config;
 use deck_loop::DeckLoop;

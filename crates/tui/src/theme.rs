@@ -13,7 +13,8 @@ use term::{Attributes, Color, Style};
 use crate::frame::ColorDepth;
 use crate::frame::encode::style;
 use crate::model::host::HostFacts;
-pub(crate) use own::{DIRECTORY, OwnTheme, own_names};
+pub use own::DIRECTORY;
+pub(crate) use own::{OwnTheme, own_names};
 
 /// What a piece of chrome is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::{Role, Theme};
 use crate::frame::encode::style;
 
 /// The directory of these files, in the configuration directory.
-pub(crate) const DIRECTORY: &str = "themes";
+pub const DIRECTORY: &str = "themes";
 /// The names of the sixteen classic colours; the other eight begin with `bright-`.
 const COLORS: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 /// The words for switches.

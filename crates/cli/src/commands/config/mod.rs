@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use proto::{ErrorCode, Failure, Printable};
 use serde::Serialize;
+use tui::THEMES;
 
 use crate::context::{Context, places};
 use crate::errors::CliError;
@@ -16,9 +17,6 @@ use crate::errors::CliError;
 const INIT_FILE: &str = ".worktree-init.toml";
 /// The name of the file with a project's presets and rules; `docs/presets.md` has its keys.
 const PROJECT_FILE: &str = ".quarterdeck.toml";
-
-/// The directory of the person's own themes.
-const THEMES: &str = "themes";
 
 /// Check the settings files, print their paths, or print their JSON Schemas
 #[derive(Debug, Args)]
