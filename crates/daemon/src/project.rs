@@ -4,19 +4,16 @@
 //! another.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use proto::project::Project;
 use proto::{ErrorCode, Failure, Printable};
-use sha2::{Digest, Sha256};
+use worktree::key_of;
 
 /// The file that defines what a project runs.
 pub(crate) const FILE: &str = ".quarterdeck.toml";
 /// What marks the top of a project, nearest first.
 const MARKS: [&str; 2] = [FILE, ".git"];
-/// Digits of a key.
-const KEY: usize = 16;
 
 /// A project that was found on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,18 +35,18 @@ impl ProjectDir {
     /// Returns the project whose real path this is.
     pub(crate) fn at(dir: &Path) -> Self {
         let shared = worktree::shared_path(dir).unwrap_or_else(|_| dir.to_owned());
-        let project = Project { key: key(&shared), path: dir.to_string_lossy().into_owned() };
+        let project = Project { key: key_of(&shared), path: dir.to_string_lossy().into_owned() };
         Self { dir: dir.to_owned(), project }
     }
 
     /// Returns the keys that this project had before it was known as a worktree of its repository: those of its own path and
     /// of the common git directory. Reads the disk.
     pub(crate) fn former_keys(&self) -> Vec<String> {
-        let own = key(&self.dir);
+        let own = key_of(&self.dir);
         if own == self.project.key {
             return Vec::new();
         }
-        let common = worktree::Layout::find(&self.dir).map(|layout| key(&layout.common_dir));
+        let common = worktree::Layout::find(&self.dir).map(|layout| key_of(&layout.common_dir));
         let former = std::iter::once(own).chain(common);
         former.filter(|former| *former != self.project.key).collect()
     }
@@ -77,13 +74,6 @@ pub(crate) fn is_marked(dir: &Path) -> bool {
     MARKS.iter().any(|mark| std::fs::symlink_metadata(dir.join(mark)).is_ok())
 }
 
-/// Returns the key of a project at this real path.
-fn key(real: &Path) -> String {
-    let mut hex = hex(&Sha256::digest(real.as_os_str().as_bytes()));
-    hex.truncate(KEY);
-    hex
-}
-
 /// Bytes as hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -108,6 +98,8 @@ pub(crate) fn gone(dir: &str, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use sha2::{Digest, Sha256};
 
     use super::*;
 

@@ -34,7 +34,7 @@ impl ProjectSearch {
 /// A repository with all of its worktrees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscoveredProject {
-    /// The key of the project ([`project_key`](crate::project_key)).
+    /// The key of the project ([`key_of`](crate::key_of)).
     pub key: String,
     /// The end of its path, with as many parts as it takes to distinguish it from the others.
     pub name: String,

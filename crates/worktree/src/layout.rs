@@ -144,22 +144,10 @@ pub fn shared_path(directory: &Path) -> std::io::Result<PathBuf> {
     })
 }
 
-/// Returns the key of the project that `directory` belongs to: the first 16 hexadecimal digits of SHA-256
-/// over [`Layout::shared_path`], so that all worktrees of a repository are one project. Without git, over the
-/// directory's own path.
-///
-/// # Errors
-/// The directory cannot be resolved.
-pub fn project_key(directory: &Path) -> std::io::Result<String> {
-    let path = match Layout::find(directory) {
-        Some(layout) => layout.shared_path(),
-        None => directory.canonicalize()?,
-    };
-    Ok(key_of(&path))
-}
-
-/// Returns the key of a project by its resolved path.
-pub(crate) fn key_of(path: &Path) -> String {
+/// Returns the key of a resolved path: the first 16 hexadecimal digits of its SHA-256. A project has the key of its
+/// [`shared_path`], so that all worktrees of a repository are one project.
+#[must_use]
+pub fn key_of(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_bytes());
     digest.iter().take(8).fold(String::with_capacity(16), |mut key, byte| {
         write!(key, "{byte:02x}").expect("a string takes everything");

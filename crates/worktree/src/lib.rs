@@ -81,7 +81,7 @@ pub use include::{Copied, copy_included};
 pub use index_file::{IndexEntry, SUBMODULE, UnreadableIndex, visit_entries};
 pub use init_file::{INIT_FILE, InitCommand, InitFile, InitFileError};
 pub use land::{LandMethod, LandRequest, Landing, Prepared, Resumed, TargetCheckout};
-pub use layout::{Layout, project_key, shared_path};
+pub use layout::{Layout, key_of, shared_path};
 pub use list::{ListedWorktree, parse_list};
 pub use losses::{Losses, Occupant, occupants};
 pub use name::BranchName;

@@ -1,8 +1,17 @@
 //! Projects below roots, their names and keys.
 
-use worktree::{Layout, ProjectSearch, Repository, discover, project_key, shared_path};
+use std::io;
+use std::path::Path;
+
+use worktree::{Layout, ProjectSearch, Repository, discover, key_of, shared_path};
 
 use super::stage::Stage;
+
+/// Returns the key of the project of a directory.
+fn project_key(directory: &Path) -> io::Result<String> {
+    let shared = Layout::find(directory).map(|layout| layout.shared_path());
+    shared.map_or_else(|| directory.canonicalize(), Ok).map(|path| key_of(&path))
+}
 
 #[test]
 fn f5_projects_are_found_with_their_worktrees_and_shortest_names() {
