@@ -1,5 +1,5 @@
-//! `write`: text, pastes and keys, the waits before Enter and after a person's last key, and the receipt of what
-//! reached the terminal.
+//! `write`: text, pastes and keys, the wait for Enter's effect, and the receipt of what reached the terminal. How long Enter
+//! waits is decided in `screens/settle.rs`.
 //!
 //! Text is encoded for the child's current modes. Enter is a separate key, pressed after the text was written
 //! and the screen is stable, and its effect is checked. The receipt claims only what was seen.
@@ -20,16 +20,12 @@ use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
 use crate::caller;
+use crate::screens::settle::{self, Settle};
 use crate::screens::{JobKey, MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A command reads its input as late as it likes: `qd exec` waits a day for it.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// How long the screen must be unchanged before Enter. A manifest's own time counts only for messages: this verb types
-/// into any program.
-const SETTLE: Duration = Duration::from_millis(agents::deliver::LEAST_SETTLE_MS);
-/// The longest wait for a stable screen; shorter than for a message, because a caller waits for the reply.
-const MAX_SETTLE: Duration = Duration::from_secs(2);
 /// How long the effect of Enter may take to show.
 const EFFECT: Duration = Duration::from_secs(1);
 /// How long a cancelled write may take to be answered: a holder that does not answer by then is stopped.
@@ -332,12 +328,13 @@ impl Writer<'_> {
     /// Waits until nothing has been printed for as long as a program may take a burst for a paste.
     async fn wait_until_quiet(&self) {
         let mut progress = self.handle.progress.subscribe();
-        let latest = tokio::time::Instant::now() + MAX_SETTLE;
-        loop {
-            progress.mark_unchanged();
-            let quiet = tokio::time::timeout(SETTLE, progress.changed()).await.is_err();
-            if quiet || tokio::time::Instant::now() >= latest {
-                return;
+        let seen = progress.borrow_and_update().seen;
+        let mut settle = Settle::begin(seen, settle::SETTLE, settle::CALL_LIMIT, Instant::now());
+        while !settle.is_over(Instant::now()) {
+            match tokio::time::timeout_at(settle.due().into(), progress.changed()).await {
+                Ok(Ok(())) => settle.observe(progress.borrow_and_update().seen, Instant::now()),
+                Ok(Err(_)) => return,
+                Err(_) => {}
             }
         }
     }

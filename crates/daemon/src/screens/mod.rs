@@ -33,6 +33,7 @@ mod readable;
 mod reports;
 mod run;
 mod run_end;
+pub(crate) mod settle;
 mod sync_limit;
 mod terminal;
 mod terminal_size;

@@ -21,6 +21,7 @@ use super::log_position::LogPosition;
 use super::observe::Observer;
 use super::order::{Text, WriteJob, WriteOutcome};
 use super::run::Run;
+use super::settle::{MESSAGE_LIMIT, Settle};
 use super::typing_guard::{TypingContext, obstacle, wanted_by_writer};
 use super::worker::Worker;
 
@@ -28,10 +29,6 @@ use super::worker::Worker;
 pub(crate) const MAX_CANONICAL: usize = 4095;
 /// How long a child may take to read what is typed.
 const DRAIN: Duration = Duration::from_secs(10);
-/// The default time for which the screen must be unchanged after a paste.
-pub(crate) const SETTLE: Duration = Duration::from_millis(agents::deliver::LEAST_SETTLE_MS);
-/// The longest wait for that: a screen that never stands still has long shown the paste.
-const MAX_SETTLE: Duration = Duration::from_secs(5);
 /// How long typing waits until all output is read: a flood may never be caught up with.
 const CATCH_UP: Duration = Duration::from_millis(200);
 /// A read this soon after a person's key may not show it yet.
@@ -55,9 +52,8 @@ struct UnderWay {
 enum Stage {
     /// On its way to the child.
     Draining { outcome: oneshot::Receiver<WriteOutcome>, then: Then },
-    /// Quiet required before Enter: since the paste is visible, where it can be. A busy program may leave its
-    /// screen unchanged for longer than that before it has even read the paste; an Enter then joins it.
-    Settling { is_shown: bool, version: u64, still_since: Instant, latest: Instant },
+    /// Quiet required before Enter: since the paste is visible, where it can be.
+    Settling(Settle),
 }
 
 /// What follows once everything has reached the child.
@@ -199,9 +195,10 @@ impl GuardedTyping {
 
     /// Advances the job under way; returns its outcome, if it has ended.
     fn advance(&mut self, run: &mut TypingRun<'_>) -> Option<TypingOutcome> {
-        let is_hidden = matches!(self.under_way.as_ref()?.stage, Stage::Settling { is_shown: false, .. });
+        let is_hidden =
+            matches!(&self.under_way.as_ref()?.stage, Stage::Settling(settle) if settle.is_hidden());
         let is_draft = is_hidden && self.look(run).composer == Composer::Draft;
-        let (version, now, settle) = (run.screen.version(), run.now, self.settle);
+        let (version, now, quiet) = (run.screen.version(), run.now, self.settle);
         let under_way = self.under_way.as_mut()?;
         match &mut under_way.stage {
             Stage::Draining { outcome, then } => {
@@ -216,21 +213,20 @@ impl GuardedTyping {
                     (false, _) => return Some(TypingOutcome::Partial),
                     (true, Then::Done) => return Some(TypingOutcome::Done),
                     (true, Then::Settle { will_show }) => {
-                        let latest = now + MAX_SETTLE;
-                        under_way.stage =
-                            Stage::Settling { is_shown: !will_show, version, still_since: now, latest };
+                        let settle = Settle::begin(version, quiet, MESSAGE_LIMIT, now);
+                        let settle = if will_show { settle.until_shown() } else { settle };
+                        under_way.stage = Stage::Settling(settle);
                     }
                 }
                 None
             }
-            Stage::Settling { .. } if run.is_over => Some(TypingOutcome::Gone),
-            Stage::Settling { is_shown, version: seen, still_since, latest } => {
-                *is_shown |= is_draft;
-                if *seen != version {
-                    (*seen, *still_since) = (version, now);
+            Stage::Settling(_) if run.is_over => Some(TypingOutcome::Gone),
+            Stage::Settling(settle) => {
+                if is_draft {
+                    settle.shown();
                 }
-                let is_settled = *is_shown && now >= *still_since + settle;
-                (is_settled || now >= *latest).then_some(TypingOutcome::Done)
+                settle.observe(version, now);
+                settle.is_over(now).then_some(TypingOutcome::Done)
             }
         }
     }
@@ -286,10 +282,9 @@ impl GuardedTyping {
     /// Returns when something is due without an event.
     pub(crate) fn due(&self) -> Option<Instant> {
         let waiting = self.waiting.front().filter(|_| self.under_way.is_none()).map(|(_, latest)| *latest);
-        let settling = self.under_way.as_ref().and_then(|under_way| match under_way.stage {
+        let settling = self.under_way.as_ref().and_then(|under_way| match &under_way.stage {
             Stage::Draining { .. } => None,
-            Stage::Settling { is_shown: false, latest, .. } => Some(latest),
-            Stage::Settling { still_since, latest, .. } => Some(latest.min(still_since + self.settle)),
+            Stage::Settling(settle) => Some(settle.due()),
         });
         waiting.into_iter().chain(settling).min()
     }
@@ -366,6 +361,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::screens::settle::SETTLE;
     use engine::effect::ComposerIs;
     use tokio::sync::Semaphore;
 
