@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use axum::extract::ws::Message;
 use client::ClientError;
+use client::reconnect_policy::{Attempts, RetryLimit};
 use proto::request::{Empty, Until, Wait};
 use proto::{ErrorCode, Exit, Reply, Request, Target};
 
@@ -17,9 +18,6 @@ use crate::identity::AccessIdentity;
 
 /// The most ends that are kept; the oldest goes first.
 const MOST: usize = 256;
-/// The pause before the next daemon is asked, and how often that is tried.
-const PAUSE: Duration = Duration::from_secs(1);
-const TRIES: u32 = 30;
 
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,18 +83,26 @@ pub(super) fn watch(gateway: Shared, owner: AccessIdentity, session: String) {
 
 /// Waits for the end of a session. Its terminal survives a daemon, so the next one is asked when this one is gone.
 async fn wait(gateway: &Shared, owner: &AccessIdentity, session: &str) -> SessionEnd {
-    let mut tries = 0;
+    let mut attempts = Attempts::new(RetryLimit::Stream, Instant::now());
     loop {
-        match ask_exit(gateway, owner, session).await {
+        let asked_at = Instant::now();
+        let error = match ask_exit(gateway, owner, session).await {
             Ok(Some(exit)) => return SessionEnd::Exited(exit),
             Ok(None) => return lost("the daemon does not know how this terminal ended"),
             Err(ClientError::Failed(failure)) if failure.code == ErrorCode::NotFound => {
                 return lost("this terminal ended while no daemon watched it");
             }
-            Err(_) if tries < TRIES => tries += 1,
-            Err(error) => return lost(&format!("this terminal is out of reach: {error}")),
+            Err(error) => error,
+        };
+        let now = Instant::now();
+        if RetryLimit::Stream.length().is_some_and(|limit| now.duration_since(asked_at) >= limit) {
+            // A question that was open for so long had reached a daemon: the search for the next one begins anew.
+            attempts = Attempts::new(RetryLimit::Stream, now);
         }
-        tokio::time::sleep(PAUSE).await;
+        match attempts.pause_after(&error, now) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return lost(&format!("this terminal is out of reach: {error}")),
+        }
     }
 }
 

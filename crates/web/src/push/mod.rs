@@ -23,6 +23,7 @@ use axum::extract::State;
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
 use client::Incoming;
+use client::reconnect_policy::{Attempts, RetryLimit};
 use proto::request::Empty;
 use proto::{Reply, Request};
 use serde::Deserialize;
@@ -39,8 +40,6 @@ use subscriptions::{PushFile, Subscription};
 
 /// An item that is answered within this time is not worth an interruption.
 const DELAY: Duration = Duration::from_secs(5);
-/// How long to wait for a daemon that is gone.
-const AGAIN: Duration = Duration::from_secs(5);
 
 /// What the server needs to push.
 #[derive(Debug)]
@@ -157,9 +156,13 @@ pub(crate) fn start(gateway: &Shared) {
 /// Notifies one browser until it no longer wants it or its device is revoked.
 async fn notify(gateway: Shared, device: AccessIdentity, to: Subscription) {
     let following = async {
+        let attempts = || Attempts::new(RetryLimit::Endless, Instant::now().into_std());
+        let mut left = attempts();
         while gateway.push.file.has(&to) {
-            follow(&gateway, &device, &to).await;
-            tokio::time::sleep(AGAIN).await;
+            if follow(&gateway, &device, &to).await {
+                left = attempts();
+            }
+            tokio::time::sleep(left.next_pause(Instant::now().into_std()).unwrap_or_default()).await;
         }
     };
     tokio::select! {
@@ -170,10 +173,10 @@ async fn notify(gateway: Shared, device: AccessIdentity, to: Subscription) {
     }
 }
 
-/// Follows the events of one connection to the daemon.
-async fn follow(gateway: &Gateway, device: &AccessIdentity, to: &Subscription) {
-    let Ok(mut connection) = gateway.door.connect(device).await else { return };
-    let Ok(Reply::Subscribed(_)) = connection.call(Request::Subscribe(Empty {})).await else { return };
+/// Follows the events of one connection to the daemon; returns false if there was none.
+async fn follow(gateway: &Gateway, device: &AccessIdentity, to: &Subscription) -> bool {
+    let Ok(mut connection) = gateway.door.connect(device).await else { return false };
+    let Ok(Reply::Subscribed(_)) = connection.call(Request::Subscribe(Empty {})).await else { return false };
     let mut waiting: HashMap<u64, (Instant, Value)> = HashMap::new();
     let mut shown: HashSet<u64> = HashSet::new();
     while gateway.push.file.has(to) {
@@ -193,7 +196,7 @@ async fn follow(gateway: &Gateway, device: &AccessIdentity, to: &Subscription) {
                     }
                 }
                 Ok(Some(_)) => {}
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return true,
             },
             () = tokio::time::sleep_until(due) => {
                 let now = Instant::now();
@@ -205,6 +208,7 @@ async fn follow(gateway: &Gateway, device: &AccessIdentity, to: &Subscription) {
             }
         }
     }
+    true
 }
 
 /// Returns the item that an event opens and the message about it: which process and what kind of question, never its text.
