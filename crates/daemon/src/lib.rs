@@ -46,7 +46,6 @@ mod engine_task;
 mod failpoint;
 mod held_deliveries;
 mod idle_trim;
-mod inotify;
 mod launch;
 mod log;
 mod notify;

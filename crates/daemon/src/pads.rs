@@ -6,14 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use directory_watch::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 use engine::Input;
 use proto::{Dirs, Event};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use store::{PadChange, PadName, Pads, ensure_private_dir};
 use tokio::sync::mpsc;
-
-use crate::inotify::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 
 /// Returns where the pads are.
 fn root(places: &Dirs) -> PathBuf {

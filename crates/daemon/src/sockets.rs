@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use directory_watch::{Inotify, WatchFlags};
 use engine::{AuditNote, Caller, Command, Principal};
 use proto::Dirs;
 use proto::request::Shutdown;
@@ -23,7 +24,6 @@ use tokio::task::JoinHandle;
 use crate::daemon_lock::Locks;
 use crate::directory_lock::{describe, holder_of};
 use crate::door::Server;
-use crate::inotify::{Inotify, WatchFlags};
 use crate::warnings::{Cause, Warnings};
 
 /// How soon a socket that could not be opened is tried again. Each failure doubles the pause.

@@ -2,12 +2,9 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
-use rustix::io::{Errno, retry_on_intr};
+use directory_watch::{Inotify, WatchFlags};
 
 use crate::access::{AccessFile, AccessRecord};
 use crate::identity::IdentityKind;
@@ -22,14 +19,14 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 pub struct PairingWait<'a> {
     access: &'a AccessFile,
     known: HashSet<String>,
-    changes: OwnedFd,
+    changes: Inotify,
 }
 
 impl<'a> PairingWait<'a> {
     /// Begins before the code is made, so that nothing is missed.
     pub fn begin(access: &'a AccessFile) -> io::Result<Self> {
-        let changes = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        add_watch(&changes, access.directory(), WatchFlags::MOVED_TO | WatchFlags::DELETE)?;
+        let changes = Inotify::new()?;
+        changes.watch(access.directory(), WatchFlags::MOVED_TO | WatchFlags::DELETE)?;
         let known = access.list()?.into_iter().map(|record| record.id).collect();
         Ok(Self { access, known, changes })
     }
@@ -52,7 +49,7 @@ impl<'a> PairingWait<'a> {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.wait(left)?;
+            self.changes.wait(Some(left))?;
         }
     }
 
@@ -60,18 +57,6 @@ impl<'a> PairingWait<'a> {
         let is_new =
             |record: &AccessRecord| record.kind == IdentityKind::Device && !self.known.contains(&record.id);
         Ok(self.access.list()?.into_iter().find(is_new))
-    }
-
-    /// Returns when a file has changed or the time is over.
-    fn wait(&self, most: Duration) -> io::Result<()> {
-        let most = Timespec::try_from(most).map_err(io::Error::other)?;
-        let mut polled = [PollFd::new(&self.changes, PollFlags::IN)];
-        retry_on_intr(|| poll(&mut polled, Some(&most)))?;
-        let mut buffer = [0_u8; 4096];
-        match retry_on_intr(|| rustix::io::read(&self.changes, &mut buffer)) {
-            Ok(_) | Err(Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

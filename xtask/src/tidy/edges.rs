@@ -12,14 +12,15 @@ pub(crate) const TABLE: &[(&str, &[&str])] = &[
     ("holder", &[]),
     ("worktree", &[]),
     ("store", &[]),
+    ("directory_watch", &[]),
     ("agents", &["proto", "term"]),
     ("engine", &["proto"]),
-    ("daemon", &["engine", "agents", "holder", "term", "store", "worktree", "proto"]),
+    ("daemon", &["engine", "agents", "holder", "term", "store", "worktree", "proto", "directory_watch"]),
     ("client", &["proto"]),
-    ("tui", &["client", "proto", "term"]),
+    ("tui", &["client", "proto", "term", "directory_watch"]),
     ("http_server", &[]),
     ("mcp", &["client", "http_server", "proto"]),
-    ("web", &["client", "http_server", "proto"]),
+    ("web", &["client", "http_server", "proto", "directory_watch"]),
     ("cli", &["tui", "mcp", "web", "daemon", "holder", "client", "proto"]),
 ];
 

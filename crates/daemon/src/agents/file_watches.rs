@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use directory_watch::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-
-use crate::inotify::{DirectoryEvent, Inotify, WatchFlags, WatchNumber};
 
 /// Names one watched file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,11 +1,9 @@
 //! Notices when the settings change: the kernel says so, nothing is looked at by the clock.
 
-use std::ffi::CStr;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use directory_watch::{Inotify, WatchFlags, WatchNumber};
 
 use super::{Config, FILE};
 use crate::theme;
@@ -21,37 +19,35 @@ const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
 #[derive(Debug)]
 pub(crate) struct SettingsWatch {
     directory: PathBuf,
-    events: OwnedFd,
+    inotify: Inotify,
     /// The watch of the themes' directory, once there is one.
-    themes: Option<i32>,
+    themes: Option<WatchNumber>,
 }
 
 impl SettingsWatch {
     /// Watches a directory, which is made when it is not there; none where that is not possible.
     pub(crate) fn of(directory: &Path) -> Option<Self> {
         std::fs::create_dir_all(directory).ok()?;
-        let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        inotify::add_watch(&events, directory, CHANGES | WatchFlags::CREATE).ok()?;
-        let mut watch = Self { directory: directory.to_owned(), events, themes: None };
+        let inotify = Inotify::new().ok()?;
+        inotify.watch(directory, CHANGES | WatchFlags::CREATE).ok()?;
+        let mut watch = Self { directory: directory.to_owned(), inotify, themes: None };
         watch.watch_themes();
         Some(watch)
     }
 
     fn watch_themes(&mut self) {
-        self.themes = inotify::add_watch(&self.events, self.directory.join(theme::DIRECTORY), CHANGES).ok();
+        self.themes = self.inotify.watch(&self.directory.join(theme::DIRECTORY), CHANGES).ok();
     }
 
     /// The settings, if their file or a theme has changed since the last call.
     pub(crate) fn changed(&mut self) -> Option<Result<Config, String>> {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = Reader::new(&self.events, &mut buffer);
         let (mut is_changed, mut has_themes) = (false, false);
-        while let Ok(event) = reader.next() {
-            let name = event.file_name().map(CStr::to_bytes).unwrap_or_default();
-            let is_made = event.events().contains(ReadFlags::CREATE);
-            has_themes |= name == theme::DIRECTORY.as_bytes();
-            is_changed |= name == FILE.as_bytes() && !is_made;
-            is_changed |= Some(event.wd()) == self.themes && name.ends_with(b".toml");
+        for event in self.inotify.events().unwrap_or_default() {
+            let name = event.name.unwrap_or_default();
+            has_themes |= name == theme::DIRECTORY;
+            is_changed |= name == FILE && !event.is_created;
+            is_changed |=
+                Some(event.watch) == self.themes && Path::new(&name).extension() == Some("toml".as_ref());
         }
         if has_themes {
             self.watch_themes();
@@ -62,7 +58,7 @@ impl SettingsWatch {
 
 impl AsFd for SettingsWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.events.as_fd()
+        self.inotify.as_fd()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one place that speaks inotify: watches on directories, and their events. Which directories are
-//! watched and what an event means is decided by its users: agents' files, scratchpads, the sockets.
+//! watched and what an event means is decided by its users: agents' files, scratchpads and sockets of the daemon, the
+//! settings of the deck, the identities of the web server.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,50 +8,73 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
-pub(crate) use rustix::fs::inotify::WatchFlags;
+pub use rustix::fs::inotify::WatchFlags;
 
 /// A set of watched directories. Becomes readable when there are events.
 #[derive(Debug)]
-pub(crate) struct Inotify(OwnedFd);
+pub struct Inotify(OwnedFd);
 
 /// The number of a watch; the kernel gives one directory one number.
-pub(crate) type WatchNumber = i32;
+pub type WatchNumber = i32;
 
 /// Something happened in a watched directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DirectoryEvent {
-    pub(crate) watch: WatchNumber,
+pub struct DirectoryEvent {
+    /// The watch that it is of.
+    pub watch: WatchNumber,
     /// The entry of the directory; `None` for the directory itself.
-    pub(crate) name: Option<OsString>,
+    pub name: Option<OsString>,
     /// Events were lost: anything may have changed.
-    pub(crate) is_overflow: bool,
+    pub is_overflow: bool,
+    /// The entry was created, and nothing else.
+    pub is_created: bool,
     /// The watch is over: the directory is deleted, or the watch was removed.
-    pub(crate) is_over: bool,
+    pub is_over: bool,
 }
 
 impl Inotify {
+    /// Returns a set without a watch.
+    ///
     /// # Errors
     /// The system has no more of them to give.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         Ok(Self(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?))
     }
 
     /// Watches a directory; anything else is refused.
-    pub(crate) fn watch(&self, directory: &Path, events: WatchFlags) -> io::Result<WatchNumber> {
+    ///
+    /// # Errors
+    /// It is no directory, or the system has no more watches to give.
+    pub fn watch(&self, directory: &Path, events: WatchFlags) -> io::Result<WatchNumber> {
         Ok(inotify::add_watch(&self.0, directory, events | WatchFlags::ONLYDIR)?)
     }
 
     /// Removes a watch; a deleted directory has lost its watch already.
-    pub(crate) fn unwatch(&self, watch: WatchNumber) {
+    pub fn unwatch(&self, watch: WatchNumber) {
         let _gone = inotify::remove_watch(&self.0, watch);
     }
 
+    /// Waits until an event has come or the time is over; returns the events.
+    ///
+    /// # Errors
+    /// The system cannot wait or read.
+    pub fn wait(&self, most: Option<Duration>) -> io::Result<Vec<DirectoryEvent>> {
+        let most = most.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+        retry_on_intr(|| poll(&mut [PollFd::new(self, PollFlags::IN)], most.as_ref()))?;
+        self.events()
+    }
+
     /// Returns the events that have come, without waiting.
-    pub(crate) fn events(&self) -> io::Result<Vec<DirectoryEvent>> {
+    ///
+    /// # Errors
+    /// The system cannot read them.
+    pub fn events(&self) -> io::Result<Vec<DirectoryEvent>> {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(&self.0, &mut space);
         let mut events = Vec::new();
@@ -59,6 +83,7 @@ impl Inotify {
                 Ok(event) => events.push(DirectoryEvent {
                     watch: event.wd(),
                     name: event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec())),
+                    is_created: event.events().contains(ReadFlags::CREATE),
                     is_overflow: event.events().contains(ReadFlags::QUEUE_OVERFLOW),
                     is_over: event.events().contains(ReadFlags::IGNORED),
                 }),
