@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::process::{Child, Command, Stdio};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64_STANDARD;
+
 /// Most bytes that are sent: terminals drop longer ones without a word.
 const MAX: usize = 100 << 10; // 100 KiB
 
@@ -53,7 +56,7 @@ pub(crate) fn copy(text: &str, is_tmux: bool, out: &mut Vec<u8>) -> Copied {
     if text.len() > MAX {
         return Copied::OwnOnly(text.len());
     }
-    let sequence = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+    let sequence = format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text));
     wrapped(&sequence, is_tmux, out);
     Copied::Sent(text.len())
 }
@@ -67,20 +70,6 @@ pub(crate) fn wrapped(sequence: &str, is_tmux: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\x1b\\");
     }
     out.extend_from_slice(sequence.as_bytes());
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for piece in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(piece.get(at).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= piece.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
