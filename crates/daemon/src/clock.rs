@@ -14,11 +14,8 @@ pub(crate) fn now() -> Moment {
 
 /// Returns the local time: a vendor's "try again at 4:09 AM" refers to it.
 pub(crate) fn local() -> agents::quota::Now {
-    let epoch_ms = now().wall_ms;
-    let moment = jiff::Timestamp::from_millisecond(i64::try_from(epoch_ms).unwrap_or(0)).unwrap_or_default();
     // Without a known time zone the local clock is UTC.
-    let offset_s = jiff::tz::TimeZone::system().to_offset(moment).seconds();
-    agents::quota::Now { epoch_ms, offset_s }
+    agents::quota::Now { epoch_ms: now().wall_ms, zone: jiff::tz::TimeZone::system() }
 }
 
 /// Milliseconds since boot, suspended time included.

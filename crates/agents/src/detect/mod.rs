@@ -189,7 +189,7 @@ impl Detector {
     }
 
     /// Adds quota and reset time to the evidence of a read, where its message states them.
-    pub fn note_quota(&self, seen: &mut ScreenSeen, now: Now) {
+    pub fn note_quota(&self, seen: &mut ScreenSeen, now: &Now) {
         for evidence in [&mut seen.screen, &mut seen.dialog].into_iter().flatten() {
             quota::complete(&self.quota, evidence, now);
         }

@@ -24,7 +24,7 @@ pub struct QuotaSpec {
 
 /// Returns the quota that a message states, if it is about one.
 #[must_use]
-pub fn read(specs: &[QuotaSpec], message: &str, now: Now) -> Option<Quota> {
+pub fn read(specs: &[QuotaSpec], message: &str, now: &Now) -> Option<Quota> {
     specs.iter().find_map(|spec| {
         let found = spec.pattern.captures(message)?;
         let at = || reset::at(found.name("at")?.as_str(), now);
@@ -34,7 +34,7 @@ pub fn read(specs: &[QuotaSpec], message: &str, now: Now) -> Option<Quota> {
 }
 
 /// Adds the quota that its message states to evidence. What the source itself reported stays.
-pub fn complete(specs: &[QuotaSpec], evidence: &mut Evidence, now: Now) {
+pub fn complete(specs: &[QuotaSpec], evidence: &mut Evidence, now: &Now) {
     if evidence.quota.is_some_and(|quota| quota.reset_at.is_some()) || evidence.message.is_empty() {
         return;
     }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     /// 2026-11-16 01:53:11 UTC.
-    const NOW: Now = Now { epoch_ms: 1_794_793_991_000, offset_s: 0 };
+    const NOW: Now = Now { epoch_ms: 1_794_793_991_000, zone: jiff::tz::TimeZone::UTC };
 
     fn specs() -> Vec<QuotaSpec> {
         let table = "[[quota]]\nid = 'limit'\npattern = 'hit your .* limit · resets (?<at>.+)'\n\
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_time_and_a_wait_are_both_read() {
-        let reset = |message: &str| read(&specs(), message, NOW).map(|quota| quota.reset_at);
+        let reset = |message: &str| read(&specs(), message, &NOW).map(|quota| quota.reset_at);
         assert_eq!(
             reset("You've hit your 5-hour limit · resets 2:53am (UTC)"),
             Some(Some(1_794_797_580_000))
@@ -79,10 +79,10 @@ mod tests {
         let exact = Quota { reset_at: Some(5) };
         let known = Evidence::new(Source::Hook, "x", Some(AgentState::Error));
         let mut evidence = Evidence { message: "out of credit".into(), quota: Some(exact), ..known };
-        complete(&specs(), &mut evidence, NOW);
+        complete(&specs(), &mut evidence, &NOW);
         assert_eq!(evidence.quota, Some(exact));
         evidence.quota = None;
-        complete(&specs(), &mut evidence, NOW);
+        complete(&specs(), &mut evidence, &NOW);
         assert_eq!(evidence.quota, Some(Quota { reset_at: None }));
     }
 }

@@ -1,21 +1,25 @@
 //! Parses the time at which a vendor accepts turns again: instants, clock times and waits. Time zones by name
 //! are not supported: a clock time is the machine's own unless it says UTC.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 const SECOND_MS: u64 = 1000;
-const DAY_S: i64 = 86_400;
+/// Years in which a day without its year is looked for: the longest between two leap days.
+const YEARS: i16 = 8;
 
 /// Numbers below this are seconds since the epoch, the others milliseconds: as milliseconds it lies in 1973.
 const LEAST_MILLISECONDS: u64 = 100_000_000_000;
 
 /// The current time where the agent runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Milliseconds since the epoch.
     pub epoch_ms: u64,
-    /// How far the local clock is ahead of UTC, in seconds.
-    pub offset_s: i32,
+    /// The time zone of the local clock.
+    pub zone: TimeZone,
 }
 
 /// Returns the instant a JSON value names: seconds or milliseconds since the epoch, or a date and time in ISO
@@ -31,25 +35,25 @@ pub(crate) fn instant(value: &Value) -> Option<u64> {
 /// Returns the next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026
 /// 2:39 AM`.
 #[must_use]
-pub(crate) fn at(text: &str, now: Now) -> Option<u64> {
+pub(crate) fn at(text: &str, now: &Now) -> Option<u64> {
     let tokens = tokens(text);
     let is_utc = tokens.iter().any(|token| token.is_word("utc") || token.is_word("gmt"));
-    let offset = if is_utc { 0 } else { i64::from(now.offset_s) };
-    let now_s = i64::try_from(now.epoch_ms / SECOND_MS).ok()? + offset;
+    let zone = if is_utc { TimeZone::UTC } else { now.zone.clone() };
+    let present = Timestamp::from_millisecond(i64::try_from(now.epoch_ms).ok()?).ok()?;
+    let today = zone.to_datetime(present).date();
     let time = clock(&tokens)?;
-    let today = now_s.div_euclid(DAY_S);
-    let day = match date(&tokens) {
-        None if today * DAY_S + time > now_s => today,
-        None => today + 1,
-        Some((month, day, Some(year))) => days(year, month, day),
-        Some((month, day, None)) => next_day(month, day, today),
+    let on = |day: Date| zone.to_timestamp(day.to_datetime(time)).ok();
+    let instant = match date(&tokens) {
+        None => on(today).filter(|instant| *instant > present).or_else(|| on(today.tomorrow().ok()?)),
+        Some((month, day, Some(year))) => on(Date::new(year, month, day).ok()?),
+        Some((month, day, None)) => on(next_day(month, day, today)?),
     };
-    u64::try_from(day * DAY_S + time - offset).ok()?.checked_mul(SECOND_MS)
+    milliseconds(instant?)
 }
 
 /// Returns the instant after a wait: `59m 55s`, `2 hours`, `1d 3h`.
 #[must_use]
-pub(crate) fn after(text: &str, now: Now) -> Option<u64> {
+pub(crate) fn after(text: &str, now: &Now) -> Option<u64> {
     let tokens = tokens(text);
     let waits = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(count, unit)| match (count, unit) {
         (Token::Number(count), Token::Word(unit)) => seconds_of(unit)?.checked_mul(*count),
@@ -82,9 +86,9 @@ impl Token {
         matches!(self, Self::Word(own) if own == word)
     }
 
-    fn number(&self) -> Option<i64> {
+    fn number(&self) -> Option<i16> {
         match self {
-            Self::Number(number) => i64::try_from(*number).ok(),
+            Self::Number(number) => i16::try_from(*number).ok(),
             Self::Word(_) | Self::Colon => None,
         }
     }
@@ -111,8 +115,8 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns the time of day, in seconds.
-fn clock(tokens: &[Token]) -> Option<i64> {
+/// Returns the time of day.
+fn clock(tokens: &[Token]) -> Option<Time> {
     (0..tokens.len()).find_map(|from| {
         let tokens = tokens.get(from..)?;
         let hour = tokens.first()?.number()?;
@@ -130,77 +134,47 @@ fn clock(tokens: &[Token]) -> Option<i64> {
             (false, 0..=23) => hour,
             _ => return None,
         };
-        let minute = minute.unwrap_or(0);
-        (0..60).contains(&minute).then_some(hour * 3600 + minute * 60)
+        let part = |number: i16| i8::try_from(number).ok();
+        Time::new(part(hour)?, part(minute.unwrap_or(0))?, 0, 0).ok()
     })
 }
 
 /// Returns month, day and year, where the text has them.
-fn date(tokens: &[Token]) -> Option<(i64, i64, Option<i64>)> {
+fn date(tokens: &[Token]) -> Option<(i8, i8, Option<i16>)> {
     let found = tokens.iter().enumerate().find_map(|(at, token)| Some((at, month(token)?)));
     let (at, month) = found?;
     let numbers = || tokens.iter().skip(at + 1).filter_map(Token::number);
-    let day = numbers().next().filter(|day| (1..=31).contains(day))?;
+    let day = i8::try_from(numbers().next()?).ok()?;
     let year = numbers().nth(1).filter(|year| (2000..10_000).contains(year));
     Some((month, day, year))
 }
 
-fn month(token: &Token) -> Option<i64> {
+fn month(token: &Token) -> Option<i8> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let Token::Word(word) = token else { return None };
     let at = MONTHS.iter().position(|month| word.starts_with(month))?;
-    i64::try_from(at + 1).ok()
+    i8::try_from(at + 1).ok()
 }
 
 /// Returns the next such day, today included.
-fn next_day(month: i64, day: i64, today: i64) -> i64 {
-    let year = 1970 + today.div_euclid(365);
-    let candidates = (year - 2..=year + 2).map(|year| days(year, month, day));
-    candidates.filter(|candidate| *candidate >= today).min().unwrap_or(today)
-}
-
-/// Days from the epoch to a day of the Gregorian calendar. Years are counted from March, so that the leap day is last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    let before_month = (153 * month + 2) / 5;
-    // 719,468 days lie between the first of March of the year 0 and the epoch.
-    365 * year + leap_days + before_month + day - 1 - 719_468
+fn next_day(month: i8, day: i8, today: Date) -> Option<Date> {
+    let mut years = today.year()..=today.year().saturating_add(YEARS);
+    years.find_map(|year| Date::new(year, month, day).ok().filter(|day| *day >= today))
 }
 
 /// Parses `2026-11-16T01:52:58.711Z`, with any offset; a date without one is in UTC.
 fn iso(text: &str) -> Option<u64> {
-    let (date, time) = text.trim().split_once(['T', ' '])?;
-    let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let (time, offset) = split_offset(time)?;
-    let mut time = time.split(':');
-    let (hour, minute) = (time.next()?.parse::<i64>().ok()?, time.next()?.parse::<i64>().ok()?);
-    let seconds: f64 = time.next().unwrap_or("0").parse().ok()?;
-    let is_sane = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !is_sane || !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0.0..61.0).contains(&seconds) {
-        return None;
-    }
-    let whole = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 - offset;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 61,000")]
-    let milliseconds = (seconds * 1000.0) as u64;
-    u64::try_from(whole).ok()?.checked_mul(SECOND_MS)?.checked_add(milliseconds)
+    let text = text.trim();
+    // A date alone is no instant.
+    text.split_once(['T', ' '])?;
+    let in_utc = || text.parse::<DateTime>().ok().and_then(|moment| TimeZone::UTC.to_timestamp(moment).ok());
+    milliseconds(text.parse().ok().or_else(in_utc)?)
 }
 
-/// Splits a time into itself and its offset in seconds.
-fn split_offset(time: &str) -> Option<(&str, i64)> {
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
-        return Some((time, 0));
-    }
-    let Some(at) = time.rfind(['+', '-']) else { return Some((time, 0)) };
-    let (time, offset) = time.split_at(at);
-    let sign = if offset.starts_with('-') { -1 } else { 1 };
-    let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
-    let hours: i64 = digits.get(..2)?.parse().ok()?;
-    let minutes: i64 =
-        digits.get(2..).filter(|minutes| !minutes.is_empty()).map_or(Ok(0), str::parse).ok()?;
-    Some((time, sign * (hours * 3600 + minutes * 60)))
+/// Returns an instant in milliseconds since the epoch; none before it.
+fn milliseconds(instant: Timestamp) -> Option<u64> {
+    u64::try_from(instant.as_millisecond()).ok()
 }
 
 #[cfg(test)]
@@ -212,12 +186,15 @@ mod tests {
 
     /// 2026-11-16 01:53:11 UTC.
     const NOW_S: u64 = 1_794_793_991;
-    const NOW: Now = Now { epoch_ms: NOW_S * 1000, offset_s: 0 };
-    const EAST: Now = Now { epoch_ms: NOW_S * 1000, offset_s: 3600 };
+    const NOW: Now = Now { epoch_ms: NOW_S * 1000, zone: TimeZone::UTC };
+
+    fn east() -> Now {
+        Now { zone: TimeZone::fixed(jiff::tz::offset(1)), ..NOW }
+    }
 
     /// Seconds from now.
     fn until(text: &str, now: Now) -> Option<i64> {
-        Some(i64::try_from(at(text, now)? / 1000).unwrap() - i64::try_from(NOW_S).unwrap())
+        Some(i64::try_from(at(text, &now)? / 1000).unwrap() - i64::try_from(NOW_S).unwrap())
     }
 
     #[test]
@@ -233,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_clock_time_is_local_unless_it_says_utc() {
-        assert_eq!(until("4am", EAST), until("3am", NOW));
-        assert_eq!(until("3am (UTC)", EAST), until("3am", NOW));
+        assert_eq!(until("4am", east()), until("3am", NOW));
+        assert_eq!(until("3am (UTC)", east()), until("3am", NOW));
     }
 
     #[test]
@@ -246,15 +223,25 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_time_behind_a_change_of_the_clock_counts_with_it() {
+        // A Friday, 8 pm; on the Sunday after it the clock goes back from 2 to 1.
+        let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
+        let now = Now { epoch_ms: 1_793_404_800_000, zone };
+        let day = |text: &str| (at(text, &now).unwrap() - now.epoch_ms) / 1000;
+        assert_eq!(day("Oct 31, 2026 8pm"), 86_400);
+        assert_eq!(day("Nov 1, 2026 8pm"), 2 * 86_400 + 3600, "that day has 25 hours");
+    }
+
+    #[test]
     fn text_without_a_time_is_no_time() {
-        for text in ["soon", "", "25:00", "13pm", "3", "Nov 18", "12:75"] {
-            assert_eq!(at(text, NOW), None, "{text}");
+        for text in ["soon", "", "25:00", "13pm", "3", "Nov 18", "12:75", "Feb 30, 2027 1am"] {
+            assert_eq!(at(text, &NOW), None, "{text}");
         }
     }
 
     #[test]
     fn waits_add_up() {
-        let wait = |text: &str| after(text, NOW).map(|at| at / 1000 - NOW_S);
+        let wait = |text: &str| after(text, &NOW).map(|at| at / 1000 - NOW_S);
         assert_eq!(wait("59m 55s"), Some(3595));
         assert_eq!(wait("1 day 2 hours"), Some(93_600));
         assert_eq!(wait("3600s"), Some(3600));
@@ -277,8 +264,8 @@ mod tests {
         #[test]
         fn times_of_any_text_never_panic(text in ".{0,40}", digits in "[0-9:apm T.+-]{0,30}") {
             for text in [text, digits] {
-                let _at = at(&text, EAST);
-                let _after = after(&text, EAST);
+                let _at = at(&text, &east());
+                let _after = after(&text, &east());
                 let _instant = instant(&json!(text));
             }
         }

@@ -109,9 +109,9 @@ fn gemini_context_counts_each_message_once() {
         [TurnEnd::Interrupted, TurnEnd::Failed, TurnEnd::Failed]
     );
     let failure = news.evidence.unwrap();
-    let now = crate::quota::Now { epoch_ms: 0, offset_s: 0 };
+    let now = crate::quota::Now { epoch_ms: 0, zone: jiff::tz::TimeZone::UTC };
     assert!(
-        crate::quota::read(&manifest("gemini").quota, &failure.message, now).is_some(),
+        crate::quota::read(&manifest("gemini").quota, &failure.message, &now).is_some(),
         "{}",
         failure.message
     );

@@ -355,7 +355,7 @@ impl AgentFiles {
             agents.send_fact(run, RunFact::Context(context));
         }
         if let Some(mut evidence) = news.evidence {
-            quota::complete(&self.agent_run.manifest().quota, &mut evidence, clock::local());
+            quota::complete(&self.agent_run.manifest().quota, &mut evidence, &clock::local());
             agents.send_fact(run, RunFact::Evidence(Box::new(evidence)));
         }
         if news.prompts > 0 {

@@ -95,7 +95,7 @@ impl Observer {
         self.due = None;
         let looked = self.attempt(|detector| {
             let mut look = detector.look(screen)?;
-            detector.note_quota(&mut look.seen, clock::local());
+            detector.note_quota(&mut look.seen, &clock::local());
             Some(look)
         });
         if looked.is_none() {
