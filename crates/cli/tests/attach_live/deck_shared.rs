@@ -63,7 +63,8 @@ fn u29_two_decks_of_one_project_differ_and_the_size_is_that_of_who_typed_last() 
     );
     small.type_keys("three\r");
     stage.until_view("x", |view| view.terminal.size == small_size);
-    large.until_shows("mark:three");
+    small.type_keys("three again\r");
+    large.until_shows("mark:three again");
     leave(small);
     large.type_keys("four\r");
     large.until_shows("mark:four");
