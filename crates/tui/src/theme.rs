@@ -110,12 +110,13 @@ impl Theme {
         }
     }
 
-    /// The looks of a role on a bar. Where every role has a ground of its own, it keeps it.
+    /// The looks of a role on a bar. Where a bar is the reverse of everything else, only what is loud has a ground of its own.
     pub(crate) fn style_on_bar(&self, role: Role) -> Style {
         let style = self.style(role);
         let base = if let Self::Own(own) = self { &own.base } else { self };
         match base {
-            Self::HighContrast | Self::Plain => style,
+            Self::HighContrast | Self::Plain if matches!(role, Role::Alert | Role::Select) => style,
+            Self::HighContrast | Self::Plain => self.style(Role::Bar),
             _ => Style { bg: self.style(Role::Bar).bg, ..style },
         }
     }
@@ -339,6 +340,20 @@ mod tests {
                 for style in [theme.style(role), theme.style_on_bar(role)] {
                     assert!(style.fg != style.bg || style.fg == Color::Default, "{theme:?} {role:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn u24_a_bar_that_is_the_reverse_of_the_rest_has_no_patches() {
+        let ground = |style: Style| (style.bg, style.attributes.contains(Attributes::INVERSE));
+        for theme in [Theme::HighContrast, Theme::Plain] {
+            for role in Role::ALL.into_iter().filter(|role| !matches!(role, Role::Alert | Role::Select)) {
+                assert_eq!(
+                    ground(theme.style_on_bar(role)),
+                    ground(theme.style(Role::Bar)),
+                    "{theme:?} {role:?}"
+                );
             }
         }
     }

@@ -45,10 +45,10 @@ fn title(model: &Model, grid: &mut Grid, pane: PaneId, place: Rect, at: usize) {
     let own_title = if is_title { format!("  {}", process.title) } else { String::new() };
     let mut state = model.state_words(process);
     let wanted = width::columns(process.name.as_str()) + number.as_deref().map_or(0, width::columns);
-    // In a narrow pane the mark says enough, unless somebody waits: then the name is cut.
-    let is_tight = place.cols.saturating_sub(width::columns(&state) + 8) < wanted;
-    if is_tight && mark != Mark::Blocked {
-        state.clear();
+    // In a narrow pane how long somebody waits is left out before the name is cut, and of all others the mark says enough.
+    let is_tight = |state: &str| place.cols.saturating_sub(width::columns(state) + 8) < wanted;
+    if is_tight(&state) {
+        state = if mark == Mark::Blocked { mark.word().to_owned() } else { String::new() };
     }
     let room = place.cols.saturating_sub(width::columns(&state) + 8);
     let name = cut(
