@@ -4,6 +4,7 @@ mod details;
 mod golden;
 mod hostile;
 mod later;
+mod lists;
 mod looks;
 mod mouse;
 mod own_commands;

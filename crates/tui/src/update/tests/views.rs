@@ -20,7 +20,7 @@ use crate::theme::Theme;
 use crate::update::update;
 use crate::view;
 
-const SIZES: [Size; 4] = [
+pub(super) const SIZES: [Size; 4] = [
     Size { cols: 60, rows: 16 },
     Size { cols: 80, rows: 24 },
     Size { cols: 120, rows: 40 },
@@ -51,7 +51,7 @@ const VIEWS: [(&str, &[u8]); 20] = [
     ("narrow", b""),
 ];
 
-fn crew() -> Model {
+pub(super) fn crew() -> Model {
     let mut model = model(vec![
         blocked(1, "lead", 480_000),
         process(2, "web", json!({})),
@@ -101,7 +101,7 @@ fn line(text: &str) -> HistoryLine {
 }
 
 /// Compares a text with the one that is kept.
-fn compare(name: &str, text: &str) {
+pub(super) fn compare(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{name}.txt"));
     if std::env::var_os("QD_BLESS").is_some() {
         std::fs::write(&path, text).unwrap();
@@ -123,7 +123,7 @@ fn u24_golden_every_view_looks_as_it_did_at_every_size() {
 }
 
 /// The styles of a picture: a letter for each, then the runs of every row; a row like the one above it is a `=`.
-fn styles(grid: &Grid, rows: u16) -> String {
+pub(super) fn styles(grid: &Grid, rows: u16) -> String {
     let (mut known, mut text, mut above) = (Vec::new(), String::new(), String::new());
     for row in 0..rows {
         let mut runs = String::new();
