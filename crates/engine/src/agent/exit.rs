@@ -5,7 +5,7 @@
 use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
 
 use crate::Engine;
-use crate::agent::Agent;
+use crate::agent::{Agent, AgentRecord};
 use crate::context::Context;
 use crate::inbox::Inbox;
 use crate::inbox::option;
@@ -20,13 +20,22 @@ const REFUSED_MS: u64 = 60_000;
 /// The title of the item about a session that could not be continued.
 const RESUME_REFUSED: &str = "resume refused";
 
-impl Agent {
+impl AgentRecord {
     /// Returns true if a person is yet to read that a new session began in the place of the one that was wanted. Unlike
     /// other failures it is not over when the agent works: only the person knows whether the new session will do.
     pub(crate) fn is_in_another_session(&self) -> bool {
-        self.record.failure.as_ref().is_some_and(|failure| failure.title == RESUME_REFUSED)
+        self.failure.as_ref().is_some_and(|failure| failure.title == RESUME_REFUSED)
     }
 
+    /// Forgets a session that could not be continued: the next resume continues the one before it. Returns that one, if
+    /// it is another.
+    fn forget_refused(&mut self, refused: &str) -> Option<&str> {
+        self.session.take_if(|session| session == refused);
+        self.past_session.as_deref().filter(|past| *past != refused)
+    }
+}
+
+impl Agent {
     /// The session that the failed run could not continue.
     fn refused_by_vendor(&self, exit: Exit, now: u64) -> Option<String> {
         let startup = &self.live.startup;
@@ -34,13 +43,6 @@ impl Agent {
         let is_quick = now.saturating_sub(startup.began) <= REFUSED_MS;
         let has_answered = startup.has_rested || startup.was_blocked;
         self.record.resumed.clone().filter(|_| has_failed && is_quick && !has_answered)
-    }
-
-    /// Forgets a session that could not be continued: the next resume continues the one before it. Returns that one, if
-    /// it is another.
-    fn forget_refused(&mut self, refused: &str) -> Option<&str> {
-        self.record.session.take_if(|session| session == refused);
-        self.record.past_session.as_deref().filter(|past| *past != refused)
     }
 }
 
@@ -56,7 +58,7 @@ impl Engine {
     /// Begins a new session in the place of one that could not be continued.
     pub(crate) fn replace_session(&mut self, id: ProcessId, session: String) {
         if let Some(agent) = self.ctx.processes.agent_mut(id) {
-            agent.forget_refused(&session);
+            agent.record.forget_refused(&session);
             agent.refused_session = Some(session);
         }
         self.end(id, EndRequest::new(None, Then::Restart));
@@ -86,7 +88,7 @@ impl Inbox {
         let lacking = lacking(agent);
         match agent.refused_by_vendor(exit, now) {
             Some(session) => {
-                let past = agent.forget_refused(&session);
+                let past = agent.record.forget_refused(&session);
                 let past = past.map(|past| format!(", qd resume continues {past}")).unwrap_or_default();
                 let body = format!(
                     "{how}; session {session} could not be continued: qd restart begins a new one{past}{lacking}"
