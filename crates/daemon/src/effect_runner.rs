@@ -140,8 +140,8 @@ impl EffectRunner {
             Effect::AnswerServer { run, job, dialog, choice } => {
                 self.agents.answer_server(run, job, dialog, choice);
             }
-            Effect::CollectResult { run, turn, since, until } => {
-                self.agents.collect(run, WantedText { turn, span: since..=until });
+            Effect::CollectResult { run, turn, since, until, is_interrupted } => {
+                self.agents.collect(run, WantedText { turn, span: since..=until, is_interrupted });
             }
             Effect::FindPrompt { run, mail, text, since } => {
                 self.agents.find_prompt(run, SoughtMessage { mail, text, since });

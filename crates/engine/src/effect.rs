@@ -155,6 +155,8 @@ pub enum Effect {
         since: u64,
         /// When it ended.
         until: u64,
+        /// It was interrupted, perhaps before the agent said anything.
+        is_interrupted: bool,
     },
     /// Read the last lines of the screen, in which a program shows why it ended or what it waits for; answer with
     /// `LastLines`.

@@ -55,10 +55,11 @@ pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Op
     let mut is_inside = false;
     for message in answer.as_array()? {
         if spec.prompt.holds(message) {
-            is_inside = spec.made.of(message).and_then(instant).is_some_and(|made| span.contains(&made));
+            let prompted_at = spec.made.of(message).and_then(instant);
+            is_inside = prompted_at.is_some_and(|made| span.contains(&made));
             if is_inside {
                 // A prompt in the middle of a turn belongs to it.
-                found.get_or_insert(EndedTurn { end: TurnEnd::Done, text: String::new() });
+                found.get_or_insert(EndedTurn { end: TurnEnd::Done, text: String::new(), prompted_at });
             }
         } else if let Some(turn) = found.as_mut().filter(|_| is_inside) {
             spec.add(turn, message);

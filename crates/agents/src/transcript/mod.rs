@@ -107,6 +107,8 @@ pub struct EndedTurn {
     pub end: TurnEnd,
     /// The agent's last message.
     pub text: String,
+    /// When its prompt was written, in milliseconds since the epoch.
+    pub prompted_at: Option<u64>,
 }
 
 impl TranscriptNews {
@@ -291,7 +293,7 @@ impl TurnSoFar {
                 (TurnEnd::Failed, Some(Evidence { message, quota, ..known }))
             }
         };
-        (EndedTurn { end, text: self.text.clone() }, evidence)
+        (EndedTurn { end, text: self.text.clone(), prompted_at: self.prompted_at }, evidence)
     }
 }
 

@@ -161,17 +161,23 @@ fn is_denied(vendor: Vendor) {
     }
 }
 
-/// A program interrupts the agent in the middle of an answer.
+/// A program interrupts the agent before it has said anything, once before the model answers and once in its answer: what
+/// the agent said before is not the result.
 fn is_interrupted(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
-    let turn = crew.tell("@hang");
-    crew.server.wait_request(|request| request.prompt.contains("@hang"), PATIENCE);
-    crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
-    crew.daemon.client().interrupt(Interrupt { target: NAME.into() }).unwrap();
-    let result = crew.wait_turn(turn);
-    if result.end != TurnEnd::Interrupted {
-        crew.fail(&format!("the result is {result:?}"));
+    let turn = crew.tell("please\n@say former-answer");
+    says(&crew, turn, "former-answer");
+    for prompt in ["@gate shut\n@say never-said", "@hang"] {
+        crew.wait_state(&[AgentState::Idle]);
+        let turn = crew.tell(prompt);
+        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(prompt), PATIENCE);
+        crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
+        crew.daemon.client().interrupt(Interrupt { target: NAME.into() }).unwrap();
+        let result = crew.wait_turn(turn);
+        if result.end != TurnEnd::Interrupted || result.text.contains("former-answer") {
+            crew.fail(&format!("{prompt:?}: the result is {result:?}"));
+        }
     }
 }
 

@@ -30,6 +30,9 @@ const MAX_STATE: u64 = 256 * 1024;
 const TEXT: Duration = Duration::from_millis(3_000);
 /// The same where the vendor's server can be asked instead.
 const TEXT_BEFORE_ASKING: Duration = Duration::from_millis(500);
+/// How much earlier than its span the prompt of a turn may have been written: a program may take its next prompt before
+/// the end of the turn before is seen.
+const EARLY_PROMPT_MS: u64 = 2_000;
 /// Two texts belong to one turn if this many bytes at their ends are equal.
 const SAME_END: usize = 64;
 /// The longest text of a turn that is read from a screen.
@@ -71,6 +74,16 @@ struct TurnReport {
     text: String,
     from: &'static str,
     end: Option<TurnEnd>,
+    /// When the prompt of the turn was written, if the source knows.
+    prompted_at: Option<u64>,
+}
+
+impl TurnReport {
+    /// Returns true if it is about another, earlier turn than the wanted one. A program that copies a conversation into
+    /// another file writes all of its turns again.
+    fn is_former(&self, wanted: &WantedText) -> bool {
+        self.prompted_at.is_some_and(|at| at.saturating_add(EARLY_PROMPT_MS) < *wanted.span.start())
+    }
 }
 
 struct Transcript {
@@ -152,7 +165,7 @@ impl AgentFiles {
             // sources have it.
             AgentNotice::ServerText(text, end) if text.trim().is_empty() && end != TurnEnd::Interrupted => {}
             AgentNotice::ServerText(text, end) => {
-                self.text = Some(TurnReport { text, from: "server", end: Some(end) });
+                self.text = Some(TurnReport { text, from: "server", end: Some(end), prompted_at: None });
                 self.answer(agents);
             }
             AgentNotice::HookText(text) if text.trim().is_empty() => {}
@@ -194,10 +207,9 @@ impl AgentFiles {
     }
 
     fn answer(&mut self, agents: &Agents) {
-        if self.collects.is_empty() {
-            return;
-        }
-        if let Some(TurnReport { text, from, end }) = self.text.take() {
+        let Some(first) = self.collects.first() else { return };
+        self.text.take_if(|report| report.is_former(&first.wanted));
+        if let Some(TurnReport { text, from, end, .. }) = self.text.take() {
             let turn = self.collects.remove(0).wanted.turn;
             agents.send_fact(self.agent_run.run, RunFact::Result { turn, text, from, end });
         }
@@ -224,8 +236,8 @@ impl AgentFiles {
             texts.into_iter().find(|written| is_same_turn(written, hook)).map(str::to_owned)
         };
         let report = match self.transcript.as_ref().map(written) {
-            None => TurnReport { text: hook.clone(), from: "hook", end: None },
-            Some(Some(text)) => TurnReport { text, from: "transcript", end: None },
+            None => TurnReport { text: hook.clone(), from: "hook", end: None, prompted_at: None },
+            Some(Some(text)) => TurnReport { text, from: "transcript", end: None, prompted_at: None },
             // The transcript does not have it yet.
             Some(None) => return,
         };
@@ -258,13 +270,21 @@ impl AgentFiles {
                 );
             }
             (None, Some(line)) => agents.list_turn(Arc::clone(&self.agent_run), line, wanted),
+            // The transcript would have what was said before the interruption: nothing was.
+            (None, None) if wanted.is_interrupted && self.transcript.is_some() => {
+                let (text, from) = (String::new(), "transcript");
+                let result = RunFact::Result { turn: wanted.turn, text, from, end: None };
+                agents.send_fact(self.agent_run.run, result);
+            }
             (None, None) => self.report_screen_text(wanted.turn, agents),
         }
     }
 
     fn take_listed(&self, wanted: &WantedText, found: Option<EndedTurn>, agents: &Agents) {
         let turn = found.filter(|turn| !turn.text.trim().is_empty() || turn.end != TurnEnd::Done);
-        let Some(EndedTurn { end, text }) = turn else { return self.report_screen_text(wanted.turn, agents) };
+        let Some(EndedTurn { end, text, .. }) = turn else {
+            return self.report_screen_text(wanted.turn, agents);
+        };
         let result = RunFact::Result { turn: wanted.turn, text, from: "server", end: Some(end) };
         agents.send_fact(self.agent_run.run, result);
     }
@@ -362,7 +382,8 @@ impl AgentFiles {
             self.text = None;
         }
         if let Some(turn) = news.turns.into_iter().next_back() {
-            self.text = Some(TurnReport { text: turn.text, from: "transcript", end: Some(turn.end) });
+            let EndedTurn { end, text, prompted_at } = turn;
+            self.text = Some(TurnReport { text, from: "transcript", end: Some(end), prompted_at });
             self.hook_text = None;
             self.answer(agents);
         }
@@ -411,7 +432,19 @@ fn is_small_file(path: &PathBuf) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_same_turn;
+    use super::{TurnReport, WantedText, is_same_turn};
+
+    #[test]
+    fn c18_the_report_of_an_earlier_turn_that_is_written_again_is_not_the_result_of_a_later_one() {
+        let wanted = WantedText { turn: 2, span: 100_000..=120_000, is_interrupted: false };
+        let is_former = |prompted_at| {
+            let report = TurnReport { text: String::new(), from: "transcript", end: None, prompted_at };
+            report.is_former(&wanted)
+        };
+        assert!(is_former(Some(90_000)));
+        assert!(!is_former(Some(99_000)), "taken by the program before the end of turn 1 was seen");
+        assert!(!is_former(Some(110_000)) && !is_former(None));
+    }
 
     #[test]
     fn c18_the_transcript_is_preferred_to_a_hook_of_the_same_turn() {

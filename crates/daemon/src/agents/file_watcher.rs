@@ -54,6 +54,7 @@ pub(crate) struct WantedText {
     /// From the end of the turn before to its own, in milliseconds since the epoch: its prompt was written
     /// within.
     pub(crate) span: RangeInclusive<u64>,
+    pub(crate) is_interrupted: bool,
 }
 
 /// A message to look for in a transcript or on a server.

@@ -94,7 +94,8 @@ impl Agent {
         let (since, until) = (former.unwrap_or_default(), now.wall_ms);
         self.collecting.insert(number, now.uptime_ms + COLLECT_MS);
         out.push(Effect::Record(Record::PutTurn(Box::new(record))));
-        out.push(Effect::CollectResult { run, turn: number, since, until });
+        let is_interrupted = end == TurnEnd::Interrupted;
+        out.push(Effect::CollectResult { run, turn: number, since, until, is_interrupted });
         out.mark_visible(self.run.process);
     }
 
