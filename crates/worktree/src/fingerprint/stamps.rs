@@ -112,7 +112,12 @@ impl Stamper {
         let part = |number: usize| {
             let mut stamper = beginning;
             let range = (number * share).min(paths.len())..((number + 1) * share).min(paths.len());
-            let stamps: Vec<Stamp> = range.map(|at| stamper.entry(top, paths.get(at))).collect();
+            let stamps: Vec<Stamp> = range
+                .map(|at| {
+                    let (path, is_directory) = paths.get(at);
+                    stamper.entry(top, path, is_directory)
+                })
+                .collect();
             (stamper, stamps)
         };
         let part = &part;
@@ -138,7 +143,7 @@ impl Stamper {
         })
     }
 
-    fn entry(&mut self, top: &OwnedFd, (path, is_directory): (&[u8], bool)) -> Stamp {
+    fn entry(&mut self, top: &OwnedFd, path: &[u8], is_directory: bool) -> Stamp {
         match Path::new(OsStr::from_bytes(path)) {
             path if !is_directory => self.file(top, path),
             path if path.as_os_str().is_empty() => self.directory(top, Path::new(".")),
