@@ -105,19 +105,17 @@ impl Stamper {
 
     /// Everything that is tracked, on several threads if it is much.
     pub(super) fn tracked(&mut self, top: &OwnedFd, paths: &TrackedPaths) -> Vec<Stamp> {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS);
-        let threads = threads.min(paths.len() / PARALLEL).max(1);
+        let threads = threads_for(paths.len());
         let share = paths.len().div_ceil(threads);
         let beginning = *self;
         let part = |number: usize| {
             let mut stamper = beginning;
             let range = (number * share).min(paths.len())..((number + 1) * share).min(paths.len());
-            let stamps: Vec<Stamp> = range
-                .map(|at| {
-                    let (path, is_directory) = paths.get(at);
-                    stamper.entry(top, path, is_directory)
-                })
-                .collect();
+            let stamps = range.map(|at| {
+                let (path, is_directory) = paths.get(at);
+                stamper.entry(top, path, is_directory)
+            });
+            let stamps: Vec<Stamp> = stamps.collect();
             (stamper, stamps)
         };
         let part = &part;
@@ -149,6 +147,15 @@ impl Stamper {
             path if path.as_os_str().is_empty() => self.directory(top, Path::new(".")),
             path => self.directory(top, path),
         }
+    }
+}
+
+/// Returns how many threads look at so many files. The system is asked for its processors only if it matters: it reads files
+/// to answer.
+fn threads_for(files: usize) -> usize {
+    match (files / PARALLEL).min(MAX_THREADS) {
+        0 | 1 => 1,
+        most => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(most),
     }
 }
 
