@@ -2,12 +2,12 @@
 
 import { get } from "./api.ts";
 import { CALM, type Hedge, hedged, HURRIED } from "./hedge.ts";
-import { applyMessage, differences, withProcesses } from "./model.ts";
+import { applyMessage, differences, type Model, withProcesses } from "./model.ts";
 import { go } from "./navigate.ts";
 import { noticeInbox } from "./notify.ts";
 import { paths } from "./router.ts";
 import { Socket } from "./socket.ts";
-import { state, update } from "./store.ts";
+import { note, state, update } from "./store.ts";
 import { text } from "./strings.ts";
 import type { DoorEvent, EventsMessage, InboxItem, ProcessView } from "./types.ts";
 
@@ -99,8 +99,15 @@ function receive(data: string): void {
   if (what.item_opened || what.item_closed) itemEvents++;
   if (hasInbox && model.inbox !== before.inbox) noticeInbox(model.inbox);
   if (what.resync) void fetchAll();
-  if (what.selected && !document.hidden) go(paths.process(what.selected.id));
+  if (what.selected && !document.hidden) select(what.selected, model);
   listener(what);
+}
+
+/** A person's choice is followed. What a process asks for is only told: the next keys would go there. */
+function select({ id, by }: NonNullable<DoorEvent["selected"]>, { processes }: Model): void {
+  if (by === undefined) return go(paths.process(id));
+  const name = (process: string): string => processes.get(process)?.name ?? process;
+  note(text.asksToLook(name(by), name(id)));
 }
 
 let itemEvents = 0;

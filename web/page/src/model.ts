@@ -14,8 +14,6 @@ export interface Model {
   receipts: ReadonlyMap<number, Receipt>;
   /** The newest turn of each agent whose end was announced. */
   endedTurns: ReadonlyMap<string, number>;
-  /** The process that another client wants shown. */
-  selected?: string;
 }
 
 export function emptyModel(): Model {
@@ -50,7 +48,6 @@ function applyEvent(model: Model, what: DoorEvent): Model {
   }
   if (what.mail) return { ...model, receipts: new Map(model.receipts).set(what.mail.mail, what.mail) };
   if (what.turn_ended) return { ...model, endedTurns: new Map(model.endedTurns).set(what.turn_ended.id, what.turn_ended.turn) };
-  if (what.selected) return { ...model, selected: what.selected.id };
   return model;
 }
 

@@ -472,6 +472,7 @@ export const text = {
 
   failed: (message: string): string => message,
   network: "the server does not answer",
+  asksToLook: (name: string, at: string): string => (name === at ? `${name} asks you to look at it` : `${name} asks you to look at ${at}`),
   announceNeeds: (name: string, title: string): string => `${name} needs you: ${title}`,
   unknownPage: "There is no such page.",
 };

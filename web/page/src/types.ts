@@ -306,7 +306,8 @@ export interface DoorEvent {
   item_opened?: InboxItem;
   item_closed?: { item: number };
   pad_changed?: { project: string; name: string; revision: number; author: string };
-  selected?: { id: string };
+  /** `by` is the process that asks; a person's choice has none. */
+  selected?: { id: string; by?: string };
   timer?: unknown;
   resync?: unknown;
 }

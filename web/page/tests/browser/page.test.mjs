@@ -100,6 +100,17 @@ test("w26 what a phone's keyboard composes is sent once", async () => {
   });
 });
 
+test("what a person selects is shown, and what a process selects is only told", async () => {
+  await withPage({}, async ({ page, server, go }) => {
+    await go("p/p_e5parserr");
+    server.event({ selected: { id: "p_c3docsdoc", by: "p_c3docsdoc" } });
+    await page.locator(".notes", { hasText: "asks you to look at it" }).waitFor();
+    assert.match(page.url(), /p_e5parserr/);
+    server.event({ selected: { id: "p_c3docsdoc" } });
+    await page.waitForURL(/p_c3docsdoc/);
+  });
+});
+
 for (const [name, { steps, text }] of Object.entries(KEYBOARDS)) {
   test(`w26 ${name}, gives the text once`, async () => {
     await withPage({ width: 390 }, async ({ page, server, go }) => {
