@@ -32,6 +32,6 @@ pub use catalogue::{Catalogue, Layer, Problem};
 pub use check::{check, schema};
 pub use detect::{DetectError, Detection, Detector, StreamEvidence, trim};
 pub use manifest::Manifest;
-pub use server::{ServerNews, ServerReader};
-pub use transcript::{TranscriptNews, TranscriptReader};
+pub use server::{ServerEvent, ServerReader};
+pub use transcript::{TranscriptChange, TranscriptReader};
 pub use version::Version;

@@ -79,8 +79,8 @@ pub struct StateReading {
 
 /// Returns where the file of this agent is.
 #[must_use]
-pub fn spot(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<FileLocation> {
-    spec.path.spot(&spec.root, around)
+pub fn file_location(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<FileLocation> {
+    spec.path.file_location(&spec.root, around)
 }
 
 /// Reads the file; `None` when it is half written or about another process.
@@ -185,6 +185,6 @@ mod tests {
     fn the_file_lies_where_the_vendor_keeps_its_configuration() {
         let env = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| "/srv/cfg".to_owned());
         let around = AgentContext { env: &env, cwd: std::path::Path::new("/w"), session: None, pid: Some(7) };
-        assert_eq!(spot(&spec(), &around).unwrap().only(), Some("/srv/cfg/sessions/7.json".into()));
+        assert_eq!(file_location(&spec(), &around).unwrap().only(), Some("/srv/cfg/sessions/7.json".into()));
     }
 }

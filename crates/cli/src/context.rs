@@ -34,7 +34,7 @@ impl Context {
         let address = match self.address.take() {
             Some(address) => address,
             None if self.ephemeral => DaemonAddress::private(&own_executable()?, &std::env::temp_dir())?,
-            None => DaemonAddress::new(places()?, own_executable()?),
+            None => DaemonAddress::new(dirs()?, own_executable()?),
         };
         Ok(self.address.insert(address))
     }
@@ -69,15 +69,15 @@ impl Context {
 }
 
 /// Returns Quarterdeck's directories, by this process's environment.
-pub(crate) fn places() -> Result<Dirs, CliError> {
+pub(crate) fn dirs() -> Result<Dirs, CliError> {
     Dirs::find(|name| std::env::var(name).ok()).map_err(|error| CliError::usage(error.to_string()))
 }
 
 /// Returns the user's settings. A broken file is an error: a person who set other detach keys must not find
 /// out when they are needed. Without a home there are none.
 pub(crate) fn settings() -> Result<Settings, CliError> {
-    let Ok(places) = places() else { return Ok(Settings::default()) };
-    let (settings, problem) = Settings::read(&places);
+    let Ok(dirs) = dirs() else { return Ok(Settings::default()) };
+    let (settings, problem) = Settings::read(&dirs);
     problem.map_or(Ok(settings), |problem| {
         Err(CliError::usage(problem).hinted("correct the file; docs/cli.md lists every setting"))
     })

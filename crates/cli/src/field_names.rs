@@ -17,7 +17,7 @@ const NAMES: &[(&str, &str)] = &[
     ("keep_background", "--keep-background"),
     ("max_wait_ms", "--max-wait"),
     ("on_timeout", "--on-timeout"),
-    ("permissions.timeout_ms", "--park"),
+    ("permissions.timeout_ms", "--permission-wait"),
     ("read_only", "--read-only"),
     ("ready.pattern", "--ready-pattern"),
     ("ready.port", "--ready-port"),

@@ -29,11 +29,11 @@ fn stage_with(program: &str, arguments: &[&str], more: &[(&str, &OsStr)]) -> Sta
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let places = daemon.places().clone();
+    let dirs = daemon.dirs().clone();
     let own: [(&str, &OsStr); 3] = [
-        ("QD_RUNTIME_DIR", places.runtime.as_os_str()),
-        ("QD_DATA_DIR", places.data.as_os_str()),
-        ("QD_CONFIG_DIR", places.config.as_os_str()),
+        ("QD_RUNTIME_DIR", dirs.runtime.as_os_str()),
+        ("QD_DATA_DIR", dirs.data.as_os_str()),
+        ("QD_CONFIG_DIR", dirs.config.as_os_str()),
     ];
     let pid = pty.spawn(OsStr::new(program), arguments, &[&own, more].concat());
     Stage { _root: root, daemon, pty, pid }
@@ -282,7 +282,7 @@ fn a_variable_that_is_set_to_nothing_leaves_the_detach_keys_as_they_are() {
 #[test]
 fn why_no_daemon_comes_back_is_told() {
     let (Stage { _root, daemon, mut pty, .. }, peer) = attached();
-    let runtime = daemon.places().runtime.clone();
+    let runtime = daemon.dirs().runtime.clone();
     std::fs::set_permissions(&runtime, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     // It leaves its socket behind, like a killed daemon.
     drop((daemon, peer));

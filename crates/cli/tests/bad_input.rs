@@ -25,7 +25,7 @@ impl Scene {
         let stage = MarkedDaemon::start(env!("CARGO_BIN_EXE_qd"));
         stage.run("witness", child::repeat_lines());
         stage.wait_pattern("witness", "ready");
-        let client = RawClient::welcomed(&stage.places());
+        let client = RawClient::welcomed(&stage.dirs());
         Self { stage, client }
     }
 
@@ -242,7 +242,7 @@ fn answer_to_bad(scene: &mut Scene, broken: &Value, path: &str, paths: &[String]
     // A client that greets again may be another caller now; it is answered all the same.
     let answer = scene.client.call(json!({"status": {}}));
     assert!(answer["outcome"]["ok"]["status"].is_object(), "after {broken}: {answer}");
-    scene.client = RawClient::welcomed(&scene.stage.places());
+    scene.client = RawClient::welcomed(&scene.stage.dirs());
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn data_for_unknown_streams_is_refused_by_number() {
 #[test]
 fn a_connection_without_hello_or_with_another_version_is_told_and_may_try_again() {
     let scene = Scene::new();
-    let mut client = RawClient::connect(&scene.stage.places());
+    let mut client = RawClient::connect(&scene.stage.dirs());
     let is_refused =
         |request: &Value| ["hello", "status", "shutdown"].iter().all(|word| request.get(word).is_none());
     for request in requests().into_iter().filter(is_refused) {
@@ -472,7 +472,7 @@ fn a_connection_without_hello_or_with_another_version_is_told_and_may_try_again(
 #[test]
 fn an_attached_connection_answers_garbage_and_stays_attached() {
     let scene = Scene::new();
-    let mut viewer = RawClient::welcomed(&scene.stage.places());
+    let mut viewer = RawClient::welcomed(&scene.stage.dirs());
     // A request, then attach right after it: both are answered, in order.
     let list = viewer.ask(json!({"list": {}}));
     let attach = viewer.ask(json!({"attach": {"target": "witness", "size": {"cols": 80, "rows": 24}}}));

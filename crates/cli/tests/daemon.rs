@@ -139,7 +139,7 @@ fn e8_a_stopped_daemon_is_told_in_time_and_an_attached_terminal_is_given_back() 
 fn d10_a_client_that_leaves_with_as_many_calls_as_it_may_have_is_seen_to_leave() {
     let daemon = TestDaemon::start(QD);
     daemon.spawn("sleeper", child::run_for_ever());
-    let mut stream = UnixStream::connect(daemon.places().socket()).unwrap();
+    let mut stream = UnixStream::connect(daemon.dirs().socket()).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let hello = json!({"hello": {"protocol": proto::version::PROTOCOL, "client": "test"}});
     let wait = json!({"wait": {"targets": ["sleeper"], "until": {"exit": {}}}});
@@ -194,7 +194,7 @@ fn b3_many_starters_at_once_find_one_daemon() {
 #[test]
 fn b3_a_starter_takes_the_place_of_a_daemon_that_died_before_it_answered() {
     let daemon = TestDaemon::without_start(QD);
-    let path = daemon.places().lock();
+    let path = daemon.dirs().lock();
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap()).unwrap();
     let held = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path).unwrap();
     held.lock().unwrap();
@@ -265,7 +265,7 @@ fn listen_closed(socket: &Path) -> Child {
 #[test]
 fn a_daemon_that_may_not_be_talked_to_is_not_called_absent() {
     let daemon = TestDaemon::without_start(QD);
-    let socket = daemon.places().socket();
+    let socket = daemon.dirs().socket();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
     // Only its own directory lets others in: the way to it must, too.
     std::fs::set_permissions(daemon.root(), Permissions::from_mode(0o755)).unwrap();
@@ -333,8 +333,8 @@ fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
     let mut rested_after = |name: String| {
         daemon.spawn(&name, child::repeat_lines());
         let busy = mapped_text(itself);
-        let patience = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < patience {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline {
             if mapped_text(itself) * 2 < busy {
                 return true;
             }

@@ -33,7 +33,7 @@ fn said(output: &Output) -> String {
 
 /// Returns the daemons that use this data directory.
 fn daemons(daemon: &TestDaemon) -> Vec<i32> {
-    let variable = format!("QD_DATA_DIR={}", daemon.places().data.display());
+    let variable = format!("QD_DATA_DIR={}", daemon.dirs().data.display());
     let is_one = |pid: &i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         testkit::process_scan::command_line(*pid).contains("daemon")

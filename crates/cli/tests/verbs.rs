@@ -21,10 +21,10 @@ use proto::{Dirs, ErrorCode, Exit, ExitReason, Failure, Notice, ProcessId, Reply
 use testkit::{FakeDaemon, FromClient, Peer};
 
 fn qd(root: &Path, arguments: &[&str]) -> Command {
-    let places = Dirs::below(root);
+    let dirs = Dirs::below(root);
     let mut command = Command::new(env!("CARGO_BIN_EXE_qd"));
-    command.args(arguments).env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
-    command.env("QD_CONFIG_DIR", &places.config).stdin(Stdio::null());
+    command.args(arguments).env("QD_RUNTIME_DIR", &dirs.runtime).env("QD_DATA_DIR", &dirs.data);
+    command.env("QD_CONFIG_DIR", &dirs.config).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

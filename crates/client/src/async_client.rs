@@ -35,14 +35,14 @@ pub struct CallOptions {
     /// Whether a daemon is started for it.
     pub start: DaemonStart,
     /// How long the daemon may be away.
-    pub patience: RetryLimit,
+    pub retry_limit: RetryLimit,
     /// How long one attempt may take.
     pub limit: Duration,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        Self { start: DaemonStart::Always, patience: RetryLimit::Call, limit: CALL_LIMIT }
+        Self { start: DaemonStart::Always, retry_limit: RetryLimit::Call, limit: CALL_LIMIT }
     }
 }
 
@@ -50,7 +50,7 @@ impl CallOptions {
     /// A call that clients make by habit: it is not worth starting a daemon or waiting for one.
     #[must_use]
     pub fn optional() -> Self {
-        Self { start: DaemonStart::Never, patience: RetryLimit::None, ..Self::default() }
+        Self { start: DaemonStart::Never, retry_limit: RetryLimit::None, ..Self::default() }
     }
 
     /// Adds the time that the answer may take by design.
@@ -86,12 +86,12 @@ struct Addresses {
 }
 
 impl AsyncClient {
-    /// Creates a client of the daemon of `places` for at most `max_calls` calls at once; starts `exe` as a
+    /// Creates a client of the daemon of `dirs` for at most `max_calls` calls at once; starts `exe` as a
     /// daemon when none listens.
     #[must_use]
-    pub fn new(places: Dirs, exe: PathBuf, max_calls: usize) -> Self {
-        let running = DaemonAddress::without_start(places.clone());
-        let starting = Mutex::new(DaemonAddress::new(places, exe));
+    pub fn new(dirs: Dirs, exe: PathBuf, max_calls: usize) -> Self {
+        let running = DaemonAddress::without_start(dirs.clone());
+        let starting = Mutex::new(DaemonAddress::new(dirs, exe));
         Self::with(Arc::new(Addresses { running, starting }), None, max_calls)
     }
 
@@ -142,7 +142,8 @@ impl AsyncClient {
         pool: Pool,
     ) -> Result<(AsyncConnection, Reply), CallError> {
         let _permit = self.0.room.try_acquire().map_err(|_| CallError::Busy)?;
-        let mut attempts = CallAttempts::new(&mut request, options.patience, options.start, Instant::now());
+        let mut attempts =
+            CallAttempts::new(&mut request, options.retry_limit, options.start, Instant::now());
         loop {
             let mut was_sent = false;
             let attempt = self.attempt(attempts.start(), request.clone(), pool, &mut was_sent);

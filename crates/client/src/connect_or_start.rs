@@ -26,7 +26,7 @@ const END_DEADLINE: Duration = Duration::from_secs(10);
 /// The address of one daemon.
 #[derive(Debug)]
 pub struct DaemonAddress {
-    places: Dirs,
+    dirs: Dirs,
     exe: Option<PathBuf>,
     daemon: Option<Child>,
     /// The directory of a private daemon, removed with it.
@@ -34,18 +34,18 @@ pub struct DaemonAddress {
 }
 
 impl DaemonAddress {
-    /// Returns the address of the daemon of `places`. When none listens, `exe` is started as one, unless this
+    /// Returns the address of the daemon of `dirs`. When none listens, `exe` is started as one, unless this
     /// process is inside a run: a daemon that descends from a holder ends with that run, and everything that
     /// it has ends too.
     #[must_use]
-    pub fn new(places: Dirs, exe: PathBuf) -> Self {
-        Self { places, exe: Some(exe), daemon: None, private: None }
+    pub fn new(dirs: Dirs, exe: PathBuf) -> Self {
+        Self { dirs, exe: Some(exe), daemon: None, private: None }
     }
 
-    /// Returns the address of the daemon of `places`, which is never started from here.
+    /// Returns the address of the daemon of `dirs`, which is never started from here.
     #[must_use]
-    pub fn without_start(places: Dirs) -> Self {
-        Self { places, exe: None, daemon: None, private: None }
+    pub fn without_start(dirs: Dirs) -> Self {
+        Self { dirs, exe: None, daemon: None, private: None }
     }
 
     /// Starts a private daemon in a directory of its own below `parent`. It and everything in it end when
@@ -54,24 +54,24 @@ impl DaemonAddress {
         let root = private_directory(parent).map_err(|error| {
             ClientError::Unreachable(format!("no private directory in {}: {error}", parent.display()))
         })?;
-        let places = Dirs::below(&root);
-        let started = launch::start(exe, &places, Lifetime::Starter, Instant::now() + START_DEADLINE);
-        let mut address = Self { places, exe: None, daemon: None, private: Some(root) };
+        let dirs = Dirs::below(&root);
+        let started = launch::start(exe, &dirs, Lifetime::Starter, Instant::now() + START_DEADLINE);
+        let mut address = Self { dirs, exe: None, daemon: None, private: Some(root) };
         address.daemon = Some(started?);
         Ok(address)
     }
 
     /// Returns the directories of this daemon.
     #[must_use]
-    pub fn places(&self) -> &Dirs {
-        &self.places
+    pub fn dirs(&self) -> &Dirs {
+        &self.dirs
     }
 
     /// Returns the address of the same daemon for another thread. A private daemon still ends with `self`.
     #[must_use]
     pub fn for_another_thread(&self) -> Self {
         let exe = if self.is_private() { None } else { self.exe.clone() };
-        Self { places: self.places.clone(), exe, daemon: None, private: None }
+        Self { dirs: self.dirs.clone(), exe, daemon: None, private: None }
     }
 
     /// Returns true for a private daemon, which no other one replaces.
@@ -81,21 +81,21 @@ impl DaemonAddress {
 
     /// Connects without hello and never starts a daemon: for `status` and `shutdown`, which any version
     /// answers.
-    pub fn knock(&self) -> Result<Connection, ClientError> {
+    pub fn connect_if_running(&self) -> Result<Connection, ClientError> {
         self.open().map_err(|error| self.unreachable(error))
     }
 
-    /// Like `knock`, with the system's own error. A process of a run that listens where the daemon should is
+    /// Like `connect_if_running`, with the system's own error. A process of a run that listens where the daemon should is
     /// never talked to: the daemon opens its socket again within moments, and this waits for that.
     pub fn open(&self) -> io::Result<Connection> {
-        let deadline = Instant::now() + listener_check::IMPOSTOR_PATIENCE;
+        let deadline = Instant::now() + listener_check::IMPOSTOR_TIMEOUT;
         loop {
             match self.open_once() {
                 Err(error) if listener_check::is_impostor(&error) && Instant::now() < deadline => {
                     // No event announces that the daemon has opened its socket again.
                     ready::wait(&mut [], Some(listener_check::IMPOSTOR_LOOK))?;
                 }
-                opened => return opened.map(|connection| connection.trusting(&self.places)),
+                opened => return opened.map(|connection| connection.trusting(&self.dirs)),
             }
         }
     }
@@ -106,13 +106,13 @@ impl DaemonAddress {
     fn open_once(&self) -> io::Result<Connection> {
         let open = |socket: &Path| {
             let connection = Connection::open(socket)?;
-            listener_check::check(connection.listener()?, &self.places).map(|()| connection)
+            listener_check::check(connection.listener()?, &self.dirs).map(|()| connection)
         };
-        let mut error = match open(&self.places.socket()) {
+        let mut error = match open(&self.dirs.socket()) {
             Ok(connection) => return Ok(connection),
             Err(error) => error,
         };
-        let elsewhere = recorded::sockets(&self.places).into_iter().chain(self.places.data_socket());
+        let elsewhere = recorded::sockets(&self.dirs).into_iter().chain(self.dirs.data_socket());
         for socket in elsewhere {
             match open(&socket) {
                 Ok(connection) => return Ok(connection),
@@ -126,13 +126,13 @@ impl DaemonAddress {
     /// Returns the process that holds the data directory, whether or not it listens, and the name of its program.
     #[must_use]
     pub fn directory_holder(&self) -> Option<(i32, String)> {
-        listener_check::holder(&self.places.data)
+        listener_check::holder(&self.dirs.data)
     }
 
     /// Waits at most until `deadline` for the end of a daemon that holds the database and does not listen: it
     /// is ending, or not listening yet. Returns true if there was one.
     pub fn wait_for_leaving(&self, deadline: Instant) -> Result<bool, ClientError> {
-        recorded::wait_for_end(&self.places, deadline).map_err(ClientError::Broken)
+        recorded::wait_for_end(&self.dirs, deadline).map_err(ClientError::Broken)
     }
 
     /// Connects and says hello; starts a daemon first when none listens and this address may.
@@ -191,12 +191,12 @@ impl DaemonAddress {
                 (Err(error), _) => return Err(self.unreachable(error)),
             }
         }
-        self.knock()
+        self.connect_if_running()
     }
 
     /// Returns the error for a socket that cannot be opened.
     pub(crate) fn unreachable(&self, error: io::Error) -> ClientError {
-        let socket = self.places.socket();
+        let socket = self.dirs.socket();
         if DaemonStart::Always.is_due(error.kind()) {
             ClientError::Unreachable(format!("{}: {error}", socket.display()))
         } else {
@@ -211,7 +211,7 @@ impl DaemonAddress {
             return Err(ClientError::Unreachable(why.to_owned()));
         }
         self.reap();
-        self.daemon = Some(launch::start(exe, &self.places, Lifetime::Free, deadline)?);
+        self.daemon = Some(launch::start(exe, &self.dirs, Lifetime::Free, deadline)?);
         Ok(())
     }
 

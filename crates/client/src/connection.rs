@@ -62,8 +62,8 @@ impl Connection {
     }
 
     /// Records the daemon's directories: it has made the tokens there.
-    pub(crate) fn trusting(mut self, places: &Dirs) -> Self {
-        self.own.extend([places.runtime.clone(), places.data.clone()]);
+    pub(crate) fn trusting(mut self, dirs: &Dirs) -> Self {
+        self.own.extend([dirs.runtime.clone(), dirs.data.clone()]);
         self
     }
 

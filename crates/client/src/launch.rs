@@ -33,18 +33,18 @@ pub(crate) enum Lifetime {
     Starter,
 }
 
-/// Starts `exe daemon` for `places` and waits for its line. It leaves the terminal's session by itself: `qd
+/// Starts `exe daemon` for `dirs` and waits for its line. It leaves the terminal's session by itself: `qd
 /// daemon` calls `setsid` first.
 pub(crate) fn start(
     exe: &Path,
-    places: &Dirs,
+    dirs: &Dirs,
     bond: Lifetime,
     deadline: Instant,
 ) -> Result<Child, ClientError> {
     let mut command = Command::new(exe);
     command.arg("daemon").args((bond == Lifetime::Starter).then_some("--ephemeral"));
-    command.env("QD_RUNTIME_DIR", &places.runtime);
-    command.env("QD_DATA_DIR", &places.data).env("QD_CONFIG_DIR", &places.config);
+    command.env("QD_RUNTIME_DIR", &dirs.runtime);
+    command.env("QD_DATA_DIR", &dirs.data).env("QD_CONFIG_DIR", &dirs.config);
     // A private daemon started from inside a run must not carry that run's marks: a sweep of the run would
     // end it before its starter ends it.
     for mark in [RUN_MARK, TOKEN_FILE, "QD_PROCESS_ID", "QD_TASK_ID", "QD_WORKSPACE_ID", "QD_SESSION_ID"] {
@@ -61,12 +61,12 @@ pub(crate) fn start(
         Ok(("ready", _)) => Ok(child),
         Ok(("error", why)) => Err(refused(child, Printable(why).to_string())),
         Ok(("", _)) => {
-            Err(refused(child, format!("it ended at its start, see {}", places.daemon_log().display())))
+            Err(refused(child, format!("it ended at its start, see {}", dirs.daemon_log().display())))
         }
         Ok((other, _)) => Err(refused(child, format!("it said {}", Printable(other)))),
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             // It may still come up; killing it could lose what it is adopting.
-            Err(unreachable(format!("it is not ready yet, see {}", places.daemon_log().display())))
+            Err(unreachable(format!("it is not ready yet, see {}", dirs.daemon_log().display())))
         }
         Err(error) => Err(refused(child, error.to_string())),
     }

@@ -16,7 +16,7 @@
 //!    events of servers) only do what it says.
 //!
 //! ```ignore
-//! let daemon = client::AsyncClient::new(places, exe, 48);                     // connects at the first call
+//! let daemon = client::AsyncClient::new(dirs, exe, 48);                       // connects at the first call
 //! let all = daemon.request::<verb::List>(Empty {}).await?;             // sent again where that is harmless
 //! let (mut viewer, attached) = daemon.open::<verb::Attach>(CallOptions::default(), attach).await?;
 //! loop {

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, getrlimit, test_kill_process};
 
 /// How long a daemon may take to open its socket again where a process of a run listens.
-pub(crate) const IMPOSTOR_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const IMPOSTOR_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often that is checked.
 pub(crate) const IMPOSTOR_LOOK: Duration = Duration::from_millis(20);
 /// The line of the mark in a process's list of limits.
@@ -58,7 +58,7 @@ pub(crate) fn is_impostor(error: &io::Error) -> bool {
 }
 
 /// Accepts the process with this pid as the daemon of these directories, or returns why it is none.
-pub(crate) fn check(pid: i32, places: &Dirs) -> io::Result<()> {
+pub(crate) fn check(pid: i32, dirs: &Dirs) -> io::Result<()> {
     if let Some(process) = Pid::from_raw(pid.max(0))
         && test_kill_process(process) == Err(Errno::SRCH)
     {
@@ -68,10 +68,10 @@ pub(crate) fn check(pid: i32, places: &Dirs) -> io::Result<()> {
     if !may_be_in_a_run(pid) {
         return Ok(());
     }
-    match lock_of(&places.data, pid) {
+    match lock_of(&dirs.data, pid) {
         DirectoryLock::Theirs | DirectoryLock::Unknown => Ok(()),
         DirectoryLock::Not { daemon } => {
-            let impostor = Impostor { pid, name: program(pid), data: places.data.clone(), daemon };
+            let impostor = Impostor { pid, name: program(pid), data: dirs.data.clone(), daemon };
             Err(io::Error::new(io::ErrorKind::AddrInUse, impostor))
         }
     }
@@ -165,15 +165,15 @@ mod tests {
     #[test]
     fn m4i_the_lock_of_the_data_directory_says_who_the_daemon_is() {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        assert_eq!(lock_of(&places.data, own()), DirectoryLock::Not { daemon: None }, "it is missing");
-        fs::create_dir(&places.data).unwrap();
-        assert_eq!(lock_of(&places.data, own()), DirectoryLock::Not { daemon: None }, "nobody holds it");
-        let held = File::open(&places.data).unwrap();
+        let dirs = Dirs::below(root.path());
+        assert_eq!(lock_of(&dirs.data, own()), DirectoryLock::Not { daemon: None }, "it is missing");
+        fs::create_dir(&dirs.data).unwrap();
+        assert_eq!(lock_of(&dirs.data, own()), DirectoryLock::Not { daemon: None }, "nobody holds it");
+        let held = File::open(&dirs.data).unwrap();
         flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
-        assert_eq!(lock_of(&places.data, own()), DirectoryLock::Theirs);
-        assert_eq!(lock_of(&places.data, 1), DirectoryLock::Not { daemon: Some(own()) });
-        check(own(), &places).unwrap();
+        assert_eq!(lock_of(&dirs.data, own()), DirectoryLock::Theirs);
+        assert_eq!(lock_of(&dirs.data, 1), DirectoryLock::Not { daemon: Some(own()) });
+        check(own(), &dirs).unwrap();
     }
 
     #[test]

@@ -90,8 +90,8 @@ pub struct Attempts {
 impl Attempts {
     /// Begins at `now`.
     #[must_use]
-    pub fn new(patience: RetryLimit, now: Instant) -> Self {
-        let give_up = patience.length().and_then(|length| now.checked_add(length));
+    pub fn new(retry_limit: RetryLimit, now: Instant) -> Self {
+        let give_up = retry_limit.length().and_then(|length| now.checked_add(length));
         Self { give_up, pause: FIRST_PAUSE }
     }
 
@@ -101,7 +101,7 @@ impl Attempts {
         Self { give_up: self.give_up.into_iter().chain(deadline).min(), ..self }
     }
 
-    /// Does not give up before `deadline`, as long as that is within the patience of a stream.
+    /// Does not give up before `deadline`, as long as that is within the limit of a stream.
     #[must_use]
     pub fn at_least(self, deadline: Option<Instant>, now: Instant) -> Self {
         let latest = Self::new(RetryLimit::Stream, now).give_up;
@@ -181,12 +181,12 @@ pub struct CallAttempts {
 
 impl CallAttempts {
     /// Begins a call at `now`; gives the request a key if it takes one.
-    pub fn new(request: &mut Request, patience: RetryLimit, start: DaemonStart, now: Instant) -> Self {
+    pub fn new(request: &mut Request, retry_limit: RetryLimit, start: DaemonStart, now: Instant) -> Self {
         let repeat = request.make_repeatable(&mut fresh_key);
-        Self { attempts: Attempts::new(patience, now), start, repeat, is_in_doubt: false }
+        Self { attempts: Attempts::new(retry_limit, now), start, repeat, is_in_doubt: false }
     }
 
-    /// Returns whether the next attempt may start a daemon.
+    /// Returns true if the next attempt may start a daemon.
     #[must_use]
     pub fn start(&self) -> DaemonStart {
         self.start

@@ -18,11 +18,11 @@ const CURSOR_SHOWN: &[u8] = b"\x1b[?25h";
 
 type Attachment = JoinHandle<Result<AttachOutcome, ClientError>>;
 
-fn attach(places: &Dirs, pty: &Pty, change: impl FnOnce(&mut AttachOptions)) -> Attachment {
+fn attach(dirs: &Dirs, pty: &Pty, change: impl FnOnce(&mut AttachOptions)) -> Attachment {
     let terminal: OwnedFd = pty.slave();
     let mut options = AttachOptions::new("build".into());
     change(&mut options);
-    let mut door = DaemonAddress::without_start(places.clone());
+    let mut door = DaemonAddress::without_start(dirs.clone());
     std::thread::spawn(move || attach_terminal(&mut door, &options, terminal.as_fd(), terminal.as_fd()))
 }
 
@@ -42,7 +42,7 @@ fn the_first_press_of_the_detach_keys_restores_the_terminal() {
         let daemon = FakeDaemon::listen(root.path());
         let mut pty = Pty::open(SIZE);
         let before = modes(&pty.settings());
-        let attachment = attach(daemon.places(), &pty, |_| {});
+        let attachment = attach(daemon.dirs(), &pty, |_| {});
         let (mut peer, request) = daemon.accept_attach();
         assert_eq!(request.size, SizeRequest::from(SIZE));
         peer.data(DataKind::Repaint, 0, b"\x1b[?1049h\x1b[?1003h\x1b[?25lhello");
@@ -64,7 +64,7 @@ fn a12_queries_reach_no_viewer_and_everything_else_does() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.data(DataKind::Repaint, 0, b"<begin>");
     peer.data(DataKind::Output, 0, b"a\x1b[cb\x1b]11;?\x07c\x1b[?u");
@@ -81,7 +81,7 @@ fn a_repaint_after_skipped_bytes_ends_the_sequence_that_was_cut() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.data(DataKind::Repaint, 0, b"<begin>");
     peer.data(DataKind::Output, 0, b"x\x1bPq~");
@@ -98,7 +98,7 @@ fn the_exit_is_told_after_the_last_byte() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     let exit = Exit { code: Some(3), signal: None, reason: ExitReason::Exited };
     peer.data(DataKind::Output, 0, b"last words");
@@ -113,17 +113,17 @@ fn s1_a_daemon_that_dies_is_attached_to_again_and_typing_is_not_replayed() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.data(DataKind::Repaint, 0, b"<before>");
     pty.expect(b"<before>");
-    let places = daemon.places().clone();
+    let dirs = daemon.dirs().clone();
     drop(daemon);
     drop(peer);
     pty.type_keys(b"typed into nothing");
     pty.expect(b"\x07");
     let daemon = FakeDaemon::listen(root.path());
-    assert_eq!(daemon.places(), &places);
+    assert_eq!(daemon.dirs(), &dirs);
     let (mut peer, request) = daemon.accept_attach();
     assert!(request.target.0.starts_with("p_"), "{request:?}");
     peer.data(DataKind::Repaint, 0, b"<after>");
@@ -139,7 +139,7 @@ fn a_daemon_that_never_returns_is_given_up_and_the_terminal_restored() {
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
     let before = modes(&pty.settings());
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.data(DataKind::Repaint, 0, b"<before>");
     pty.expect(b"<before>");
@@ -155,7 +155,7 @@ fn d7_a_terminal_that_hangs_up_detaches() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     drop(pty.hang_up());
     assert_eq!(peer.receive(), FromClient::End);
@@ -167,7 +167,7 @@ fn a_watcher_types_nothing_and_can_detach() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |options| options.read_only = true);
+    let attachment = attach(daemon.dirs(), &pty, |options| options.read_only = true);
     let (mut peer, request) = daemon.accept_attach();
     assert!(request.read_only);
     pty.type_keys(b"x");
@@ -204,7 +204,7 @@ fn a_terminal_that_was_taken_is_neither_read_nor_drawn_on_and_restored_at_the_en
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
     let before = modes(&pty.settings());
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, offer) = offered(&daemon);
     peer.data(DataKind::Repaint, 0, b"<drawn for the connection>");
     peer.reply(offer, Reply::Done(Done {}));
@@ -227,7 +227,7 @@ fn a_terminal_that_is_not_taken_is_read_and_drawn_on_by_the_client() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, offer) = offered(&daemon);
     peer.data(DataKind::Repaint, 0, b"<too early>");
     pty.type_keys(b"typed meanwhile");
@@ -265,7 +265,7 @@ fn a_refusal_leaves_the_terminal_untouched() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let mut peer = daemon.accept_welcome();
     let call = peer.call();
     peer.fail(call.id, proto::Failure::new(proto::ErrorCode::NotFound, "no such process"));
@@ -295,7 +295,7 @@ fn detaching_works_while_a_daemon_that_has_the_terminal_is_silent() {
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
     let before = modes(&pty.settings());
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let mut peer = passed(&daemon);
     pty.type_keys(b"ls\r\x1cd");
     asked(&mut peer);
@@ -310,7 +310,7 @@ fn a_daemon_that_wakes_gets_what_was_typed_meanwhile_before_it_has_the_terminal_
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let mut peer = passed(&daemon);
     pty.type_keys(b"a");
     let first = asked(&mut peer);
@@ -346,7 +346,7 @@ fn a_daemon_that_answers_keeps_the_terminal_however_long_it_leaves_keys_there() 
         let root = tempfile::tempdir().unwrap();
         let daemon = FakeDaemon::listen(root.path());
         let pty = Pty::open(SIZE);
-        let attachment = attach(daemon.places(), &pty, |_| {});
+        let attachment = attach(daemon.dirs(), &pty, |_| {});
         let mut peer = passed(&daemon);
         pty.type_keys(b"held back");
         let mut signs = 0;
@@ -370,7 +370,7 @@ fn keys_for_a_daemon_that_never_returns_are_dropped_with_a_bell() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let peer = passed(&daemon);
     drop(daemon);
     drop(peer);
@@ -386,7 +386,7 @@ fn detaching_works_while_no_daemon_lives_that_had_the_terminal() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let peer = passed(&daemon);
     drop(daemon);
     drop(peer);
@@ -401,7 +401,7 @@ fn what_was_typed_and_not_read_is_the_next_programs_after_an_exit_and_after_a_de
         let root = tempfile::tempdir().unwrap();
         let daemon = FakeDaemon::listen(root.path());
         let pty = Pty::open(SIZE);
-        let attachment = attach(daemon.places(), &pty, |_| {});
+        let attachment = attach(daemon.dirs(), &pty, |_| {});
         let mut peer = passed(&daemon);
         pty.type_keys(b"next\n");
         if let Some(exit) = exit {
@@ -423,7 +423,7 @@ fn a_process_that_is_started_again_is_shown_again() {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
     let mut pty = Pty::open(SIZE);
-    let attachment = attach(daemon.places(), &pty, |_| {});
+    let attachment = attach(daemon.dirs(), &pty, |_| {});
     let (mut peer, _) = daemon.accept_attach();
     peer.notice(Notice::End { stream: 1, reason: "restarted".to_owned(), last_row: None });
     // There is no next run yet, then the old one is still there, then the next.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use regex::Regex;
 
 #[expect(dead_code, reason = "the daemon's own limits, of which this needs a part")]
-#[path = "../src/pattern.rs"]
+#[path = "../src/line_pattern.rs"]
 mod pattern;
 
 /// Bytes of each text.

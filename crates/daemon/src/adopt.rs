@@ -30,16 +30,16 @@ use probe::{HolderProbe, ProbeResult};
 
 /// How long the door stays closed for holders that do not answer. They answer in microseconds unless they are
 /// stopped or the machine is overloaded, and people wait for the door.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
 /// The most holders that are greeted at the same time: each may send a long checkpoint at once.
 const GREETED: usize = 64;
 /// The most probe results that wait. When the queue is full, the probe waits.
-const WORDS: usize = 64;
+const RESULTS: usize = 64;
 
 /// What a search needs.
 #[derive(Clone)]
 pub(crate) struct Search {
-    pub(crate) places: Arc<Dirs>,
+    pub(crate) dirs: Arc<Dirs>,
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
     pub(crate) warnings: Warnings,
@@ -56,9 +56,9 @@ pub(crate) struct Search {
 /// A search that continues until the fate of every run is certain.
 pub(crate) struct Adoption {
     search: Search,
-    words: mpsc::Receiver<ProbeResult>,
+    results: mpsc::Receiver<ProbeResult>,
     /// Probes without a result yet.
-    unsaid: usize,
+    unanswered: usize,
     /// Closed entries of which no socket is left.
     holderless: Vec<ProcessId>,
     /// Runs that are certainly lost. An earlier holder of the same process may be silent still. Only that one has the
@@ -76,20 +76,20 @@ pub(crate) struct LostRun {
 impl Adoption {
     /// Probes every holder that exists, and every one that should.
     pub(crate) fn begin(search: Search, expected: Vec<ProcessRecord>) -> Self {
-        let (say, words) = mpsc::channel(WORDS);
+        let (sender, results) = mpsc::channel(RESULTS);
         let turns = Arc::new(Semaphore::new(GREETED));
-        let patience = Instant::now() + PATIENCE;
-        let wanted = wanted(&search.places, search.former.as_deref(), expected);
-        let unsaid = wanted.len();
+        let deadline = Instant::now() + FIRST_TIMEOUT;
+        let wanted = wanted(&search.dirs, search.former.as_deref(), expected);
+        let unanswered = wanted.len();
         let has_socket =
             |id: &&ProcessId| wanted.values().any(|(run, _)| run.is_some_and(|run| run.process == **id));
         let holderless = search.closed.keys().filter(|id| !has_socket(id)).copied().collect();
         for (path, (run, record)) in wanted {
             let end = run.map(|run| search.pending.add(run));
-            let seeker = HolderProbe::new(search.clone(), path, (run, record), say.clone(), end);
-            drop(tokio::spawn(seeker.probe(patience, Arc::clone(&turns))));
+            let probe = HolderProbe::new(search.clone(), path, (run, record), sender.clone(), end);
+            drop(tokio::spawn(probe.probe(deadline, Arc::clone(&turns))));
         }
-        Self { search, words, unsaid, holderless, lost: Vec::new() }
+        Self { search, results, unanswered, holderless, lost: Vec::new() }
     }
 
     /// Returns the closed entries whose holders are certainly gone.
@@ -99,12 +99,12 @@ impl Adoption {
 
     /// Waits until every probe has a first result, which may be that its holder is silent; returns the inputs
     /// for the engine.
-    pub(crate) async fn first_words(&mut self) -> Vec<Input> {
+    pub(crate) async fn first_results(&mut self) -> Vec<Input> {
         let mut inputs = Vec::new();
-        while self.unsaid > 0 {
-            let Some(word) = self.words.recv().await else { break };
-            self.unsaid -= 1;
-            match word {
+        while self.unanswered > 0 {
+            let Some(result) = self.results.recv().await else { break };
+            self.unanswered -= 1;
+            match result {
                 ProbeResult::Found(new, input) => {
                     self.take_in(*new, &input);
                     inputs.push(*input);
@@ -122,9 +122,9 @@ impl Adoption {
     }
 
     /// Takes over holders that answer later. Ends when no holder is left to wait for.
-    pub(crate) async fn go_on(mut self) {
-        while let Some(word) = self.words.recv().await {
-            match word {
+    pub(crate) async fn adopt_late(mut self) {
+        while let Some(result) = self.results.recv().await {
+            match result {
                 ProbeResult::Found(new, input) if self.is_awaited_by_lost(new.handle.run) => {
                     // The engine ignores facts about a run that is not the newest, but not this input, which must come
                     // before the loss.
@@ -203,9 +203,9 @@ type Wanted = (Option<RunKey>, Option<ProcessRecord>);
 
 /// Returns every holder that should exist, and every one that does. Earlier versions had their sockets in the
 /// runtime directory.
-fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
-    let runtimes = [Some(places.runtime.as_path()), former].into_iter().flatten();
-    let mut directories = vec![places.holders()];
+fn wanted(dirs: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
+    let runtimes = [Some(dirs.runtime.as_path()), former].into_iter().flatten();
+    let mut directories = vec![dirs.holders()];
     directories.extend(runtimes.map(holders_in));
     // A directory that cannot be read hides no expected holder: their paths are known.
     let entries = directories.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
@@ -216,7 +216,7 @@ fn wanted(places: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) ->
         .collect();
     for record in expected {
         let run = RunKey::new(record.id, record.run.number);
-        let usual = crate::launch::socket_path(places, run);
+        let usual = crate::launch::socket_path(dirs, run);
         let name = usual.file_name().unwrap_or_default();
         let paths = directories.iter().map(|dir| dir.join(name));
         let path = paths.into_iter().find(|path| wanted.contains_key(path)).unwrap_or(usual.clone());
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn a_socket_is_named_after_its_run() {
         let run = RunKey::new(ProcessId::from_entropy(7), RunNumber(12));
-        let places = Dirs::below(Path::new("/somewhere"));
-        assert_eq!(run_at(&crate::launch::socket_path(&places, run)), Some(run));
+        let dirs = Dirs::below(Path::new("/somewhere"));
+        assert_eq!(run_at(&crate::launch::socket_path(&dirs, run)), Some(run));
         for other in ["/somewhere/holders/notes", "/somewhere/holders/p_.x", "/somewhere/holders/a.1", "/"] {
             assert_eq!(run_at(Path::new(other)), None, "{other}");
         }

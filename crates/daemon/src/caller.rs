@@ -24,7 +24,7 @@ pub(crate) enum Who {
 impl Who {
     pub(crate) fn of(caller: Caller) -> Self {
         match caller {
-            Caller::Human => Self::People,
+            Caller::Person => Self::People,
             // A program may run where a person sits, so it is counted like one.
             Caller::Process(run) | Caller::Via(run) => Self::Process(run.process),
             Caller::Nobody => Self::Nobody,
@@ -50,15 +50,15 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Identifies the peer, once. `holders` is the directory where our holders listen.
-    pub(crate) fn meet(stream: &UnixStream, screens: &Screens, holders: &Path) -> Self {
+    pub(crate) fn identify(stream: &UnixStream, screens: &Screens, holders: &Path) -> Self {
         use std::os::fd::AsFd;
         let Some(peer) = Pinned::peer(stream.as_fd()) else {
             return Self { bearer: (0, 0), lineage: Caller::Nobody, early: None, is_refused: false };
         };
-        let mut visitor =
+        let mut found =
             Self { bearer: peer.identity(), lineage: Caller::Nobody, early: Some(peer), is_refused: false };
-        visitor.look_again(screens, holders);
-        visitor
+        found.identify_again(screens, holders);
+        found
     }
 
     /// Returns the caller that it counts as.
@@ -68,12 +68,12 @@ impl Peer {
 
     /// Checks a peer again whose run was not hosted: a program may connect before its run is. No other peer
     /// is checked twice.
-    pub(crate) fn look_again(&mut self, screens: &Screens, holders: &Path) {
+    pub(crate) fn identify_again(&mut self, screens: &Screens, holders: &Path) {
         let Some(peer) = self.early.take() else { return };
         match lineage(&peer, screens, holders) {
             PeerOrigin::Unhosted => self.early = Some(peer),
             PeerOrigin::Run(run) => self.lineage = Caller::Process(run),
-            PeerOrigin::Outside => self.lineage = Caller::Human,
+            PeerOrigin::Outside => self.lineage = Caller::Person,
             PeerOrigin::Nowhere => {}
         }
     }
@@ -84,7 +84,7 @@ impl Peer {
     }
 
     /// Processes a token; returns the audit note for a wrong one.
-    pub(crate) fn bring(&mut self, token: &str, tokens: &Tokens) -> Option<AuditNote> {
+    pub(crate) fn check_token(&mut self, token: &str, tokens: &Tokens) -> Option<AuditNote> {
         let bearer = self.bearer;
         let verdict = tokens.judge(bearer, self.lineage, token, Instant::now());
         if verdict == TokenCheck::Own {
@@ -146,7 +146,7 @@ fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
 /// Returns the caller's name in a welcome.
 pub(crate) fn name(caller: Caller) -> String {
     match caller {
-        Caller::Human | Caller::Via(_) => "human".to_owned(),
+        Caller::Person | Caller::Via(_) => "human".to_owned(),
         Caller::Process(run) => run.process.to_string(),
         Caller::Nobody => "nobody".to_owned(),
     }

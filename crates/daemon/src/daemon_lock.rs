@@ -20,7 +20,7 @@ use crate::DaemonError;
 use crate::directory_lock::{Attempt, DirectoryLock, describe, holder_of};
 
 /// How long a daemon that lost the race waits for the winner's socket.
-const LOSER_PATIENCE: Duration = Duration::from_secs(10);
+const LOSER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often it checks.
 const LOSER_LOOK: Duration = Duration::from_millis(5);
 /// Longest text that is read from a lock.
@@ -55,13 +55,13 @@ struct Lock {
 impl Locks {
     /// Takes all locks, or finds the daemon that has one of them. `has_runtime` is false if the runtime
     /// directory cannot be used.
-    pub(crate) fn take(places: &Dirs, has_runtime: bool) -> Result<Race, DaemonError> {
-        let deadline = Instant::now() + LOSER_PATIENCE;
+    pub(crate) fn acquire(dirs: &Dirs, has_runtime: bool) -> Result<Race, DaemonError> {
+        let deadline = Instant::now() + LOSER_TIMEOUT;
         let mut taken = Taken::default();
         loop {
-            let missing = match taken.take_more(places, has_runtime)? {
+            let missing = match taken.take_more(dirs, has_runtime)? {
                 Progress::Complete(all) => {
-                    return Self::own(places, *all).map(|locks| Race::Won(Box::new(locks)));
+                    return Self::own(dirs, *all).map(|locks| Race::Won(Box::new(locks)));
                 }
                 Progress::Missing(missing) => missing,
             };
@@ -79,13 +79,13 @@ impl Locks {
     }
 
     /// Writes the owner into the locks.
-    fn own(places: &Dirs, All { directory, data, runtime }: All) -> Result<Self, DaemonError> {
+    fn own(dirs: &Dirs, All { directory, data, runtime }: All) -> Result<Self, DaemonError> {
         let former = Address::parse(&read(&data));
-        let sockets = places.data_socket().into_iter().chain([places.socket()]).collect();
+        let sockets = dirs.data_socket().into_iter().chain([dirs.socket()]).collect();
         let pid = std::process::id().to_string();
-        let address = Address { pid, host: host(), runtime: places.runtime.clone(), sockets };
-        let data = Lock { path: places.data_lock(), file: data, text: address.to_text() };
-        let runtime = runtime.map(|file| Lock { path: places.lock(), file, text: address.pid.clone() });
+        let address = Address { pid, host: host(), runtime: dirs.runtime.clone(), sockets };
+        let data = Lock { path: dirs.data_lock(), file: data, text: address.to_text() };
+        let runtime = runtime.map(|file| Lock { path: dirs.lock(), file, text: address.pid.clone() });
         for lock in [Some(&data), runtime.as_ref()].into_iter().flatten() {
             lock.write().map_err(|error| failed(&lock.path, "written", error))?;
         }
@@ -103,11 +103,11 @@ impl Locks {
     }
 
     /// The same for the runtime directory's, which may have become usable only now.
-    pub(crate) fn mend_runtime(&mut self, places: &Dirs) -> io::Result<()> {
+    pub(crate) fn mend_runtime(&mut self, dirs: &Dirs) -> io::Result<()> {
         if let Some(lock) = &mut self.runtime {
             return lock.mend();
         }
-        let made = Lock::make(&places.lock(), &self.address.pid)?;
+        let made = Lock::make(&dirs.lock(), &self.address.pid)?;
         self.runtime = Some(made);
         Ok(())
     }
@@ -143,25 +143,25 @@ struct Missing {
 impl Taken {
     /// Takes one lock after the other, up to the first that another process holds. Lock files are opened anew at
     /// each attempt, because a file that was removed meanwhile keeps nobody away.
-    fn take_more(&mut self, places: &Dirs, has_runtime: bool) -> Result<Progress, DaemonError> {
+    fn take_more(&mut self, dirs: &Dirs, has_runtime: bool) -> Result<Progress, DaemonError> {
         if self.directory.is_none() {
-            let opened = DirectoryLock::take(&places.data);
-            match opened.map_err(|error| failed(&places.data, "opened", error))? {
+            let opened = DirectoryLock::acquire(&dirs.data);
+            match opened.map_err(|error| failed(&dirs.data, "opened", error))? {
                 Attempt::Ours(lock) => self.directory = Some(lock),
-                Attempt::Busy => return Ok(missing(&places.data, daemon_of(places))),
+                Attempt::Busy => return Ok(missing(&dirs.data, daemon_of(dirs))),
             }
         }
         if self.data.is_none() {
-            let file = open(&places.data_lock())?;
-            if !try_lock(&file, &places.data_lock())? {
-                return Ok(missing(&places.data_lock(), Address::parse(&read(&file)).unwrap_or_default()));
+            let file = open(&dirs.data_lock())?;
+            if !try_lock(&file, &dirs.data_lock())? {
+                return Ok(missing(&dirs.data_lock(), Address::parse(&read(&file)).unwrap_or_default()));
             }
             self.data = Some(file);
         }
         if has_runtime && self.runtime.is_none() {
-            let file = open(&places.lock())?;
-            if !try_lock(&file, &places.lock())? {
-                return Ok(missing(&places.lock(), beside(places, &file)));
+            let file = open(&dirs.lock())?;
+            if !try_lock(&file, &dirs.lock())? {
+                return Ok(missing(&dirs.lock(), beside(dirs, &file)));
             }
             self.runtime = Some(file);
         }
@@ -169,7 +169,7 @@ impl Taken {
             (Some(directory), Some(data)) => {
                 Ok(Progress::Complete(Box::new(All { directory, data, runtime: self.runtime.take() })))
             }
-            _ => Ok(missing(&places.data, Address::default())),
+            _ => Ok(missing(&dirs.data, Address::default())),
         }
     }
 }
@@ -180,13 +180,13 @@ fn missing(lock: &Path, other: Address) -> Progress {
 
 /// Returns the daemon that holds our data directory: where its lock file says, and where it listens if a program
 /// has just removed that file.
-fn daemon_of(places: &Dirs) -> Address {
-    let recorded = File::open(places.data_lock()).ok().and_then(|file| Address::parse(&read(&file)));
+fn daemon_of(dirs: &Dirs) -> Address {
+    let recorded = File::open(dirs.data_lock()).ok().and_then(|file| Address::parse(&read(&file)));
     let mut other = recorded.unwrap_or_default();
-    other.sockets.extend(places.data_socket());
-    other.sockets.push(places.socket());
+    other.sockets.extend(dirs.data_socket());
+    other.sockets.push(dirs.socket());
     if other.pid.is_empty() {
-        other.pid = holder_of(&places.data).map(|pid| pid.to_string()).unwrap_or_default();
+        other.pid = holder_of(&dirs.data).map(|pid| pid.to_string()).unwrap_or_default();
     }
     other
 }
@@ -249,8 +249,8 @@ fn judge(locked: Result<(), Errno>, path: &Path) -> Result<bool, DaemonError> {
 
 /// Returns the daemon that has the lock of our runtime directory: one of another database, or of an earlier
 /// version.
-fn beside(places: &Dirs, runtime: &File) -> Address {
-    Address { pid: read(runtime).trim().to_owned(), sockets: vec![places.socket()], ..Address::default() }
+fn beside(dirs: &Dirs, runtime: &File) -> Address {
+    Address { pid: read(runtime).trim().to_owned(), sockets: vec![dirs.socket()], ..Address::default() }
 }
 
 fn read(mut file: &File) -> String {
@@ -280,16 +280,16 @@ fn host() -> String {
 mod tests {
     use super::*;
 
-    fn places() -> (tempfile::TempDir, Dirs) {
+    fn dirs() -> (tempfile::TempDir, Dirs) {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir(&places.data).unwrap();
-        std::fs::create_dir(&places.runtime).unwrap();
-        (root, places)
+        let dirs = Dirs::below(root.path());
+        std::fs::create_dir(&dirs.data).unwrap();
+        std::fs::create_dir(&dirs.runtime).unwrap();
+        (root, dirs)
     }
 
-    fn taken(places: &Dirs) -> Locks {
-        match Locks::take(places, true).unwrap() {
+    fn taken(dirs: &Dirs) -> Locks {
+        match Locks::acquire(dirs, true).unwrap() {
             Race::Won(locks) => *locks,
             Race::Lost(pid) => panic!("lost to {pid}"),
         }
@@ -297,43 +297,43 @@ mod tests {
 
     #[test]
     fn m1_a_removed_lock_is_made_again_and_keeps_others_away() {
-        let (_root, places) = places();
-        let mut locks = taken(&places);
-        for path in [places.data_lock(), places.lock()] {
+        let (_root, dirs) = dirs();
+        let mut locks = taken(&dirs);
+        for path in [dirs.data_lock(), dirs.lock()] {
             std::fs::remove_file(&path).unwrap();
             locks.mend_data().unwrap();
-            locks.mend_runtime(&places).unwrap();
+            locks.mend_runtime(&dirs).unwrap();
             let again = File::open(&path).unwrap();
             assert_eq!(flock(&again, FlockOperation::NonBlockingLockExclusive), Err(Errno::WOULDBLOCK));
         }
-        let written = Address::parse(&std::fs::read_to_string(places.data_lock()).unwrap()).unwrap();
+        let written = Address::parse(&std::fs::read_to_string(dirs.data_lock()).unwrap()).unwrap();
         assert_eq!(written.pid, std::process::id().to_string());
-        assert_eq!(written.sockets, [places.data.join("qd.sock"), places.socket()]);
+        assert_eq!(written.sockets, [dirs.data.join("qd.sock"), dirs.socket()]);
     }
 
     #[test]
     fn m1_without_its_lock_files_a_data_directory_still_has_one_daemon_and_the_error_names_it() {
-        let (_root, places) = places();
-        let _locks = taken(&places);
-        for path in [places.data_lock(), places.lock()] {
+        let (_root, dirs) = dirs();
+        let _locks = taken(&dirs);
+        for path in [dirs.data_lock(), dirs.lock()] {
             std::fs::remove_file(&path).unwrap();
         }
         let mut second = Taken::default();
-        let Progress::Missing(missing) = second.take_more(&places, true).unwrap() else {
+        let Progress::Missing(missing) = second.take_more(&dirs, true).unwrap() else {
             panic!("a second daemon has the directory");
         };
         let told = held(missing).to_string();
         let own = format!("pid {}, ", std::process::id());
-        assert!(told.contains(&own) && told.contains(places.data.to_str().unwrap()), "{told}");
+        assert!(told.contains(&own) && told.contains(dirs.data.to_str().unwrap()), "{told}");
     }
 
     #[test]
     fn m1_the_address_of_a_dead_daemon_is_handed_to_the_next_one() {
-        let (_root, places) = places();
-        let other = Dirs { runtime: places.data.join("other"), ..places.clone() };
+        let (_root, dirs) = dirs();
+        let other = Dirs { runtime: dirs.data.join("other"), ..dirs.clone() };
         std::fs::create_dir(&other.runtime).unwrap();
         drop(taken(&other));
-        assert_eq!(taken(&places).former.unwrap().runtime, other.runtime);
+        assert_eq!(taken(&dirs).former.unwrap().runtime, other.runtime);
     }
 
     #[test]

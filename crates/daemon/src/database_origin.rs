@@ -37,12 +37,12 @@ impl RecordedOrigin {
 
 /// Refuses, before anything is locked, a daemon inside a run on a database that was made outside. Marks the directory in
 /// which it is to make one.
-pub(crate) fn check_mark(places: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
-    let mark = places.data.join(MARK);
+pub(crate) fn check_mark(dirs: &Dirs, is_inside: bool) -> Result<(), DaemonError> {
+    let mark = dirs.data.join(MARK);
     if !is_inside || mark.exists() {
         return Ok(());
     }
-    if places.database().exists() {
+    if dirs.database().exists() {
         return Err(DaemonError::Inside);
     }
     std::fs::write(&mark, "")
@@ -53,18 +53,18 @@ pub(crate) fn check_mark(places: &Dirs, is_inside: bool) -> Result<(), DaemonErr
 pub(crate) fn check(
     store: &mut Store,
     recorded: &RecordedOrigin,
-    places: &Dirs,
+    dirs: &Dirs,
     is_inside: bool,
     warnings: &Warnings,
 ) -> Result<(), DaemonError> {
-    let mark = places.data.join(MARK);
+    let mark = dirs.data.join(MARK);
     let was_inside = match &recorded.value {
         Some(origin) => origin == INSIDE,
         None => mark.exists() && !recorded.has_records,
     };
     match (is_inside, was_inside) {
         (true, false) => return Err(DaemonError::Inside),
-        (false, true) => return Err(DaemonError::MadeInside(places.data.clone())),
+        (false, true) => return Err(DaemonError::MadeInside(dirs.data.clone())),
         (true, true) | (false, false) => {}
     }
     if !is_inside && mark.exists() {
@@ -95,8 +95,8 @@ fn warn_of_forged_mark(mark: &std::path::Path, warnings: &Warnings) {
 }
 
 /// Returns true if the calling process is inside a run, and this data directory is that of a daemon outside of it.
-pub fn is_inside_a_run_of(places: &Dirs) -> bool {
-    holder::run_mark::is_inside_a_run() && !places.data.join(MARK).exists()
+pub fn is_inside_a_run_of(dirs: &Dirs) -> bool {
+    holder::run_mark::is_inside_a_run() && !dirs.data.join(MARK).exists()
 }
 
 #[cfg(test)]
@@ -104,32 +104,32 @@ mod tests {
     use super::*;
 
     /// The steps of a start at these directories.
-    fn start(places: &Dirs, is_inside: bool) -> Result<Vec<String>, DaemonError> {
-        check_mark(places, is_inside)?;
-        let mut store = Store::open(&places.database()).unwrap();
+    fn start(dirs: &Dirs, is_inside: bool) -> Result<Vec<String>, DaemonError> {
+        check_mark(dirs, is_inside)?;
+        let mut store = Store::open(&dirs.database()).unwrap();
         let recorded = RecordedOrigin::of(&store.load().unwrap());
         let warnings = Warnings::default();
-        check(&mut store, &recorded, places, is_inside, &warnings)?;
+        check(&mut store, &recorded, dirs, is_inside, &warnings)?;
         Ok(warnings.texts())
     }
 
-    fn places() -> (tempfile::TempDir, Dirs) {
+    fn dirs() -> (tempfile::TempDir, Dirs) {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        store::ensure_private_dir(&places.data).unwrap();
-        (root, places)
+        let dirs = Dirs::below(root.path());
+        store::ensure_private_dir(&dirs.data).unwrap();
+        (root, dirs)
     }
 
     #[test]
     fn m4f_a_daemon_inside_a_run_and_one_outside_never_share_a_database() {
         for was_inside in [true, false] {
-            let (_root, places) = places();
-            start(&places, was_inside).unwrap();
-            start(&places, was_inside).unwrap();
-            let failure = start(&places, !was_inside).unwrap_err();
+            let (_root, dirs) = dirs();
+            start(&dirs, was_inside).unwrap();
+            start(&dirs, was_inside).unwrap();
+            let failure = start(&dirs, !was_inside).unwrap_err();
             let is_expected = match failure {
                 DaemonError::Inside => !was_inside,
-                DaemonError::MadeInside(ref data) => was_inside && *data == places.data,
+                DaemonError::MadeInside(ref data) => was_inside && *data == dirs.data,
                 _ => false,
             };
             assert!(is_expected, "{failure}");
@@ -138,13 +138,13 @@ mod tests {
 
     #[test]
     fn m4f_a_mark_that_a_process_forges_or_removes_changes_nothing() {
-        let (_root, places) = places();
-        assert_eq!(start(&places, false).unwrap(), Vec::<String>::new());
-        std::fs::write(places.data.join(MARK), "").unwrap();
-        assert!(matches!(start(&places, true), Err(DaemonError::Inside)), "it is still a person's database");
-        let told = start(&places, false).unwrap();
+        let (_root, dirs) = dirs();
+        assert_eq!(start(&dirs, false).unwrap(), Vec::<String>::new());
+        std::fs::write(dirs.data.join(MARK), "").unwrap();
+        assert!(matches!(start(&dirs, true), Err(DaemonError::Inside)), "it is still a person's database");
+        let told = start(&dirs, false).unwrap();
         assert!(told.iter().any(|text| text.contains(MARK) && text.contains("removed")), "{told:?}");
-        assert_eq!(start(&places, false).unwrap(), Vec::<String>::new(), "and it is gone");
+        assert_eq!(start(&dirs, false).unwrap(), Vec::<String>::new(), "and it is gone");
     }
 
     #[test]
@@ -152,20 +152,20 @@ mod tests {
         let process = Change::PutProcess { id: "p_aaaaaaaa".to_owned(), document: "{}".to_owned() };
         let grant = Change::PutDocument { kind: "grant", id: "g".to_owned(), document: "{}".to_owned() };
         for record in [process, grant] {
-            let (_root, places) = places();
-            Store::open(&places.database()).unwrap().apply(&[record]).unwrap();
-            std::fs::write(places.data.join(MARK), "").unwrap();
-            assert!(matches!(start(&places, true), Err(DaemonError::Inside)));
-            let told = start(&places, false).unwrap();
+            let (_root, dirs) = dirs();
+            Store::open(&dirs.database()).unwrap().apply(&[record]).unwrap();
+            std::fs::write(dirs.data.join(MARK), "").unwrap();
+            assert!(matches!(start(&dirs, true), Err(DaemonError::Inside)));
+            let told = start(&dirs, false).unwrap();
             assert!(told.iter().any(|text| text.contains(MARK)), "{told:?}");
         }
     }
 
     #[test]
     fn m4f_a_removed_mark_does_not_make_a_processs_database_a_persons() {
-        let (_root, places) = places();
-        start(&places, true).unwrap();
-        std::fs::remove_file(places.data.join(MARK)).unwrap();
-        assert!(matches!(start(&places, false), Err(DaemonError::MadeInside(_))));
+        let (_root, dirs) = dirs();
+        start(&dirs, true).unwrap();
+        std::fs::remove_file(dirs.data.join(MARK)).unwrap();
+        assert!(matches!(start(&dirs, false), Err(DaemonError::MadeInside(_))));
     }
 }

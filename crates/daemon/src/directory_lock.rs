@@ -31,7 +31,7 @@ pub(crate) enum Attempt {
 
 impl DirectoryLock {
     /// Tries to lock the directory at `path` without waiting.
-    pub(crate) fn take(path: &Path) -> io::Result<Attempt> {
+    pub(crate) fn acquire(path: &Path) -> io::Result<Attempt> {
         let directory = open(path)?;
         match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
             // A directory that was moved or removed between opening and locking is no longer the one at `path`.
@@ -57,7 +57,7 @@ impl DirectoryLock {
             return Ok(());
         }
         ensure_private_dir(&self.path).map_err(io::Error::other)?;
-        match Self::take(&self.path)? {
+        match Self::acquire(&self.path)? {
             Attempt::Ours(lock) => *self = lock,
             Attempt::Busy => return Err(io::ErrorKind::ResourceBusy.into()),
         }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn taken(path: &Path) -> Option<DirectoryLock> {
-        match DirectoryLock::take(path).unwrap() {
+        match DirectoryLock::acquire(path).unwrap() {
             Attempt::Ours(lock) => Some(lock),
             Attempt::Busy => None,
         }

@@ -21,10 +21,10 @@ use crate::failpoint::{self, Failpoint};
 use crate::records::closed::{self, Closed, ClosedEntries};
 use crate::records::{self, Otherwise, Records, Unsaved};
 use crate::screens::{Ended, Order, Screens, TypeJob};
-use crate::{launch, pattern, ports};
+use crate::{launch, line_pattern, ports};
 
 /// How long typing for a program waits for another writer to finish.
-const TURN: Duration = Duration::from_secs(10);
+const TYPING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What carrying out effects needs.
 pub(crate) struct EffectRunner {
@@ -32,7 +32,7 @@ pub(crate) struct EffectRunner {
     pub(crate) agents: Agents,
     pub(crate) records: Records,
     pub(crate) launcher: Arc<Launcher>,
-    pub(crate) places: Arc<Dirs>,
+    pub(crate) dirs: Arc<Dirs>,
     /// The umask of children: the user's, not the daemon's own.
     pub(crate) umask: u32,
     pub(crate) facts: mpsc::Sender<Input>,
@@ -82,7 +82,7 @@ impl EffectRunner {
     fn removal(&self, process: ProcessId, closed: Closed) -> impl Iterator<Item = Change> {
         self.agents.forget(process);
         self.screens.kept().forget(process);
-        let gone = self.closed.add(process, &self.places.holders());
+        let gone = self.closed.add(process, &self.dirs.holders());
         closed::removal(process, closed).into_iter().chain(closed::forget(gone))
     }
 
@@ -175,14 +175,14 @@ impl EffectRunner {
 
     fn start(&self, start: StartRun) {
         let launcher = Arc::clone(&self.launcher);
-        let places = Arc::clone(&self.places);
+        let dirs = Arc::clone(&self.dirs);
         let screens = self.screens.clone();
         let agents = self.agents.clone();
         let facts = self.facts.clone();
         let umask = self.umask;
         let run = start.run;
         drop(crate::threads::run(move || {
-            if let Some(fact) = launch::start(&launcher, &places, umask, &screens, &agents, start) {
+            if let Some(fact) = launch::start(&launcher, &dirs, umask, &screens, &agents, start) {
                 // The receiver is gone only when the daemon is ending.
                 drop(facts.blocking_send(Input::Fact { run, fact }));
             }
@@ -194,11 +194,12 @@ impl EffectRunner {
         let Some(handle) = self.screens.find(run) else {
             return self.send_fact(run, RunFact::TypingDone { job, outcome: TypingOutcome::Gone });
         };
-        let (screens, facts, turn) = (self.screens.clone(), self.facts.clone(), Arc::clone(&handle.turn));
+        let (screens, facts, typing) =
+            (self.screens.clone(), self.facts.clone(), Arc::clone(&handle.typing_permit));
         drop(tokio::spawn(async move {
-            let outcome = match tokio::time::timeout(TURN, turn.acquire_owned()).await {
-                Ok(Ok(turn)) => {
-                    let order = Order::Type(run, Box::new(TypeJob { job, what, guard, turn }));
+            let outcome = match tokio::time::timeout(TYPING_TIMEOUT, typing.acquire_owned()).await {
+                Ok(Ok(permit)) => {
+                    let order = Order::Type(run, Box::new(TypeJob { job, what, guard, permit }));
                     if screens.order(run, order) {
                         return;
                     }
@@ -222,7 +223,7 @@ impl EffectRunner {
     }
 
     fn watch(&self, run: RunKey, wait: engine::WaitId, text: &str, since: Option<u64>) {
-        let is_watched = pattern::LinePattern::compile(text)
+        let is_watched = line_pattern::LinePattern::compile(text)
             .is_ok_and(|pattern| self.screens.order(run, Order::Watch { run, wait, pattern, since }));
         if !is_watched {
             self.send_fact(run, RunFact::Unmatched { wait });

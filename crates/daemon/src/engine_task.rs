@@ -114,8 +114,8 @@ impl Drop for Guard {
 /// The engine task itself.
 pub(crate) struct EngineTask {
     engine: Engine,
-    hands: EffectRunner,
-    inbox: Inbox,
+    runner: EffectRunner,
+    inputs: Inputs,
     /// Typing jobs of the engine, described without their text; each ends with a fact.
     typing: HashMap<JobId, String>,
     /// Deliveries that wait until their records are stored.
@@ -127,32 +127,32 @@ pub(crate) struct EngineTask {
 /// The channels of the engine task: made first, because the workers need their ends.
 pub(crate) struct Channels {
     pub(crate) handle: EngineHandle,
-    inbox: Inbox,
+    inputs: Inputs,
 }
 
 /// The inputs of the engine task, and the callers that wait for an answer.
-struct Inbox {
+struct Inputs {
     asks: CallReceiver<Ask>,
     facts: mpsc::Receiver<Input>,
     gone: (Departed, watch::Receiver<Vec<Ticket>>),
     tickets: HashMap<Ticket, oneshot::Sender<Answered>>,
 }
 
-impl Inbox {
+impl Inputs {
     /// Returns the next inputs, in this order of priority. Nothing is lost when the future is dropped.
     async fn next(&mut self) -> Vec<Input> {
         tokio::select! {
             biased;
             Some(fact) = self.facts.recv() => vec![fact],
             Ok(()) = self.gone.1.changed() => self.departures(),
-            Some(ask) = self.asks.next() => self.take(ask),
+            Some(ask) = self.asks.next() => self.register(ask),
         }
     }
 
     /// Registers a command. Its caller may have gone while it waited: the engine may have got that fact
     /// before the command, so it gets it again after it. The command counts all the same, as it would have a
     /// moment earlier.
-    fn take(&mut self, ask: Ask) -> Vec<Input> {
+    fn register(&mut self, ask: Ask) -> Vec<Input> {
         let Ask { ticket, principal, command, reply } = ask;
         let is_gone = reply.is_closed();
         self.tickets.insert(ticket, reply);
@@ -176,9 +176,10 @@ impl Channels {
         let (facts, known) = mpsc::channel(FACTS);
         let (events, _) = broadcast::channel(EVENTS);
         let (gone, left) = watch::channel(Vec::new());
-        let inbox = Inbox { asks: asked, facts: known, gone: (gone.clone(), left), tickets: HashMap::new() };
+        let inputs =
+            Inputs { asks: asked, facts: known, gone: (gone.clone(), left), tickets: HashMap::new() };
         let handle = EngineHandle { asks, facts, events, tickets: Arc::new(AtomicU64::new(1)), gone };
-        Self { handle, inbox }
+        Self { handle, inputs }
     }
 
     pub(crate) fn events(&self) -> broadcast::Sender<Arc<AddressedEvent>> {
@@ -189,13 +190,13 @@ impl Channels {
 impl EngineTask {
     pub(crate) fn new(
         engine: Engine,
-        hands: EffectRunner,
+        runner: EffectRunner,
         channels: Channels,
         warnings: Warnings,
     ) -> std::io::Result<Self> {
-        let Channels { inbox, .. } = channels;
+        let Channels { inputs, .. } = channels;
         let (typing, held) = (HashMap::new(), HeldDeliveries::new(warnings));
-        Ok(Self { engine, hands, inbox, typing, held, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
+        Ok(Self { engine, runner, inputs, typing, held, alarm: Alarm::new()?, quiet: IdleTrim::new()? })
     }
 
     /// Works until the engine stops.
@@ -204,9 +205,9 @@ impl EngineTask {
             self.alarm.set(self.engine.next_deadline());
             let inputs = tokio::select! {
                 biased;
-                inputs = self.inbox.next() => inputs,
+                inputs = self.inputs.next() => inputs,
                 () = self.alarm.rings() => vec![Input::DeadlinePassed],
-                () = self.hands.records.caught_up(), if !self.held.is_empty() => {
+                () = self.runner.records.caught_up(), if !self.held.is_empty() => {
                     let effects = self.held.release();
                     self.carry_out(effects);
                     continue;
@@ -227,10 +228,10 @@ impl EngineTask {
     /// Passes an input to the engine and carries out the effects; returns true to stop.
     pub(crate) async fn decide(&mut self, input: Input) -> bool {
         if let Input::CallerGone { ticket } = &input {
-            self.inbox.tickets.remove(ticket);
+            self.inputs.tickets.remove(ticket);
         }
         if matches!(&input, Input::Fact { .. }) {
-            failpoint::pass(Failpoint::FactHeard);
+            failpoint::pass(Failpoint::FactReceived);
         }
         let typed = self.typed(&input);
         let now = clock::now();
@@ -247,7 +248,7 @@ impl EngineTask {
                 self.typing.insert(*job, size(what));
             }
         }
-        self.hands.carry_out(effects, &mut self.inbox.tickets)
+        self.runner.carry_out(effects, &mut self.inputs.tickets)
     }
 
     /// Makes the decision durable and returns the remaining effects. A command whose records are refused is
@@ -256,7 +257,7 @@ impl EngineTask {
     async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
         let is_undoable = self.engine.is_undoable();
         let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
-        let (rest, kept) = self.hands.keep(effects, otherwise).await;
+        let (rest, kept) = self.runner.keep(effects, otherwise).await;
         match kept {
             Ok(()) => rest,
             Err(unsaved) if is_undoable => self.engine.undo(unsaved.refused()),

@@ -37,9 +37,9 @@ failpoints! {
     /// Every holder that answered was adopted; the engine knows of none yet.
     Adopted = "adopted",
     /// The engine knows everything; there is no socket yet.
-    DoorClosed = "door-closed",
+    BeforeSocket = "before-socket",
     /// There is a socket; it is not served yet.
-    DoorUnserved = "door-unserved",
+    SocketUnserved = "socket-unserved",
     /// A run's checkpoint was taken; its holder does not have it yet.
     CheckpointTaken = "checkpoint-taken",
     /// The checkpoint was sent; the holder still keeps the bytes that it covers.
@@ -55,7 +55,7 @@ failpoints! {
     /// One of its effects was carried out; no caller has an answer yet.
     EffectDone = "effect-done",
     /// The result was received; nothing was decided or recorded yet.
-    FactHeard = "fact-heard",
+    FactReceived = "fact-received",
     /// A holder has started its child; no worker hosts the run yet.
     HolderStarted = "holder-started",
     /// An input is on its way to the holder.
@@ -63,9 +63,9 @@ failpoints! {
     /// The holder has typed an input; no caller has an answer yet.
     InputTyped = "input-typed",
     /// The engine task has ended; holders may still be on their way to their end.
-    DeskClosed = "desk-closed",
+    EngineEnded = "engine-ended",
     /// No caller is served any more; the database is open.
-    DoorLeft = "door-left",
+    ServingEnded = "serving-ended",
     /// The database is closed, and the socket is still there.
     StoreClosed = "store-closed",
 }

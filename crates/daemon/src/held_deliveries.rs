@@ -66,7 +66,7 @@ mod tests {
 
     fn typed(what: Keystrokes) -> Effect {
         let run = RunKey::new(ProcessId::from_entropy(7), RunNumber(1));
-        let guard = Guard { dialog: None, composer: ComposerIs::Any, human_quiet_ms: 0 };
+        let guard = Guard { dialog: None, composer: ComposerIs::Any, person_quiet_ms: 0 };
         Effect::Type { run, job: JobId(1), what, guard }
     }
 

@@ -23,15 +23,15 @@ const OF_A_RUN: usize = 4;
 const SPARE: usize = 6;
 
 /// Returns where a run's holder listens for later daemons.
-pub(crate) fn socket_path(places: &Dirs, run: RunKey) -> PathBuf {
-    places.holders().join(format!("{}.{}", run.process, run.run))
+pub(crate) fn socket_path(dirs: &Dirs, run: RunKey) -> PathBuf {
+    dirs.holders().join(format!("{}.{}", run.process, run.run))
 }
 
 /// Starts a run and hosts it. The worker that hosts the run reports the start, so that no fact about the run
 /// can come before it; only a failure is returned as a fact.
 pub(crate) fn start(
     launcher: &Launcher,
-    places: &Dirs,
+    dirs: &Dirs,
     umask: u32,
     screens: &Screens,
     agents: &Agents,
@@ -52,14 +52,14 @@ pub(crate) fn start(
     };
     let started = check_descriptors()
         .map_err(failure)
-        .and_then(|()| config(places, umask, start))
+        .and_then(|()| config(dirs, umask, start))
         .and_then(|config| launcher.start(&config).map_err(failure));
     match started {
         Ok(started) => {
             failpoint::pass(Failpoint::HolderStarted);
             failpoint::stay("unhosted");
             let pid = started.hello.fields.child_pid;
-            let socket = socket_path(places, run);
+            let socket = socket_path(dirs, run);
             let holder = AnsweredHolder { link: started.link, socket, hello: started.hello };
             let mut new = NewRun::new(run, token, holder, screens.limits(), true);
             new.agent = agent_run.map(|agent_run| agents.begin(&agent_run, pid, !is_resumed));
@@ -91,12 +91,12 @@ fn foreign_manifest(agents: &Agents, start: &StartRun) -> Option<ForeignManifest
     agents.foreign_manifest(name, Path::new(&start.cwd))
 }
 
-fn config(places: &Dirs, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
+fn config(dirs: &Dirs, umask: u32, start: StartRun) -> Result<RunConfig, Failure> {
     let meta = serde_json::to_vec(&start.record).map_err(|error| {
         Failure::new(ErrorCode::Internal, format!("the record does not serialise: {error}"))
     })?;
     let argv: Vec<OsString> = start.argv.into_iter().map(OsString::from).collect();
-    let mut config = RunConfig::new(argv, PathBuf::from(start.cwd), socket_path(places, start.run));
+    let mut config = RunConfig::new(argv, PathBuf::from(start.cwd), socket_path(dirs, start.run));
     config.env = start.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let odd = start.env_hex.iter().filter_map(|(name, value)| Some((from_hex(name)?, from_hex(value)?)));
     config.env.extend(odd);

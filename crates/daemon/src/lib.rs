@@ -47,10 +47,10 @@ mod failpoint;
 mod held_deliveries;
 mod idle_trim;
 mod launch;
+mod line_pattern;
 mod log;
 mod notify;
 mod pads;
-mod pattern;
 mod policy;
 mod ports;
 mod presets;
@@ -88,7 +88,7 @@ pub use trust_subject::finds_program;
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
     /// Its directories.
-    pub places: Dirs,
+    pub dirs: Dirs,
     /// It lives as long as its standard input, keeps nothing on disk, and ends every process when it ends.
     pub ephemeral: bool,
     /// The executable its holders are started from.
@@ -166,10 +166,10 @@ pub enum DaemonError {
         source: std::io::Error,
     },
     /// No socket can be opened.
-    #[error("no socket can be opened in {}: {source}; set QD_DATA_DIR to a directory on a local disk", places.display())]
+    #[error("no socket can be opened in {}: {source}; set QD_DATA_DIR to a directory on a local disk", dirs.display())]
     NoSocket {
         /// The data directory.
-        places: PathBuf,
+        dirs: PathBuf,
         /// The system's error.
         source: std::io::Error,
     },

@@ -15,20 +15,20 @@ use store::{PadChange, PadName, Pads, ensure_private_dir};
 use tokio::sync::mpsc;
 
 /// Returns where the pads are.
-fn root(places: &Dirs) -> PathBuf {
-    places.data.join("pads")
+fn root(dirs: &Dirs) -> PathBuf {
+    dirs.data.join("pads")
 }
 
 /// Returns the pads of this daemon's user; each change is announced. Every call blocks, so it runs on a
 /// thread that may.
-pub(crate) fn open(places: &Dirs, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
+pub(crate) fn open(dirs: &Dirs, facts: &mpsc::Sender<Input>) -> Arc<Pads> {
     let facts = facts.clone();
-    let pads = Pads::new(&root(places)).telling(move |change| {
+    let pads = Pads::new(&root(dirs)).telling(move |change| {
         // The receiver is gone only when the daemon is ending.
         drop(facts.blocking_send(Input::Announce(Box::new(announcement(change)))));
     });
     let pads = Arc::new(pads);
-    if let Err(error) = watch(&root(places), Arc::clone(&pads)) {
+    if let Err(error) = watch(&root(dirs), Arc::clone(&pads)) {
         tracing::warn!(%error, "changes of scratchpads by editors are seen late: they cannot be watched");
     }
     pads
@@ -135,10 +135,10 @@ mod tests {
     /// Pads with their watcher, and the announcements.
     fn pads(root: &Path) -> (Arc<Pads>, mpsc::Receiver<Input>, PathBuf) {
         let (facts, heard) = mpsc::channel(64);
-        let places = Dirs::below(root);
-        std::fs::create_dir_all(&places.data).unwrap();
-        std::fs::set_permissions(&places.data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        (open(&places, &facts), heard, places.data.join("pads").join(PROJECT))
+        let dirs = Dirs::below(root);
+        std::fs::create_dir_all(&dirs.data).unwrap();
+        std::fs::set_permissions(&dirs.data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        (open(&dirs, &facts), heard, dirs.data.join("pads").join(PROJECT))
     }
 
     /// Returns the next announcement, within a deadline.
@@ -182,12 +182,12 @@ mod tests {
     #[test]
     fn what_an_editor_did_while_no_daemon_was_there_is_announced_by_the_next() {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir_all(&places.data).unwrap();
-        let before = Pads::new(&self::root(&places));
+        let dirs = Dirs::below(root.path());
+        std::fs::create_dir_all(&dirs.data).unwrap();
+        let before = Pads::new(&self::root(&dirs));
         before.write(PROJECT, &"plan".parse().unwrap(), "ours", "fix", None).unwrap();
         before.write(PROJECT, &"gone".parse().unwrap(), "ours", "fix", None).unwrap();
-        let folder = self::root(&places).join(PROJECT);
+        let folder = self::root(&dirs).join(PROJECT);
         std::fs::write(folder.join("plan"), "edited").unwrap();
         std::fs::remove_file(folder.join("gone")).unwrap();
         let (_pads, mut heard, _) = self::pads(root.path());

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use crate::pattern;
+use crate::line_pattern;
 use crate::policy::{self, Policy};
 use crate::project::{self, ProjectDir};
 use crate::toml_fault;
@@ -366,7 +366,7 @@ fn make(
     }
     match &wording.ready {
         Some(Ready::Pattern(text)) => {
-            pattern::compile(text).map_err(|failure| ("ready", failure.message))?;
+            line_pattern::compile(text).map_err(|failure| ("ready", failure.message))?;
         }
         Some(Ready::Port(0)) => return Err(("ready", "a port is between 1 and 65535".to_owned())),
         Some(Ready::Port(_)) | None => {}

@@ -141,7 +141,7 @@ pub(crate) fn audit(note: AuditNote) -> Change {
         Some(caller) if caller.is_person() && note.via.is_some() => {
             format!("person via {}", note.via.unwrap_or_default())
         }
-        Some(Caller::Human | Caller::Via(_)) => "human".to_owned(),
+        Some(Caller::Person | Caller::Via(_)) => "human".to_owned(),
         Some(Caller::Nobody) => "nobody".to_owned(),
         Some(Caller::Process(run)) => format!("{}.{}", run.process, run.run),
     };

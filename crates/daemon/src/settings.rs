@@ -148,8 +148,8 @@ pub struct AttachSettings {
 
 impl Settings {
     /// Reads the user's file. Returns the defaults and a sentence about the problem where it cannot be used.
-    pub fn read(places: &Dirs) -> (Self, Option<String>) {
-        let path = file(places);
+    pub fn read(dirs: &Dirs) -> (Self, Option<String>) {
+        let path = file(dirs);
         let broken = |why: String| (Self::default(), Some(format!("{} {why}", path.display())));
         match read_text(&path) {
             Ok(None) => (Self::default(), None),
@@ -185,8 +185,8 @@ pub fn check_init_file(text: &str) -> Result<(), String> {
 
 /// Returns true if a terminal that a person opens acts for that person. A broken file grants no additional
 /// rights.
-pub(crate) fn terminals_act_for_people(places: &Dirs) -> bool {
-    let (settings, problem) = Settings::read(places);
+pub(crate) fn terminals_act_for_people(dirs: &Dirs) -> bool {
+    let (settings, problem) = Settings::read(dirs);
     problem.is_none() && settings.terminals == Terminals::Person
 }
 
@@ -200,8 +200,8 @@ fn in_words(text: &str, error: &toml::de::Error) -> String {
 }
 
 /// Returns where the user's settings are.
-pub(crate) fn file(places: &Dirs) -> PathBuf {
-    places.config.join("config.toml")
+pub(crate) fn file(dirs: &Dirs) -> PathBuf {
+    dirs.config.join("config.toml")
 }
 
 #[cfg(test)]
@@ -210,10 +210,10 @@ mod tests {
 
     fn read(text: &str) -> (Settings, Option<String>) {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir_all(&places.config).unwrap();
-        std::fs::write(file(&places), text).unwrap();
-        Settings::read(&places)
+        let dirs = Dirs::below(root.path());
+        std::fs::create_dir_all(&dirs.config).unwrap();
+        std::fs::write(file(&dirs), text).unwrap();
+        Settings::read(&dirs)
     }
 
     #[test]
@@ -259,11 +259,11 @@ mod tests {
     #[test]
     fn m15_a_pipe_in_the_place_of_the_file_holds_nobody_up() {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir_all(&places.config).unwrap();
+        let dirs = Dirs::below(root.path());
+        std::fs::create_dir_all(&dirs.config).unwrap();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, file(&places), rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let (settings, problem) = Settings::read(&places);
+        rustix::fs::mknodat(rustix::fs::CWD, file(&dirs), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let (settings, problem) = Settings::read(&dirs);
         assert_eq!(settings, Settings::default());
         assert!(problem.unwrap().contains("not a plain file"));
     }

@@ -40,14 +40,14 @@ pub(crate) struct Kept(Arc<Mutex<Sockets>>);
 impl Kept {
     /// Opens the sockets and starts to maintain them.
     pub(crate) fn open(
-        places: &Arc<Dirs>,
+        dirs: &Arc<Dirs>,
         daemon_lock: Locks,
         warnings: &Warnings,
-        doorway: &Server,
+        server: &Server,
     ) -> io::Result<Self> {
         let mut sockets = Sockets {
-            places: Arc::clone(places),
-            has_database: places.database().exists(),
+            dirs: Arc::clone(dirs),
+            has_database: dirs.database().exists(),
             daemon_lock,
             detour: Arc::new(Notify::new()),
             runtime: None,
@@ -56,19 +56,19 @@ impl Kept {
             warnings: warnings.clone(),
             is_closed: false,
         };
-        sockets.open(doorway)?;
+        sockets.open(server)?;
         let detour = Arc::clone(&sockets.detour);
         let kept = Self(Arc::new(Mutex::new(sockets)));
-        drop(tokio::spawn(kept.clone().keep(Arc::clone(places), detour, doorway.clone())));
+        drop(tokio::spawn(kept.clone().keep(Arc::clone(dirs), detour, server.clone())));
         Ok(kept)
     }
 
     /// Recreates the sockets whenever they are gone, until the daemon ends.
-    async fn keep(self, places: Arc<Dirs>, detour: Arc<Notify>, doorway: Server) {
+    async fn keep(self, dirs: Arc<Dirs>, detour: Arc<Notify>, server: Server) {
         let mut pause = AGAIN;
         loop {
-            let mut watch = Watch::start(&places);
-            let opened = self.mend(&doorway).await;
+            let mut watch = Watch::start(&dirs);
+            let opened = self.mend(&server).await;
             let is_settled = opened == Opened::Before && watch.is_some();
             // What vanished before the watch was recreated, and now there is something new to watch.
             if opened == Opened::Now {
@@ -86,15 +86,15 @@ impl Kept {
     }
 
     /// Recreates what is missing.
-    async fn mend(&self, doorway: &Server) -> Opened {
-        let (me, server) = (self.clone(), doorway.clone());
+    async fn mend(&self, server: &Server) -> Opened {
+        let (me, shared) = (self.clone(), server.clone());
         let mended = crate::threads::run(move || {
             let mut sockets = me.0.lock().unwrap_or_else(PoisonError::into_inner);
-            sockets.open(&server)
+            sockets.open(&shared)
         });
         let mended = mended.await;
-        self.mend_database(doorway).await;
-        self.give_way(doorway).await;
+        self.mend_database(server).await;
+        self.give_way(server).await;
         match mended {
             Ok(Ok(opened)) => opened,
             Ok(Err(error)) => {
@@ -108,22 +108,22 @@ impl Kept {
 
     /// Ends this daemon if another one has the data directory that is at its path now: the processes stay, and the
     /// other daemon adopts them. A process of a run is no daemon, and only warned about.
-    async fn give_way(&self, doorway: &Server) {
+    async fn give_way(&self, server: &Server) {
         let rival = self.0.lock().unwrap_or_else(PoisonError::into_inner).rival;
         let Some(rival) = rival.filter(|rival| !holder::run_mark::is_marked(*rival)) else { return };
         tracing::warn!(pid = rival, "another daemon has the data directory: this one ends, processes stay");
         let shutdown = Shutdown { kill: false, stop: proto::Stop::default() };
-        drop(doorway.engine.ask(Principal::unlimited(Caller::Human), Command::Shutdown(shutdown)).await);
+        drop(server.engine.ask(Principal::unlimited(Caller::Person), Command::Shutdown(shutdown)).await);
     }
 
     /// Makes the store write the database again if it was removed: a note in the audit log is a change, and
     /// the store looks for its file before each. If it cannot, its own warning says so until it can.
-    async fn mend_database(&self, doorway: &Server) {
+    async fn mend_database(&self, server: &Server) {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).lost_database();
         let Some(file) = file else { return };
         let detail = format!("{} was removed while the daemon runs", file.display());
         let (verb, decision) = ("save", "renewed".to_owned());
-        doorway
+        server
             .records
             .note(AuditNote { caller: None, via: None, verb, target: None, decision, detail })
             .await;
@@ -152,7 +152,7 @@ enum Opened {
 
 /// The sockets, and what maintaining them needs.
 struct Sockets {
-    places: Arc<Dirs>,
+    dirs: Arc<Dirs>,
     /// False for a daemon whose database is in memory.
     has_database: bool,
     daemon_lock: Locks,
@@ -195,20 +195,20 @@ type Fresh = (SocketFile, std::os::unix::net::UnixListener);
 
 impl Sockets {
     /// Opens both, unless they are open. The runtime directory's may fail, because clients find the other one.
-    fn open(&mut self, doorway: &Server) -> io::Result<Opened> {
+    fn open(&mut self, server: &Server) -> io::Result<Opened> {
         if self.is_closed {
             return Ok(Opened::Before);
         }
         let (data, runtime) = self.mend();
         let has_made = [&data, &runtime].iter().any(|fresh| matches!(fresh, Ok(Some(_))));
-        let in_data = self.serve_data(data, doorway);
-        let in_runtime = self.serve_runtime(runtime, doorway);
+        let in_data = self.serve_data(data, server);
+        let in_runtime = self.serve_runtime(runtime, server);
         let opened = match (&in_data, &in_runtime) {
             (Ok(()), Ok(())) if has_made => Opened::Now,
             (Ok(()), Ok(())) => Opened::Before,
             _ => Opened::InPart,
         };
-        let served = if self.places.data_socket().is_some() { in_data } else { in_runtime };
+        let served = if self.dirs.data_socket().is_some() { in_data } else { in_runtime };
         served.map(|()| opened)
     }
 
@@ -216,31 +216,31 @@ impl Sockets {
     fn mend(&mut self) -> (io::Result<Option<Fresh>>, io::Result<Option<Fresh>>) {
         let locked = self.daemon_lock.mend_data();
         self.report_rival(locked.as_ref().err());
-        let data = match self.places.data_socket() {
+        let data = match self.dirs.data_socket() {
             Some(path) => locked.and_then(|()| renew(self.data.as_ref(), &path)),
             None => locked.map(|()| None),
         };
-        let private = ensure_private_dir(&self.places.runtime).map_err(io::Error::other);
+        let private = ensure_private_dir(&self.dirs.runtime).map_err(io::Error::other);
         let runtime = private
-            .and_then(|()| self.daemon_lock.mend_runtime(&self.places))
-            .and_then(|()| renew(self.runtime.as_ref(), &self.places.socket()));
+            .and_then(|()| self.daemon_lock.mend_runtime(&self.dirs))
+            .and_then(|()| renew(self.runtime.as_ref(), &self.dirs.socket()));
         self.report_runtime_dir(runtime.as_ref().err());
         (data, runtime)
     }
 
-    fn serve_data(&mut self, fresh: io::Result<Option<Fresh>>, doorway: &Server) -> io::Result<()> {
+    fn serve_data(&mut self, fresh: io::Result<Option<Fresh>>, server: &Server) -> io::Result<()> {
         let Some((mut entrance, listener)) = fresh? else { return Ok(()) };
         let listener = UnixListener::from_std(listener)?;
         let detour = Some(Arc::clone(&self.detour));
-        entrance.serving = Some(tokio::spawn(doorway.clone().serve(listener, detour)));
+        entrance.serving = Some(tokio::spawn(server.clone().serve(listener, detour)));
         self.data = Some(entrance);
         Ok(())
     }
 
-    fn serve_runtime(&mut self, fresh: io::Result<Option<Fresh>>, doorway: &Server) -> io::Result<()> {
+    fn serve_runtime(&mut self, fresh: io::Result<Option<Fresh>>, server: &Server) -> io::Result<()> {
         let Some((mut entrance, listener)) = fresh? else { return Ok(()) };
         let listener = UnixListener::from_std(listener)?;
-        entrance.serving = Some(tokio::spawn(doorway.clone().serve(listener, None)));
+        entrance.serving = Some(tokio::spawn(server.clone().serve(listener, None)));
         self.runtime = Some(entrance);
         Ok(())
     }
@@ -249,10 +249,10 @@ impl Sockets {
     fn report_rival(&mut self, error: Option<&io::Error>) {
         let is_busy = error.is_some_and(|error| error.kind() == io::ErrorKind::ResourceBusy);
         let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let holder = is_busy.then(|| holder_of(&self.places.data)).flatten();
+        let holder = is_busy.then(|| holder_of(&self.dirs.data)).flatten();
         self.rival = holder.filter(|pid| *pid != own);
         let text = self.rival.map(|pid| {
-            let (data, process) = (self.places.data.display(), describe(&pid.to_string()));
+            let (data, process) = (self.dirs.data.display(), describe(&pid.to_string()));
             format!(
                 "{data} was replaced, and another process (pid {process}) holds the new one, so nothing is saved: end it"
             )
@@ -263,7 +263,7 @@ impl Sockets {
     /// Warns the user that the runtime directory cannot be used, once, and removes the warning when it can.
     fn report_runtime_dir(&mut self, error: Option<&io::Error>) {
         let text = error.map(|error| {
-            let socket = self.places.data_socket().unwrap_or_else(|| self.places.socket());
+            let socket = self.dirs.data_socket().unwrap_or_else(|| self.dirs.socket());
             format!(
                 "the runtime directory cannot be used ({error}); commands reach the daemon at {}",
                 socket.display()
@@ -274,7 +274,7 @@ impl Sockets {
 
     /// Returns the database's file if it was removed.
     fn lost_database(&self) -> Option<PathBuf> {
-        let file = self.places.database();
+        let file = self.dirs.database();
         (self.has_database && !self.is_closed && !file.exists()).then_some(file)
     }
 }
@@ -307,15 +307,15 @@ struct Watch(AsyncFd<Inotify>);
 
 impl Watch {
     /// Starts to watch. Without inotify only clients through the data directory are noticed.
-    fn start(places: &Dirs) -> Option<Self> {
-        let started = Self::try_start(places);
+    fn start(dirs: &Dirs) -> Option<Self> {
+        let started = Self::try_start(dirs);
         if let Err(error) = &started {
             tracing::debug!(%error, "the sockets' directories are not watched");
         }
         started.ok()
     }
 
-    fn try_start(places: &Dirs) -> io::Result<Self> {
+    fn try_start(dirs: &Dirs) -> io::Result<Self> {
         let inotify = Inotify::new()?;
         // Moving a file to the place of ours removes ours without a word about that.
         let lost = WatchFlags::DELETE
@@ -323,7 +323,7 @@ impl Watch {
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVE_SELF;
-        let watches = [&places.runtime, &places.data].map(|directory| inotify.watch(directory, lost).is_ok());
+        let watches = [&dirs.runtime, &dirs.data].map(|directory| inotify.watch(directory, lost).is_ok());
         if watches == [false, false] {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -57,26 +57,26 @@ fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
         return Err(DaemonError::LockLimit);
     }
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
-    let places = &options.places;
-    let has_runtime = has_runtime(places)?;
+    let dirs = &options.dirs;
+    let has_runtime = has_runtime(dirs)?;
     check_file_size()?;
-    for dir in [&places.data, &places.holders()] {
+    for dir in [&dirs.data, &dirs.holders()] {
         ensure_private_dir(dir)?;
     }
-    ensure_own_dir(&places.config)?;
+    ensure_own_dir(&dirs.config)?;
     if !options.ephemeral {
-        database_origin::check_mark(places, holder::run_mark::is_inside_a_run())?;
+        database_origin::check_mark(dirs, holder::run_mark::is_inside_a_run())?;
     }
-    Ok((Locks::take(places, has_runtime)?, umask))
+    Ok((Locks::acquire(dirs, has_runtime)?, umask))
 }
 
 /// Returns true if the runtime directory can be used. One that cannot be created (its login is over, or it is
 /// another user's) is no reason not to serve: clients find the socket in the data directory. One that others
 /// could have prepared is refused.
-fn has_runtime(places: &Dirs) -> Result<bool, DaemonError> {
-    match ensure_private_dir(&places.runtime) {
+fn has_runtime(dirs: &Dirs) -> Result<bool, DaemonError> {
+    match ensure_private_dir(&dirs.runtime) {
         Ok(()) => Ok(true),
-        Err(PrivateDirError::Io { .. }) if places.data_socket().is_some() => Ok(false),
+        Err(PrivateDirError::Io { .. }) if dirs.data_socket().is_some() => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
@@ -90,7 +90,7 @@ pub fn refuse_setuid() -> Result<(), DaemonError> {
 }
 
 fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
-    log::start(&options.places.daemon_log());
+    log::start(&options.dirs.daemon_log());
     raise_descriptors();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -117,17 +117,17 @@ fn serve(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), D
 
 /// Does everything between taking the lock and the end.
 async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<(), DaemonError> {
-    let places = Arc::new(options.places.clone());
+    let dirs = Arc::new(options.dirs.clone());
     let warnings = Warnings::default();
     let (store, Loaded { saved, closed: closed_entries, .. }) = open_database(&options, &warnings)?;
     let system = |what: &str| DaemonError::system(what.to_owned());
     let channels = Channels::new();
-    let limits = term::Limits { history_lines: Settings::read(&places).0.history() };
-    let kept = kept_runs(&places, &saved, limits);
+    let limits = term::Limits { history_lines: Settings::read(&dirs).0.history() };
+    let kept = kept_runs(&dirs, &saved, limits);
     let screens = Screens::start(&channels.handle.facts, &warnings, limits, kept)
         .map_err(system("cannot start the screens"))?;
     let agents = Agents::start(
-        Arc::clone(&places),
+        Arc::clone(&dirs),
         options.exe.clone(),
         screens.clone(),
         channels.handle.facts.clone(),
@@ -136,14 +136,14 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     .map_err(system("cannot watch agents' files"))?;
     let records = Records::start(store, warnings.clone()).map_err(system("cannot start the store"))?;
     let pending = PendingHolders::default();
-    let hands = EffectRunner {
+    let runner = EffectRunner {
         screens: screens.clone(),
         agents: agents.clone(),
         records: records.clone(),
         launcher: Arc::new(
             Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?,
         ),
-        places: Arc::clone(&places),
+        dirs: Arc::clone(&dirs),
         umask,
         facts: channels.handle.facts.clone(),
         pending: pending.clone(),
@@ -151,14 +151,14 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
         closed: ClosedEntries::default(),
     };
     let known: HashSet<ProcessId> = saved.processes.iter().map(|entry| entry.id).collect();
-    let engine = Engine::restore(config(&places), saved);
+    let engine = Engine::restore(config(&dirs), saved);
     let expected = engine.expected_runs();
     let unfinished = engine::unfinished_tasks(&engine);
     let handle = channels.handle.clone();
     let mut engine =
-        EngineTask::new(engine, hands, channels, warnings.clone()).map_err(system("cannot set an alarm"))?;
+        EngineTask::new(engine, runner, channels, warnings.clone()).map_err(system("cannot set an alarm"))?;
     let search = Search {
-        places: Arc::clone(&places),
+        dirs: Arc::clone(&dirs),
         screens: screens.clone(),
         agents: agents.clone(),
         warnings: warnings.clone(),
@@ -170,18 +170,18 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     };
     adopt(search, expected, &mut engine, &records).await;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let doorway =
-        Server::new(handle, screens.clone(), agents, records.clone(), warnings.clone(), Arc::clone(&places));
-    let sockets = Kept::open(&places, daemon_lock, &warnings, &doorway)
-        .map_err(|source| DaemonError::NoSocket { places: places.data.clone(), source })?;
-    door::resume_tasks(&doorway, unfinished);
-    failpoint::pass(Failpoint::DoorUnserved);
+    let server =
+        Server::new(handle, screens.clone(), agents, records.clone(), warnings.clone(), Arc::clone(&dirs));
+    let sockets = Kept::open(&dirs, daemon_lock, &warnings, &server)
+        .map_err(|source| DaemonError::NoSocket { dirs: dirs.data.clone(), source })?;
+    door::resume_tasks(&server, unfinished);
+    failpoint::pass(Failpoint::SocketUnserved);
     say_ready(&format!("ready {}", std::process::id()));
     engine.work().await;
-    failpoint::pass(Failpoint::DeskClosed);
+    failpoint::pass(Failpoint::EngineEnded);
     screens.finish().await;
-    doorway.close().await;
-    failpoint::pass(Failpoint::DoorLeft);
+    server.close().await;
+    failpoint::pass(Failpoint::ServingEnded);
     records.close().await;
     failpoint::pass(Failpoint::StoreClosed);
     sockets.remove();
@@ -197,31 +197,31 @@ async fn adopt(search: Search, expected: Vec<ProcessRecord>, engine: &mut Engine
         // A store that refuses has its own warning, and the next daemon forgets them.
         drop(records.keep(forgotten, Otherwise::Retry).await);
     }
-    let adopted = adoption.first_words().await;
+    let adopted = adoption.first_results().await;
     failpoint::pass(Failpoint::Adopted);
     for input in adopted {
         engine.decide(input).await;
     }
-    failpoint::pass(Failpoint::DoorClosed);
-    drop(tokio::spawn(adoption.go_on()));
+    failpoint::pass(Failpoint::BeforeSocket);
+    drop(tokio::spawn(adoption.adopt_late()));
 }
 
 /// Opens the database and loads what an earlier daemon left in it, unless it was made on the other side of a run.
 fn open_database(options: &DaemonOptions, warnings: &Warnings) -> Result<(Store, Loaded), DaemonError> {
-    let places = &options.places;
-    let mut store = if options.ephemeral { Store::in_memory()? } else { Store::open(&places.database())? };
+    let dirs = &options.dirs;
+    let mut store = if options.ephemeral { Store::in_memory()? } else { Store::open(&dirs.database())? };
     warn_of_damage(&store, warnings);
     let loaded = records::load(&store, warnings)?;
     if !options.ephemeral {
         let is_inside = holder::run_mark::is_inside_a_run();
-        database_origin::check(&mut store, &loaded.origin, places, is_inside, warnings)?;
+        database_origin::check(&mut store, &loaded.origin, dirs, is_inside, warnings)?;
     }
     Ok((store, loaded))
 }
 
 /// Opens the logs of former runs and removes those of processes that are gone.
-fn kept_runs(places: &Dirs, saved: &Saved, limits: term::Limits) -> Arc<KeptRuns> {
-    let kept = KeptRuns::new(places.kept_runs(), limits);
+fn kept_runs(dirs: &Dirs, saved: &Saved, limits: term::Limits) -> Arc<KeptRuns> {
+    let kept = KeptRuns::new(dirs.kept_runs(), limits);
     kept.retain(&saved.processes.iter().map(|entry| entry.id.to_string()).collect());
     Arc::new(kept)
 }
@@ -239,7 +239,7 @@ fn warn_of_damage(store: &Store, warnings: &Warnings) {
     }
 }
 
-fn config(places: &Dirs) -> Config {
+fn config(dirs: &Dirs) -> Config {
     let base_env: BTreeMap<String, String> =
         std::env::vars().filter(|(name, _)| inherited_variables::is_allowed(name)).collect();
     let home =
@@ -249,9 +249,9 @@ fn config(places: &Dirs) -> Config {
     // Without entropy ids would repeat across daemons; the clock is the only other thing that differs.
     let is_random = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).is_ok();
     let seed = if is_random { u64::from_ne_bytes(seed) } else { crate::clock::now().wall_ms };
-    let (shell, places) = (shell.unwrap_or_else(|| "/bin/sh".to_owned()), Some(places.clone()));
+    let (shell, dirs) = (shell.unwrap_or_else(|| "/bin/sh".to_owned()), Some(dirs.clone()));
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Config { base_env, places, home, shell, boot: boot.trim().to_owned(), seed, ..Config::default() }
+    Config { base_env, dirs, home, shell, boot: boot.trim().to_owned(), seed, ..Config::default() }
 }
 
 /// Raises the limit of file sizes as far as possible. With too small a limit neither the database nor rings
@@ -301,7 +301,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
             }
         }
         let shutdown = Shutdown { kill: is_ephemeral, stop: proto::Stop::default() };
-        drop(asker.ask(Principal::unlimited(Caller::Human), Command::Shutdown(shutdown)).await);
+        drop(asker.ask(Principal::unlimited(Caller::Person), Command::Shutdown(shutdown)).await);
     }));
     if is_ephemeral {
         let asker = engine.clone();
@@ -316,7 +316,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
             drop(
                 asker
                     .ask(
-                        Principal::unlimited(Caller::Human),
+                        Principal::unlimited(Caller::Person),
                         Command::Shutdown(Shutdown { kill: true, stop: proto::Stop::default() }),
                     )
                     .await,

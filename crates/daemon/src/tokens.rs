@@ -17,7 +17,7 @@ pub(crate) const VARIABLE: &str = "QD_TOKEN_FILE";
 /// The longest text that is checked; ours have 64 characters.
 const LONGEST: usize = 1024;
 /// Wrong tokens of one process after which no more are checked.
-const PATIENCE: u32 = 5;
+const MAX_WRONG_TOKENS: u32 = 5;
 /// How long a process must send no wrong token until it is checked again.
 const REST: Duration = Duration::from_secs(60);
 /// The most processes that are remembered for wrong tokens. When it is full, the one with the oldest wrong
@@ -107,7 +107,7 @@ impl Tokens {
 
     /// Returns true if this process has just reached the limit, so that it is reported once.
     pub(crate) fn has_just_tired(&self, bearer: PidIdentity) -> bool {
-        self.lock().wrong.get(&bearer).is_some_and(|wrong| wrong.count == PATIENCE)
+        self.lock().wrong.get(&bearer).is_some_and(|wrong| wrong.count == MAX_WRONG_TOKENS)
     }
 
     /// Locks briefly: digests are compared under the lock, and nothing waits.
@@ -119,7 +119,7 @@ impl Tokens {
 impl Known {
     fn is_tried(&self, bearer: PidIdentity, now: Instant) -> bool {
         let is_recent = |wrong: &&Wrong| now.duration_since(wrong.last) < REST;
-        self.wrong.get(&bearer).filter(is_recent).is_some_and(|wrong| wrong.count >= PATIENCE)
+        self.wrong.get(&bearer).filter(is_recent).is_some_and(|wrong| wrong.count >= MAX_WRONG_TOKENS)
     }
 
     fn remember(&mut self, bearer: PidIdentity, now: Instant) {
@@ -154,7 +154,7 @@ mod tests {
         let inside = Caller::Process(run(1, 1));
         assert_eq!(judge(&tokens, 1, inside, "one"), TokenCheck::Own);
         assert_eq!(judge(&tokens, 2, inside, "two"), TokenCheck::Stolen(run(2, 1)));
-        assert_eq!(judge(&tokens, 3, Caller::Human, "one"), TokenCheck::Stolen(run(1, 1)));
+        assert_eq!(judge(&tokens, 3, Caller::Person, "one"), TokenCheck::Stolen(run(1, 1)));
         assert_eq!(judge(&tokens, 4, Caller::Nobody, "one"), TokenCheck::Stolen(run(1, 1)));
         for garbage in ["", "on", "one ", "ONE", &"x".repeat(LONGEST + 1)] {
             assert_eq!(judge(&tokens, 5, inside, garbage), TokenCheck::Unknown, "{garbage}");
@@ -173,9 +173,9 @@ mod tests {
         let inside = Caller::Process(run(1, 1));
         tokens.admit(run(1, 1), "right");
         let start = Instant::now();
-        for n in 1..=PATIENCE {
+        for n in 1..=MAX_WRONG_TOKENS {
             assert_eq!(tokens.judge((7, 1), inside, "wrong", start), TokenCheck::Unknown);
-            assert_eq!(tokens.has_just_tired((7, 1)), n == PATIENCE);
+            assert_eq!(tokens.has_just_tired((7, 1)), n == MAX_WRONG_TOKENS);
         }
         assert_eq!(tokens.judge((7, 1), inside, "right", start), TokenCheck::TooManyTries);
         assert!(!tokens.has_just_tired((7, 1)), "reported once");
@@ -200,7 +200,7 @@ mod tests {
         for pid in 0..=i32::try_from(REMEMBERED).unwrap() {
             tokens.judge(
                 (pid, 1),
-                Caller::Human,
+                Caller::Person,
                 "x",
                 start + Duration::from_millis(pid.unsigned_abs().into()),
             );

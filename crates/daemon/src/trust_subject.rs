@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{StartRun, TrustSubject};
 use proto::error::Cause;
-use proto::request::PermissionDesk;
+use proto::request::PermissionWait;
 use proto::{ErrorCode, Failure, Kind, Printable};
 use rustix::fs::{Access, FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -198,7 +198,7 @@ pub(crate) fn changed(
         env: &env,
         preset: None,
         auto_restart: record.spec.auto_restart,
-        allows_on_timeout: permissions.is_some_and(PermissionDesk::allows_on_timeout),
+        allows_on_timeout: permissions.is_some_and(PermissionWait::allows_on_timeout),
         manifest,
         from: None,
     };

@@ -31,7 +31,7 @@ impl Context {
         Err(Failure::new(ErrorCode::Denied, message).hint("use a device or a token with that role"))
     }
 
-    /// Whether the limit of the caller's connection lets it know of a process.
+    /// Returns true if the limit of the caller's connection lets it know of a process.
     pub(crate) fn covers(&self, id: ProcessId) -> bool {
         let limit = &self.out.scope.limit;
         limit.workspace.is_none()
@@ -45,11 +45,11 @@ impl Context {
         Err(Failure::new(ErrorCode::Denied, message).hint("this needs a connection to all workspaces"))
     }
 
-    /// Whether the caller may reach what belongs to a project: a process only its own project, a person those that the
+    /// Returns true if the caller may reach what belongs to a project: a process only its own project, a person those that the
     /// limit of the connection covers.
     pub(crate) fn may_reach_project(&self, caller: Caller, project: &str) -> bool {
         let is_own = match caller {
-            Caller::Human | Caller::Via(_) => true,
+            Caller::Person | Caller::Via(_) => true,
             Caller::Process(run) => {
                 let own = self.processes.get(&run.process);
                 own.is_some_and(|own| own.spec.project.key == project)
@@ -59,7 +59,7 @@ impl Context {
         is_own && self.covers_project(project)
     }
 
-    /// Whether the limit of the caller's connection lets it know of a project: one in which a process of its workspace
+    /// Returns true if the limit of the caller's connection lets it know of a project: one in which a process of its workspace
     /// works.
     pub(crate) fn covers_project(&self, key: &str) -> bool {
         let limit = &self.out.scope.limit;

@@ -216,9 +216,9 @@ pub enum CommandAnswer {
     /// To a hook: what the agent is to do.
     Hook(HookDecision),
     /// To a verb that the daemon goes on with: who asks.
-    Standing(Box<CallerStanding>),
+    CallerIdentity(Box<CallerIdentity>),
     /// To a question about tasks.
-    Tasks(Vec<crate::tasks::TaskSight>),
+    Tasks(Vec<crate::tasks::TaskWithProcesses>),
     /// The caller of a wait or list needs nothing more from the data plane than live numbers.
     Listed {
         /// The revision the list was taken at.
@@ -230,7 +230,7 @@ pub enum CommandAnswer {
 
 /// Who asks, and what its process was started with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CallerStanding {
+pub struct CallerIdentity {
     /// Who it is.
     pub identity: Identity,
     /// The search path of its process.
@@ -308,7 +308,7 @@ pub struct Guard {
     /// What the composer must hold.
     pub composer: ComposerIs,
     /// No person may have typed for this long.
-    pub human_quiet_ms: u64,
+    pub person_quiet_ms: u64,
 }
 
 impl Guard {
@@ -346,7 +346,7 @@ pub struct AgentStart {
     /// The vendor session to continue; none: a new one.
     pub resume: Option<String>,
     /// Requests for permission to use a tool come to the inbox.
-    pub parks_permissions: bool,
+    pub permissions_wait: bool,
     /// Which model it is to use, in the vendor's words.
     pub model: Option<String>,
     /// What it may do without asking.

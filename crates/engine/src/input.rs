@@ -24,7 +24,7 @@ pub struct Moment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A person: same user, and not a descendant of any holder.
-    Human,
+    Person,
     /// A person who sits in this run: a terminal, or a command, that acts for the person who opened it.
     Via(RunKey),
     /// Something inside this run.
@@ -39,14 +39,14 @@ impl Caller {
     pub fn process(self) -> Option<ProcessId> {
         match self {
             Self::Process(run) => Some(run.process),
-            Self::Human | Self::Via(_) | Self::Nobody => None,
+            Self::Person | Self::Via(_) | Self::Nobody => None,
         }
     }
 
     /// Returns true if a person asks, wherever they sit.
     #[must_use]
     pub fn is_person(self) -> bool {
-        matches!(self, Self::Human | Self::Via(_))
+        matches!(self, Self::Person | Self::Via(_))
     }
 }
 
@@ -382,7 +382,7 @@ pub struct Launched {
     /// Something marks each submitted prompt (a hook, a status report, a server): delivery counts on it.
     pub confirms_prompts: bool,
     /// Whether its manifest lets the composer be seen.
-    pub composer: ComposerSight,
+    pub composer: ComposerVisibility,
     /// A text that begins with this is a shell command to the program.
     pub shell_prefix: Option<String>,
     /// The keys that interrupt a turn; empty: the manifest names none.
@@ -399,7 +399,7 @@ pub struct Launched {
 
 /// Whether an agent's composer can be seen, which decides whether messages may be typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ComposerSight {
+pub enum ComposerVisibility {
     /// The manifest describes it: messages are typed when it is seen empty.
     #[default]
     Seen,

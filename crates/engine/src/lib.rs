@@ -45,14 +45,14 @@ use proto::{Dirs, ProcessView};
 pub use agent::AgentRecord;
 pub use audit::PLACING;
 pub use effect::{
-    AddressedEvent, AgentStart, AuditNote, CallerStanding, CommandAnswer, ComposerIs, Effect, FormerRun,
+    AddressedEvent, AgentStart, AuditNote, CallerIdentity, CommandAnswer, ComposerIs, Effect, FormerRun,
     Guard, Keystrokes, Located, StartRun,
 };
 pub use inbox::questions::QuestionRecord;
 pub use input::{
-    Caller, Command, ComposerSight, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId, Launched,
-    Moment, Principal, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject, TypingOutcome,
-    ViewerId, WaitId,
+    Caller, Command, ComposerVisibility, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId,
+    Launched, Moment, Principal, Rule, RunFact, RunKey, ScreenSeen, SpawnOrder, Ticket, TrustSubject,
+    TypingOutcome, ViewerId, WaitId,
 };
 pub use mail::delivery::LEASE_MS;
 pub use mail::{MailRecord, MailStage};
@@ -64,7 +64,7 @@ pub use rights::audience::{Audience, Subscriber};
 pub use rights::{Granted, Verb};
 pub use tasks::{
     DroppedTask, ImportedTask, KEPT_MS, NewTask, TaskChange, TaskCommand, TaskEnd, TaskOperation, TaskPlace,
-    TaskRecord, TaskSight, task_exists, unfinished_tasks,
+    TaskRecord, TaskWithProcesses, task_exists, unfinished_tasks,
 };
 pub use timers::TimerRecord;
 pub use workspaces::{LOCAL_WORKSPACE, WorkspaceRecord};
@@ -87,7 +87,7 @@ pub struct Config {
     /// The allow-listed part of the daemon's own environment, for spawns that bring none.
     pub base_env: BTreeMap<String, String>,
     /// Where the daemon keeps its things, which is where a `qd` inside a run looks for it.
-    pub places: Option<Dirs>,
+    pub dirs: Option<Dirs>,
     /// Where a process without a directory runs.
     pub home: String,
     /// What a terminal without argv runs.
@@ -114,7 +114,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             base_env: BTreeMap::new(),
-            places: None,
+            dirs: None,
             home: "/".to_owned(),
             shell: "/bin/sh".to_owned(),
             max_processes: 1000,

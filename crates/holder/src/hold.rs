@@ -30,7 +30,7 @@ use crate::wire::{ExitStatus, FromHolder, HelloFields, ToHolder, WIRE_VERSION};
 const READS_PER_TURN: usize = 16;
 
 /// How long the last messages may take to be sent before the holder exits.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Everything one holder owns.
 pub(crate) struct Holder {
@@ -422,7 +422,7 @@ impl Holder {
 
     /// Gives the last messages a moment to be sent.
     fn say_farewell(&mut self) {
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
         while let Some(peer) = self.link.as_mut().filter(|peer| peer.wants_write()) {
             let mut fds = [PollFd::new(&*peer, PollFlags::OUT)];
             let waited = poll(&mut fds, timeout(Some(deadline)).as_ref());

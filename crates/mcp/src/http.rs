@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn an_address_of_the_network_is_refused() {
-        let places = proto::Dirs::below(Path::new("/nowhere"));
-        let setup = Setup { places, exe: "/nowhere/qd".into(), here: "/".into(), on_first_call: || {} };
+        let dirs = proto::Dirs::below(Path::new("/nowhere"));
+        let setup = Setup { dirs, exe: "/nowhere/qd".into(), here: "/".into(), on_first_call: || {} };
         let token = Token::new(&"a".repeat(32)).expect("long enough");
         let address = "0.0.0.0:0".parse().expect("an address");
         assert!(matches!(serve_http(setup, address, token, &[], |_| {}), Err(HttpError::NotLoopback(_))));

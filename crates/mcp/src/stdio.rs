@@ -24,7 +24,7 @@ use crate::tools::ToolContext;
 use crate::wire;
 
 /// How long running calls may take once the input has ended.
-const FAREWELL: Duration = Duration::from_millis(700);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(700);
 /// How long finished answers may take to be written when a signal ends us.
 const BRIEF: Duration = Duration::from_millis(150);
 /// Threads that connect to the daemon.
@@ -34,7 +34,7 @@ const MAX_THREADS: usize = 24;
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The daemon's directories.
-    pub places: Dirs,
+    pub dirs: Dirs,
     /// The `qd` that is started as a daemon when none listens.
     pub exe: PathBuf,
     /// The base of relative directories.
@@ -69,7 +69,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (wire, client) = wire::begin(File::from(input), File::from(output))?;
-    let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
+    let daemon = AsyncClient::new(setup.dirs, setup.exe, MAX_CALLS);
     let server = Server::new(ToolContext::new(daemon, setup.here, setup.on_first_call), client.gone.clone());
     let running = serve_directly(server, wire, None);
     let stop = running.cancellation_token();
@@ -80,18 +80,18 @@ async fn serve(setup: Setup) -> io::Result<()> {
         let _written = client.written.await;
     };
     tokio::pin!(last_words);
-    let patience = tokio::select! {
+    let timeout = tokio::select! {
         () = &mut last_words => return Ok(()),
-        _ = gone.wait_for(|gone| *gone) => FAREWELL,
+        _ = gone.wait_for(|gone| *gone) => CLOSE_TIMEOUT,
         _ = interrupt.recv() => BRIEF,
         _ = terminate.recv() => BRIEF,
         () = starter_is_over() => BRIEF,
     };
-    if patience == BRIEF {
+    if timeout == BRIEF {
         stop.cancel();
     }
     // What is not written by then is dropped with the runtime.
-    let _said = tokio::time::timeout(patience, last_words).await;
+    let _said = tokio::time::timeout(timeout, last_words).await;
     Ok(())
 }
 

@@ -44,12 +44,12 @@ impl Dirs {
                 .or_else(|| home.as_ref().map(|home| home.join(below_home)))
                 .ok_or(NoDirs::NoHome)
         };
-        let places = Self {
+        let dirs = Self {
             runtime: pick("QD_RUNTIME_DIR", "XDG_RUNTIME_DIR", ".local/state/quarterdeck/run")?,
             data: pick("QD_DATA_DIR", "XDG_DATA_HOME", ".local/share/quarterdeck")?,
             config: pick("QD_CONFIG_DIR", "XDG_CONFIG_HOME", ".config/quarterdeck")?,
         };
-        places.checked()
+        dirs.checked()
     }
 
     /// Returns all directories below one root, for private daemons and tests.
@@ -205,10 +205,10 @@ mod tests {
     }
     #[test]
     fn m2_what_a_run_needs_lies_in_the_data_directory_unless_its_path_is_too_long() {
-        let places = Dirs::below(Path::new("/somewhere"));
-        assert_eq!(places.holders(), Path::new("/somewhere/data/h"));
-        assert_eq!(places.data_socket(), Some("/somewhere/data/qd.sock".into()));
-        let long = Dirs { data: format!("/{}", "x".repeat(100)).into(), ..places };
+        let dirs = Dirs::below(Path::new("/somewhere"));
+        assert_eq!(dirs.holders(), Path::new("/somewhere/data/h"));
+        assert_eq!(dirs.data_socket(), Some("/somewhere/data/qd.sock".into()));
+        let long = Dirs { data: format!("/{}", "x".repeat(100)).into(), ..dirs };
         assert_eq!((long.holders(), long.data_socket()), ("/somewhere/run/h".into(), None));
     }
 

@@ -26,7 +26,7 @@ use crate::{AgentState, Kind, Limit, Size, Stop};
 
 pub use agents::{
     AgentRequest, AskAgents, AskReceipt, AskResult, CancelMessage, CheckManifest, Explain, GiveAnswer, Hook,
-    Interrupt, OnTimeout, PermissionDesk, PermissionMode, Recording, Resume, Sample, Tell,
+    Interrupt, OnTimeout, PermissionMode, PermissionWait, Recording, Resume, Sample, Tell,
 };
 pub use audit::Audit;
 pub use inbox::{Ask, Attention};
@@ -247,7 +247,7 @@ impl Spawn {
     /// Returns true if permission requests of the agent are granted when no person answers.
     #[must_use]
     pub fn allows_on_timeout(&self) -> bool {
-        self.agent.permissions.is_some_and(PermissionDesk::allows_on_timeout)
+        self.agent.permissions.is_some_and(PermissionWait::allows_on_timeout)
     }
 }
 
@@ -517,7 +517,7 @@ mod tests {
             |spawn| drop(spawn.env.insert("A".to_owned(), "b".to_owned())),
             |spawn| spawn.preset = Some("web".to_owned()),
             |spawn| {
-                let allow = PermissionDesk { timeout_ms: 1, on_timeout: OnTimeout::Allow };
+                let allow = PermissionWait { timeout_ms: 1, on_timeout: OnTimeout::Allow };
                 spawn.agent.permissions = Some(allow);
             },
         ];
@@ -527,7 +527,7 @@ mod tests {
             assert!(!spawn.is_plain_agent(), "change {number}");
         }
         let mut waits = plain();
-        waits.agent.permissions = Some(PermissionDesk { timeout_ms: 1, on_timeout: OnTimeout::default() });
+        waits.agent.permissions = Some(PermissionWait { timeout_ms: 1, on_timeout: OnTimeout::default() });
         assert!(waits.is_plain_agent());
     }
 

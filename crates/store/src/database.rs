@@ -150,9 +150,9 @@ impl Store {
     }
 
     /// Sets how long a call waits for another program before it reports `Locked`.
-    pub fn wait_for_others(&self, patience: Duration) {
+    pub fn wait_for_others(&self, timeout: Duration) {
         // This sets a number in memory, which SQLite never refuses for an open connection.
-        let _always_set = self.connection.busy_timeout(patience);
+        let _always_set = self.connection.busy_timeout(timeout);
     }
 
     /// Returns everything but the audit log, as one consistent view.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use store::{AuditCheck, Store, write_file_atomically};
 
 /// Far more than a loaded machine needs for one write.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of processes that the writer rotates through.
 const PROCESSES: u64 = 50;
@@ -49,7 +49,7 @@ impl Writer {
     fn wait_for(&self, writes: u64) -> u64 {
         let mut last = 0;
         for _ in 0..writes {
-            last = self.acknowledged.recv_timeout(PATIENCE).expect("the writer keeps writing");
+            last = self.acknowledged.recv_timeout(TIMEOUT).expect("the writer keeps writing");
         }
         last
     }

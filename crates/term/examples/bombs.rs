@@ -13,7 +13,7 @@ use term::{GridSize, Limits, Screen};
 
 /// Work of one turn.
 const TURN: u64 = 256 * 1024;
-const PATIENCE: Duration = Duration::from_millis(400);
+const BUDGET: Duration = Duration::from_millis(400);
 
 fn main() {
     println!(
@@ -27,7 +27,7 @@ fn main() {
             let stream = bomb.again.repeat(128 * 1024 / bomb.again.len() + 1).into_bytes();
             let (mut at, mut bytes, begin) = (0, 0, Instant::now());
             let (before, mut longest) = (screen.work(), Duration::ZERO);
-            while begin.elapsed() < PATIENCE {
+            while begin.elapsed() < BUDGET {
                 let turn = Instant::now();
                 let took = screen.feed_within(&stream[at..], TURN);
                 drop((screen.take_replies(), screen.take_facts()));

@@ -64,7 +64,7 @@ impl TestDaemon {
 
     /// Returns its directories.
     #[must_use]
-    pub fn places(&self) -> Dirs {
+    pub fn dirs(&self) -> Dirs {
         Dirs::below(self.root.path())
     }
 
@@ -78,8 +78,8 @@ impl TestDaemon {
     /// Returns the daemon's pid.
     #[must_use]
     pub fn pid(&self) -> i32 {
-        let door = DaemonAddress::without_start(self.places());
-        let status = door.knock().and_then(|mut connection| connection.status());
+        let door = DaemonAddress::without_start(self.dirs());
+        let status = door.connect_if_running().and_then(|mut connection| connection.status());
         let status = status.unwrap_or_else(|error| self.fail(&format!("no status: {error}")));
         i32::try_from(status.pid).expect("a pid fits")
     }
@@ -106,11 +106,11 @@ impl TestDaemon {
     /// Returns the variables that make a `qd` use this daemon.
     #[must_use]
     pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
-        let places = self.places();
+        let dirs = self.dirs();
         vec![
-            ("QD_RUNTIME_DIR", places.runtime),
-            ("QD_DATA_DIR", places.data),
-            ("QD_CONFIG_DIR", places.config),
+            ("QD_RUNTIME_DIR", dirs.runtime),
+            ("QD_DATA_DIR", dirs.data),
+            ("QD_CONFIG_DIR", dirs.config),
             ("HOME", self.root.path().to_owned()),
         ]
     }
@@ -188,12 +188,12 @@ impl TestDaemon {
     }
 
     fn log(&self) -> String {
-        std::fs::read_to_string(self.places().daemon_log()).unwrap_or_else(|error| format!("(none: {error})"))
+        std::fs::read_to_string(self.dirs().daemon_log()).unwrap_or_else(|error| format!("(none: {error})"))
     }
 
     /// Ends everything; returns the pids of children that were running before.
     fn end_everything(&self) -> Vec<i32> {
-        let Ok(mut connection) = DaemonAddress::without_start(self.places()).knock() else {
+        let Ok(mut connection) = DaemonAddress::without_start(self.dirs()).connect_if_running() else {
             return Vec::new();
         };
         let pids = match connection.hello().and_then(|_| connection.list()) {
@@ -209,8 +209,7 @@ impl TestDaemon {
 impl Drop for TestDaemon {
     fn drop(&mut self) {
         // Only a new daemon can reach the holders that a killed one left.
-        let has_holders =
-            std::fs::read_dir(self.places().holders()).is_ok_and(|mut dir| dir.next().is_some());
+        let has_holders = std::fs::read_dir(self.dirs().holders()).is_ok_and(|mut dir| dir.next().is_some());
         if has_holders && let Ok(mut door) = self.door.lock() {
             drop(door.connect());
         }
@@ -222,7 +221,7 @@ impl Drop for TestDaemon {
         if !alive.is_empty() {
             self.fail(&format!("children survived the end of their daemon: {alive:?}"));
         }
-        if DaemonAddress::without_start(self.places()).knock().is_ok() {
+        if DaemonAddress::without_start(self.dirs()).connect_if_running().is_ok() {
             self.fail("the daemon survived its shutdown");
         }
     }

@@ -21,7 +21,7 @@ use crate::deadline::{DEADLINE, readable};
 #[derive(Debug)]
 pub struct FakeDaemon {
     listener: UnixListener,
-    places: Dirs,
+    dirs: Dirs,
 }
 
 /// Something a client sent.
@@ -47,24 +47,20 @@ impl FakeDaemon {
     /// Listens in the directories below `root` and replaces a dead daemon's socket.
     #[must_use]
     pub fn listen(root: &Path) -> Self {
-        let places = Dirs::below(root);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&places.runtime)
-            .expect("a directory can be made");
-        let socket = places.socket();
+        let dirs = Dirs::below(root);
+        DirBuilder::new().recursive(true).mode(0o700).create(&dirs.runtime).expect("a directory can be made");
+        let socket = dirs.socket();
         if socket.exists() {
             std::fs::remove_file(&socket).expect("a left-over socket can be removed");
         }
         let listener = UnixListener::bind(socket).expect("a socket can be bound");
-        Self { listener, places }
+        Self { listener, dirs }
     }
 
     /// Returns where it listens.
     #[must_use]
-    pub fn places(&self) -> &Dirs {
-        &self.places
+    pub fn dirs(&self) -> &Dirs {
+        &self.dirs
     }
 
     /// Returns the next client.

@@ -28,7 +28,7 @@ impl FakeAgents {
     #[must_use]
     pub fn start(exe: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         let daemon = TestDaemon::without_start(exe);
-        let agents = daemon.places().config.join("agents");
+        let agents = daemon.dirs().config.join("agents");
         DirBuilder::new().recursive(true).mode(0o700).create(&agents).expect("a directory can be made");
         let program = program.into();
         write(&agents.join("fake.toml"), &fake(&program, ""));

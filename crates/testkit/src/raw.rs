@@ -25,15 +25,15 @@ pub struct RawClient {
 impl RawClient {
     /// Connects and sends nothing.
     #[must_use]
-    pub fn connect(places: &Dirs) -> Self {
-        let stream = UnixStream::connect(places.socket()).expect("the daemon listens");
+    pub fn connect(dirs: &Dirs) -> Self {
+        let stream = UnixStream::connect(dirs.socket()).expect("the daemon listens");
         Self { stream, decoder: Decoder::default(), next_id: 1_000_000 }
     }
 
     /// Connects and sends hello.
     #[must_use]
-    pub fn welcomed(places: &Dirs) -> Self {
-        let mut client = Self::connect(places);
+    pub fn welcomed(dirs: &Dirs) -> Self {
+        let mut client = Self::connect(dirs);
         let answer = client.call(json!({"hello": {"protocol": proto::version::PROTOCOL, "client": "raw"}}));
         assert!(answer["outcome"]["ok"]["welcome"].is_object(), "{answer}");
         client

@@ -13,7 +13,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, Pty};
 
 /// The slowest of them needs ten seconds to its first prompt on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A program in a terminal that answers, as an emulator does.
 struct Window {
@@ -33,7 +33,7 @@ impl Window {
 
     /// Draws until this is on the screen.
     fn wait_for(&mut self, text: &str) {
-        let is_there = self.draw_until(Instant::now() + PATIENCE, |shown| shown.contains(text));
+        let is_there = self.draw_until(Instant::now() + TIMEOUT, |shown| shown.contains(text));
         assert!(is_there, "no {text:?} on:\n{}", self.text());
     }
 
@@ -47,7 +47,7 @@ impl Window {
         if !self.draw_until(Instant::now() + Duration::from_secs(5), is_submitted) {
             self.pty.type_keys(b"\r");
         }
-        let is_late = !self.draw_until(Instant::now() + PATIENCE, is_submitted);
+        let is_late = !self.draw_until(Instant::now() + TIMEOUT, is_submitted);
         assert!(!is_late, "{prompt:?} was not submitted from:\n{}", self.text());
     }
 
@@ -56,12 +56,12 @@ impl Window {
         let has_left = |request: &ModelRequest| request.outcome == Some(ModelOutcome::ClientLeft);
         let is_over = || server.requests().iter().any(has_left);
         self.pty.type_keys(b"\x1b");
-        self.draw_until(Instant::now() + PATIENCE, |shown| is_over() || shown.contains("again to interrupt"));
+        self.draw_until(Instant::now() + TIMEOUT, |shown| is_over() || shown.contains("again to interrupt"));
         if !is_over() {
             self.pty.type_keys(b"\x1b");
         }
         assert!(
-            self.draw_until(Instant::now() + PATIENCE, |_| is_over()),
+            self.draw_until(Instant::now() + TIMEOUT, |_| is_over()),
             "not interrupted:\n{}",
             self.text()
         );

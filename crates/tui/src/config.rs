@@ -16,8 +16,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::keymap::{Action, Context, KeyName, Keymap, defaults};
-use crate::model::{Clipboard, Looks, Notices, OwnCommand, StartView};
-use crate::theme::{OwnTheme, Theme, own_names};
+use crate::model::{Looks, Notices, StartView};
+use crate::theme::{OwnTheme, own_names};
 
 use commands::CommandText;
 pub(crate) use watch::SettingsWatch;
@@ -59,45 +59,13 @@ struct FileText {
 /// The settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    pub(crate) theme: Theme,
-    /// The names of the themes that the person has files of.
-    pub(crate) own_themes: Vec<String>,
-    pub(crate) is_ascii: bool,
-    pub(crate) is_square: bool,
-    pub(crate) has_titles: bool,
-    pub(crate) has_hints: bool,
-    pub(crate) has_mouse: bool,
+    pub(crate) looks: Looks,
     pub(crate) rail_width: u16,
-    pub(crate) start: StartView,
-    pub(crate) wall_tiles: usize,
-    pub(crate) wall_pace_ms: u32,
-    pub(crate) keymap: Keymap,
-    pub(crate) clipboard: Clipboard,
-    pub(crate) opener: Vec<String>,
-    pub(crate) notices: Notices,
-    pub(crate) commands: Vec<OwnCommand>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            theme: Theme::default(),
-            own_themes: Vec::new(),
-            is_ascii: false,
-            is_square: false,
-            has_titles: true,
-            has_hints: true,
-            has_mouse: true,
-            rail_width: 25,
-            start: StartView::default(),
-            wall_tiles: 9,
-            wall_pace_ms: 100,
-            keymap: Keymap::default(),
-            clipboard: Clipboard { terminal: true, command: Vec::new() },
-            opener: Vec::new(),
-            notices: Notices::default(),
-            commands: Vec::new(),
-        }
+        Self { looks: Looks::default(), rail_width: 25 }
     }
 }
 
@@ -107,28 +75,32 @@ impl Config {
         let path = directory.join(FILE);
         match client::read_plain_file(&path) {
             Ok(text) => Self::parse(&text, directory).map_err(|fault| format!("{}: {fault}", path.display())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Self { own_themes: own_names(directory), ..Self::default() })
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::with_themes_of(directory)),
             Err(error) => Err(format!("{}: {error}", path.display())),
         }
+    }
+
+    /// Returns the defaults and the names of the person's own themes.
+    fn with_themes_of(directory: &Path) -> Self {
+        let looks = Looks { own_themes: own_names(directory), ..Looks::default() };
+        Self { looks, ..Self::default() }
     }
 
     /// Reads the text of the file; themes of the person's own are below the directory.
     pub(crate) fn parse(text: &str, directory: &Path) -> Result<Self, String> {
         let file: FileText = toml::from_str(text).map_err(|error| fault_words(text, &error))?;
-        let mut config = Self { own_themes: own_names(directory), ..Self::default() };
+        let mut config = Self::with_themes_of(directory);
         if let Some(theme) = &file.theme {
-            config.theme = theme.parse().or_else(|_| OwnTheme::read(directory, theme))?;
+            config.looks.theme = theme.parse().or_else(|_| OwnTheme::read(directory, theme))?;
         }
         config.take_looks(&file)?;
         config.take_habits(&file)?;
         if let Some(prefix) = &file.prefix {
-            config.keymap.prefix = keys(prefix)?;
+            config.looks.keymap.prefix = keys(prefix)?;
         }
         let mut taken = Vec::new();
         for (context, actions) in &file.keys {
-            let given = rebind(&mut config.keymap, context, actions)
+            let given = rebind(&mut config.looks.keymap, context, actions)
                 .map_err(|(name, fault)| format!("{}{fault}", line_words(text, context, name)))?;
             taken.extend(given.into_iter().filter(|_| context == Context::Deck.word()));
         }
@@ -137,46 +109,28 @@ impl Config {
     }
 
     fn take_looks(&mut self, file: &FileText) -> Result<(), String> {
-        self.is_ascii = chosen("glyphs", file.glyphs.as_deref(), &[("unicode", false), ("ascii", true)])?;
-        self.is_square = chosen("borders", file.borders.as_deref(), &[("rounded", false), ("square", true)])?;
-        self.has_titles = file.titles.unwrap_or(true);
-        self.has_hints = file.hints.unwrap_or(true);
+        self.looks.is_ascii =
+            chosen("glyphs", file.glyphs.as_deref(), &[("unicode", false), ("ascii", true)])?;
+        self.looks.is_square =
+            chosen("borders", file.borders.as_deref(), &[("rounded", false), ("square", true)])?;
+        self.looks.has_titles = file.titles.unwrap_or(true);
+        self.looks.has_hints = file.hints.unwrap_or(true);
         self.rail_width = file.rail_width.unwrap_or(25).clamp(12, 60);
-        self.wall_tiles = file.wall_tiles.unwrap_or(self.wall_tiles).clamp(1, 16);
-        self.wall_pace_ms = file.wall_pace.unwrap_or(self.wall_pace_ms).clamp(16, 10_000);
-        self.start = chosen("start", file.start.as_deref(), &StartView::ALL)?;
+        self.looks.wall_tiles = file.wall_tiles.unwrap_or(self.looks.wall_tiles).clamp(1, 16);
+        self.looks.wall_pace_ms = file.wall_pace.unwrap_or(self.looks.wall_pace_ms).clamp(16, 10_000);
+        self.looks.start = chosen("start", file.start.as_deref(), &StartView::ALL)?;
         Ok(())
     }
 
     fn take_habits(&mut self, file: &FileText) -> Result<(), String> {
-        self.has_mouse = file.mouse.unwrap_or(true);
-        self.clipboard.terminal =
+        self.looks.has_mouse = file.mouse.unwrap_or(true);
+        self.looks.clipboard.terminal =
             chosen("clipboard", file.clipboard.as_deref(), &[("terminal", true), ("off", false)])?;
-        self.clipboard.command = file.clipboard_command.clone();
-        self.opener = file.open_command.clone();
+        self.looks.clipboard.command = file.clipboard_command.clone();
+        self.looks.opener = file.open_command.clone();
         let notices = [("terminal", Notices::Terminal), ("bell", Notices::Bell), ("off", Notices::Off)];
-        self.notices = chosen("notices", file.notices.as_deref(), &notices)?;
+        self.looks.notices = chosen("notices", file.notices.as_deref(), &notices)?;
         Ok(())
-    }
-
-    pub(crate) fn looks(self) -> Looks {
-        Looks {
-            theme: self.theme,
-            own_themes: self.own_themes,
-            is_ascii: self.is_ascii,
-            is_square: self.is_square,
-            has_titles: self.has_titles,
-            has_hints: self.has_hints,
-            has_mouse: self.has_mouse,
-            start: self.start,
-            wall_tiles: self.wall_tiles,
-            wall_pace_ms: self.wall_pace_ms,
-            keymap: self.keymap,
-            clipboard: self.clipboard,
-            opener: self.opener,
-            notices: self.notices,
-            commands: self.commands,
-        }
     }
 }
 
@@ -283,6 +237,7 @@ pub(crate) fn fault_words(text: &str, error: &toml::de::Error) -> String {
 mod tests {
     use super::*;
     use crate::model::palette::Placement;
+    use crate::theme::Theme;
 
     fn parse(text: &str) -> Result<Config, String> {
         Config::parse(text, Path::new("/nonexistent"))
@@ -292,19 +247,19 @@ mod tests {
     fn settings_change_keys_theme_and_glyphs() {
         let text = "theme = 'dark'\nglyphs = 'ascii'\nprefix = ['ctrl-a', 'ctrl-\\']\n[keys.deck]\nwall = 'n'\nnext = []\n";
         let config = parse(text).unwrap();
-        assert_eq!((config.theme, config.is_ascii), (Theme::Dark, true));
-        assert_eq!(config.keymap.prefix_text(), "Ctrl-A");
-        assert_eq!(config.keymap.key_of(Context::Deck, Action::Wall).as_deref(), Some("n"));
-        assert_eq!(config.keymap.key_of(Context::Deck, Action::NextNeed), None);
+        assert_eq!((config.looks.theme, config.looks.is_ascii), (Theme::Dark, true));
+        assert_eq!(config.looks.keymap.prefix_text(), "Ctrl-A");
+        assert_eq!(config.looks.keymap.key_of(Context::Deck, Action::Wall).as_deref(), Some("n"));
+        assert_eq!(config.looks.keymap.key_of(Context::Deck, Action::NextNeed), None);
     }
 
     #[test]
     fn settings_change_what_is_shown() {
         let text = "start = 'tasks'\nborders = 'square'\ntitles = false\nhints = false\nwall-tiles = 4\nwall-pace = 500\n";
         let config = parse(text).unwrap();
-        assert_eq!((config.start, config.is_square), (StartView::Tasks, true));
-        assert_eq!((config.has_titles, config.has_hints), (false, false));
-        assert_eq!((config.wall_tiles, config.wall_pace_ms), (4, 500));
+        assert_eq!((config.looks.start, config.looks.is_square), (StartView::Tasks, true));
+        assert_eq!((config.looks.has_titles, config.looks.has_hints), (false, false));
+        assert_eq!((config.looks.wall_tiles, config.looks.wall_pace_ms), (4, 500));
     }
 
     #[test]
@@ -313,7 +268,7 @@ mod tests {
         std::fs::create_dir(directory.path().join("themes")).unwrap();
         std::fs::write(directory.path().join("themes/sea.toml"), "alert = 'cyan'").unwrap();
         let config = Config::parse("theme = 'sea'", directory.path()).unwrap();
-        assert_eq!((config.theme.word(), config.own_themes), ("sea", vec!["sea".to_owned()]));
+        assert_eq!((config.looks.theme.word(), config.looks.own_themes), ("sea", vec!["sea".to_owned()]));
         std::fs::write(directory.path().join("themes/sea.toml"), "alert = 'pink'").unwrap();
         let fault = Config::parse("theme = 'sea'", directory.path()).unwrap_err();
         assert!(fault.contains("theme sea: alert: pink"), "{fault}");
@@ -324,8 +279,8 @@ mod tests {
         let text =
             "[[command]]\nname = 'git'\nargv = ['lazygit', '{directory}']\nkey = 'y'\nwhere = 'popup'\n";
         let config = parse(text).unwrap();
-        assert_eq!(config.commands[0].placement, Placement::Popup);
-        assert_eq!(config.keymap.key_of(Context::Deck, Action::OwnCommand(0)).as_deref(), Some("y"));
+        assert_eq!(config.looks.commands[0].placement, Placement::Popup);
+        assert_eq!(config.looks.keymap.key_of(Context::Deck, Action::OwnCommand(0)).as_deref(), Some("y"));
         let twice = parse(&format!("{text}{}", text.replace("'git'", "'other'"))).unwrap_err();
         assert!(twice.contains("both the command git and the command other"), "{twice}");
         let both = parse(&format!("[keys.deck]\nzoom = 'y'\n{text}")).unwrap_err();

@@ -30,7 +30,7 @@ use crate::message::Message;
 use crate::model::Model;
 use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
-use crate::pane::{Looking, Pane, PaneNews};
+use crate::pane::{Looking, Pane, PaneEvent};
 use crate::update::update;
 use crate::view;
 use crate::wire::Wire;
@@ -103,7 +103,7 @@ impl<'a> DeckLoop<'a> {
         let mut parser = InputParser::default();
         (parser.is_waiting, parser.is_remote) = (true, variable("SSH_CONNECTION").is_some());
         let grid = Grid::new(model.size);
-        let watch = SettingsWatch::of(&address.places().config);
+        let watch = SettingsWatch::of(&address.dirs().config);
         let mut deck = Self {
             address,
             model,
@@ -166,7 +166,7 @@ impl<'a> DeckLoop<'a> {
     }
 
     /// Gives the model a message and does what it wants.
-    fn tell(&mut self, message: Message) {
+    fn update_model(&mut self, message: Message) {
         let before = Before::of(&self.model, &message);
         let is_event = !matches!(message, Message::Input(_));
         let commands = update(&mut self.model, message);
@@ -184,7 +184,7 @@ impl<'a> DeckLoop<'a> {
 
     fn tick(&mut self, now: Instant) {
         if self.due.take_if(|due| *due <= self.model.now.ms).is_some() {
-            self.tell(Message::Tick);
+            self.update_model(Message::Tick);
         }
         self.panes.values_mut().for_each(|pane| pane.release_sync(now));
     }
@@ -196,12 +196,12 @@ impl<'a> DeckLoop<'a> {
             Ok(config) => (config, None),
             Err(fault) => (Config::default(), Some(fault)),
         };
-        self.tell(Message::Configured(Box::new(config), fault));
+        self.update_model(Message::Configured(Box::new(config), fault));
     }
 
     fn take_size(&mut self) {
         self.host.encoder.forget();
-        self.tell(Message::Resized(self.host.size()));
+        self.update_model(Message::Resized(self.host.size()));
     }
 
     fn heed_signals(&mut self) -> Result<(), TuiError> {
@@ -257,11 +257,11 @@ impl<'a> DeckLoop<'a> {
                     self.host.keyboard.flags = 1;
                 }
                 self.note_colors(&answer);
-                self.tell(Message::Host(answer));
+                self.update_model(Message::Host(answer));
             }
             _ => {
                 self.drawing.pace.typed(now);
-                self.tell(Message::Input(event));
+                self.update_model(Message::Input(event));
             }
         }
     }
@@ -281,7 +281,7 @@ impl<'a> DeckLoop<'a> {
     /// Takes what the daemon has said and sends what it is asked.
     fn serve_daemon(&mut self, is_ready: bool, now: Instant) {
         match self.daemon.serve(is_ready) {
-            Ok(messages) => messages.into_iter().for_each(|message| self.tell(message)),
+            Ok(messages) => messages.into_iter().for_each(|message| self.update_model(message)),
             Err(error) => self.lose_daemon(now, &error),
         }
     }
@@ -289,18 +289,18 @@ impl<'a> DeckLoop<'a> {
     fn lose_daemon(&mut self, now: Instant, error: &ClientError) {
         self.daemon.lose(now);
         self.panes.values_mut().filter(|pane| !pane.is_ended() && !pane.is_lost()).for_each(Pane::lose);
-        self.tell(Message::Disconnected(error.to_string()));
+        self.update_model(Message::Disconnected(error.to_string()));
     }
 
     /// Tries to reach the next daemon. After a while, or when there is none to come, what was typed meanwhile is dropped.
     fn reconnect(&mut self, now: Instant) {
         self.is_layout_stale |= self.daemon.is_away();
         let message = self.daemon.reconnect_when_due(self.address, now);
-        message.into_iter().for_each(|message| self.tell(message));
+        message.into_iter().for_each(|message| self.update_model(message));
         if self.daemon.is_given_up(now) {
             let dropped = |(id, pane): (&PaneId, &mut Pane)| pane.forget_typed().then_some(*id);
             let dropped: Vec<PaneId> = self.panes.iter_mut().filter_map(dropped).collect();
-            dropped.into_iter().for_each(|id| self.tell(Message::Untyped(id)));
+            dropped.into_iter().for_each(|id| self.update_model(Message::Untyped(id)));
         }
     }
 
@@ -331,7 +331,7 @@ impl<'a> DeckLoop<'a> {
                 None => self.attach(id, looking, now),
             }
         }
-        unread.into_iter().for_each(|(process, kib)| self.tell(Message::Unread(process, kib)));
+        unread.into_iter().for_each(|(process, kib)| self.update_model(Message::Unread(process, kib)));
     }
 
     fn wanted_panes(&self) -> BTreeMap<PaneId, Looking> {
@@ -402,14 +402,14 @@ impl<'a> DeckLoop<'a> {
         }
         for (id, news) in news {
             match news {
-                PaneNews::Attached => {
+                PaneEvent::Attached => {
                     self.panes.get_mut(&id).into_iter().for_each(|pane| report_to(&self.colors, pane));
                 }
-                PaneNews::Untyped => self.tell(Message::Untyped(id)),
-                PaneNews::Size(size) => self.tell(Message::OtherSize(id, size)),
-                PaneNews::Ended(reason) => {
+                PaneEvent::Untyped => self.update_model(Message::Untyped(id)),
+                PaneEvent::Size(size) => self.update_model(Message::OtherSize(id, size)),
+                PaneEvent::Ended(reason) => {
                     self.note_ended(id);
-                    self.tell(Message::PaneEnded(id, reason));
+                    self.update_model(Message::PaneEnded(id, reason));
                 }
             }
         }

@@ -64,7 +64,7 @@ fn write(path: &Path, text: &[u8]) {
     drop(kept);
 }
 
-/// Whether every tab shows panes that exist, and its focus is one of them.
+/// Returns true if every tab shows panes that exist, and its focus is one of them.
 fn is_sound(deck: &Deck) -> bool {
     let has_panes = |tab: &crate::model::deck::Tab| {
         let panes = tab.root.panes();

@@ -81,7 +81,8 @@ pub fn check_settings(text: &str, directory: &Path) -> Result<(), String> {
 #[must_use]
 pub fn settings_warnings(text: &str, directory: &Path) -> Vec<String> {
     let Ok(config) = Config::parse(text, directory) else { return Vec::new() };
-    let direct = config.keymap.bindings.iter().filter(|binding| binding.context == keymap::Context::Direct);
+    let direct =
+        config.looks.keymap.bindings.iter().filter(|binding| binding.context == keymap::Context::Direct);
     let warning = |binding: &keymap::Binding| {
         let why = model::settings::loss_of(&binding.key)?;
         Some(format!("keys.direct: no program gets {} any more: {why}", binding.key))
@@ -113,14 +114,14 @@ pub struct Adoption {
 
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
 pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<LeftDeck, TuiError> {
-    let config = Config::read(&address.places().config).map_err(TuiError::Settings)?;
+    let config = Config::read(&address.dirs().config).map_err(TuiError::Settings)?;
     let mut control = address.connect()?;
     let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
     let path = std::env::var("PATH").ok();
     let list = control.presets(Presets { project: Some(directory.clone()), path: path.clone() })?;
     let own = std::env::var("QD_PROCESS_ID").ok().and_then(|id| id.parse::<ProcessId>().ok());
     // A deck inside a process shows the tabs without that process, and leaves them to the deck outside.
-    let layout = LayoutFile::of(&address.places().data, &list.project.key, own.is_none());
+    let layout = LayoutFile::of(&address.dirs().data, &list.project.key, own.is_none());
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     let shell = std::env::var("SHELL").ok();
     let project = list.project.path;
@@ -128,7 +129,7 @@ pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Le
     let program = std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned());
     let place = Place { directory, project, own, path, home, shell, program, preparation, adoption };
     let rail_width = config.rail_width;
-    let mut model = Model::new(Size::DEFAULT, config.looks(), place);
+    let mut model = Model::new(Size::DEFAULT, config.looks, place);
     (model.deck, model.rail.width, model.crew.presets) = (layout.read(), rail_width, list.presets);
     model.hints = Some(layout.hints());
     let hook = std::panic::take_hook();

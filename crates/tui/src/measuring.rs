@@ -27,7 +27,7 @@ pub struct Picture {
 
 impl Default for Picture {
     fn default() -> Self {
-        let mut model = Model::new(SIZE, Config::default().looks(), Place::default());
+        let mut model = Model::new(SIZE, Config::default().looks, Place::default());
         let processes = (1..=PROCESSES).filter_map(process).collect();
         update(&mut model, Message::Connected(processes));
         model.deck.open(ProcessId::from_entropy(1));
@@ -96,7 +96,7 @@ mod tests {
     }
     #[test]
     fn u22_every_width_and_every_height_from_1x1_to_300x100_is_drawn_without_a_fault() {
-        let mut model = Model::new(SIZE, Config::default().looks(), Place::default());
+        let mut model = Model::new(SIZE, Config::default().looks, Place::default());
         update(&mut model, Message::Connected((1..=3).filter_map(process).collect()));
         model.deck.open(ProcessId::from_entropy(1));
         model.deck.split(ProcessId::from_entropy(2), Axis::Columns);

@@ -48,7 +48,7 @@ use crate::frame::Rect;
 use crate::keymap::{Action, Context};
 use crate::preparation::Preparation;
 use crate::theme::Theme;
-pub(crate) use looks::{Clipboard, Looks, Notices, OwnCommand, StartView};
+pub(crate) use looks::{Looks, Notices, OwnCommand, StartView};
 
 use crew::{Crew, Need};
 use deck::Deck;
@@ -350,7 +350,7 @@ impl Model {
         self.looks.theme.fit(&self.host)
     }
 
-    /// Whether a pane of the tab that is shown has this process.
+    /// Returns true if a pane of the tab that is shown has this process.
     pub(crate) fn is_in_tab(&self, id: ProcessId) -> bool {
         let panes = self.deck.tab().map(|tab| tab.root.panes()).unwrap_or_default();
         panes.iter().any(|pane| self.deck.panes.get(pane) == Some(&id))

@@ -118,7 +118,7 @@ pub(crate) struct SizePace {
 }
 
 impl SizePace {
-    /// Whether another size is taken now. One that is not is due later.
+    /// Returns true if another size is taken now. One that is not is due later.
     pub(crate) fn admits(&mut self, is_other: bool, now: Instant) -> bool {
         let next = self.sized_at.map(|at| at + SIZE_PAUSE).filter(|next| *next > now);
         self.due = next.filter(|_| is_other);

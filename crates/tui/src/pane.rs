@@ -35,7 +35,7 @@ const SHUTDOWN: &str = "shutdown";
 
 /// Something happened in a pane that the model should know.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum PaneNews {
+pub(crate) enum PaneEvent {
     /// The daemon has answered: it may be told about the terminal.
     Attached,
     /// The process's size, where it is not the pane's.
@@ -210,7 +210,7 @@ impl Pane {
         &mut self,
         is_ready: bool,
         now: Instant,
-        news: &mut Vec<PaneNews>,
+        news: &mut Vec<PaneEvent>,
     ) -> Result<(), ClientError> {
         if is_ready && !self.has_more {
             self.wire.fill()?;
@@ -235,7 +235,7 @@ impl Pane {
         Ok(())
     }
 
-    fn answered(&mut self, outcome: Outcome, news: &mut Vec<PaneNews>) {
+    fn answered(&mut self, outcome: Outcome, news: &mut Vec<PaneEvent>) {
         match outcome {
             Outcome::Ok(Reply::Attached(attached)) => {
                 (self.stream, self.takes_report) = (Some(attached.stream), attached.takes_answers);
@@ -245,28 +245,28 @@ impl Pane {
                 match self.run.replace(attached.run).is_none_or(|run| run == attached.run) {
                     true => self.type_bytes(&early),
                     false if early.is_empty() => {}
-                    false => news.push(PaneNews::Untyped),
+                    false => news.push(PaneEvent::Untyped),
                 }
-                news.push(PaneNews::Attached);
-                news.push(PaneNews::Size(Some(attached.size).filter(|size| *size != self.looking.size)));
+                news.push(PaneEvent::Attached);
+                news.push(PaneEvent::Size(Some(attached.size).filter(|size| *size != self.looking.size)));
             }
             Outcome::Error(failure) if self.stream.is_none() => {
                 self.is_ended = true;
-                news.push(PaneNews::Ended(failure.message));
+                news.push(PaneEvent::Ended(failure.message));
             }
             Outcome::Ok(_) | Outcome::Error(_) => {}
         }
     }
 
-    fn noticed(&mut self, notice: Notice, news: &mut Vec<PaneNews>) {
+    fn noticed(&mut self, notice: Notice, news: &mut Vec<PaneEvent>) {
         match notice {
-            Notice::Resized { size, fits, .. } => news.push(PaneNews::Size((!fits).then_some(size))),
+            Notice::Resized { size, fits, .. } => news.push(PaneEvent::Size((!fits).then_some(size))),
             Notice::Typed { bytes, .. } => self.unconfirmed.typed(bytes),
             // Its process goes on without a daemon: the connection ends next.
             Notice::End { reason, .. } if reason == SHUTDOWN => {}
             Notice::End { reason, .. } => {
                 self.is_ended = true;
-                news.push(PaneNews::Ended(reason));
+                news.push(PaneEvent::Ended(reason));
             }
             _ => {}
         }
@@ -276,7 +276,7 @@ impl Pane {
         self.is_ended
     }
 
-    /// Whether there is something to draw without another look at the socket.
+    /// Returns true if there is something to draw without another look at the socket.
     pub(crate) fn has_more(&self) -> bool {
         self.has_more
     }

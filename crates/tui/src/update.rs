@@ -122,7 +122,7 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
     if model.deck != layout {
         commands.push(Command::KeepLayout);
     }
-    events::look(model);
+    events::count_focused_as_seen(model);
     pins::keep(model, is_persons);
     if hints::note(model, crew_changed) {
         commands.push(Command::KeepHints);

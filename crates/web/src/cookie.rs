@@ -1,4 +1,4 @@
-//! The cookie of a paired browser. A cookie is never enough by itself: `gate` says what else a request needs.
+//! The cookie of a paired browser. A cookie is never enough by itself: `request_check` says what else a request needs.
 
 use axum::http::{HeaderMap, header};
 

@@ -18,9 +18,9 @@ const MAX_CALLS: usize = 1;
 pub(crate) struct Door(AsyncClient);
 
 impl Door {
-    /// Returns the daemon of `places`; `exe` is started when it has crashed.
-    pub(crate) fn new(places: Dirs, exe: PathBuf) -> Self {
-        Self(AsyncClient::new(places, exe, MAX_CALLS))
+    /// Returns the daemon of `dirs`; `exe` is started when it has crashed.
+    pub(crate) fn new(dirs: Dirs, exe: PathBuf) -> Self {
+        Self(AsyncClient::new(dirs, exe, MAX_CALLS))
     }
 
     /// Connects for a caller. A daemon that was ended on purpose is not started again.

@@ -3,7 +3,7 @@
 //! It is a process of its own and a client of the daemon. It decides who may call, and checks the
 //! role of every caller on every route and socket.
 //!
-//! Reading order: [`routes`] (every route, declared once), `gate` (what a request needs), [`identity`], [`access`],
+//! Reading order: [`routes`] (every route, declared once), `request_check` (what a request needs), [`identity`], [`access`],
 //! [`pairing`], [`passphrase`] and `tickets` (who calls), [`audit`] (what they did), [`address`] (the URL for links), `step_up` (what a person must confirm), `link` (what a link shows), `verb_call` and `api` (the routes of the API), `door` (connections to the
 //! daemon), `socket` (what WebSockets share), `events`, `view` and `dialect` (the three kinds of them), `page` (the files
 //! of the page), [`bind`], [`tls`], `serve` and `metrics_listener` (where it listens).
@@ -36,7 +36,6 @@ mod cookie;
 mod dialect;
 mod door;
 mod events;
-mod gate;
 mod gateway;
 mod guest_sockets;
 mod last_orders;
@@ -51,6 +50,7 @@ mod problem;
 #[cfg(feature = "push")]
 mod push;
 mod qr;
+mod request_check;
 mod revocation;
 mod serve;
 mod socket;

@@ -82,7 +82,7 @@ pub(crate) async fn check_process(
 }
 
 /// Returns those of the processes that a caller may know of.
-pub(crate) async fn shown(
+pub(crate) async fn visible_processes(
     gateway: &Gateway,
     caller: &AccessIdentity,
     mut all: Vec<ProcessView>,

@@ -17,10 +17,10 @@ use tokio::net::TcpListener;
 
 use crate::api::service;
 use crate::bind::metrics_names;
-use crate::gate;
 use crate::gateway::Shared;
 use crate::identity::{AccessIdentity, IdentityKind, Scope};
 use crate::problem::Problem;
+use crate::request_check;
 use crate::serve::WebError;
 
 /// A scraper has one connection.
@@ -73,6 +73,6 @@ async fn guard(State(names): State<ServerNames>, request: Request, next: Next) -
         Ok(()) => next.run(request).await,
         Err(why) => Problem::denied(why).into_response(),
     };
-    gate::add_headers(response.headers_mut(), "");
+    request_check::add_headers(response.headers_mut(), "");
     response
 }

@@ -15,8 +15,8 @@ use sha2::Digest as _;
 
 use crate::api::service;
 use crate::compression::accepts;
-use crate::gate::Nonce;
 use crate::gateway::{Gateway, Shared};
+use crate::request_check::Nonce;
 use files::FILES;
 
 /// One file of the page.

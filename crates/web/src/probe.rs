@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 /// How long one request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The key of the one WebSocket that is opened. It guards against caches that answer from memory, not against people.
 const SOCKET_KEY: &str = "cWQgZG9jdG9yIHByb2JlIQ==";
 /// The longest page that is read.
@@ -168,7 +168,7 @@ async fn read(url: &PublicUrl, below: &str) -> Result<(StatusCode, Bytes), Probe
     let answer = send(url, url.request(below)).await?;
     let status = answer.status();
     let body = Limited::new(answer.into_body(), LONGEST_PAGE).collect();
-    match tokio::time::timeout(PATIENCE, body).await {
+    match tokio::time::timeout(TIMEOUT, body).await {
         Ok(Ok(body)) => Ok((status, body.to_bytes())),
         Ok(Err(error)) => Err(fault(url, error)),
         Err(_) => Err(fault(url, "the answer takes too long")),
@@ -180,7 +180,7 @@ async fn send(
     request: axum::http::request::Builder,
 ) -> Result<hyper::Response<Incoming>, ProbeFault> {
     let request = request.body(Empty::<Bytes>::new()).map_err(|error| fault(url, error))?;
-    match tokio::time::timeout(PATIENCE, exchange(url, request)).await {
+    match tokio::time::timeout(TIMEOUT, exchange(url, request)).await {
         Ok(answer) => answer.map_err(|error| fault(url, error)),
         Err(_) => Err(fault(url, "nothing answers")),
     }

@@ -11,7 +11,7 @@ use crate::openapi::ApiDocument;
 #[cfg(feature = "push")]
 use crate::push;
 use crate::verb_call::{self, Input, VerbCall};
-use crate::{compression, dialect, events, gate, page, tools, view};
+use crate::{compression, dialect, events, page, request_check, tools, view};
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,7 +354,7 @@ pub const ROUTES: &[Route] = &[
     own(Get, "/ws/issues/{id}/terminal", Access::Socket, "The same for one task", dialect::task_route),
 ];
 
-/// Returns the router of the whole table; behind `gate::guard` for everything.
+/// Returns the router of the whole table; behind `request_check::guard` for everything.
 pub(crate) fn router(gateway: &Shared, document: ApiDocument) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
@@ -366,7 +366,7 @@ pub(crate) fn router(gateway: &Shared, document: ApiDocument) -> Router {
         base => router.clone().route(&format!("/{base}/"), page::index()).nest(&format!("/{base}"), router),
     };
     let router = router.fallback(page::unknown).layer(Extension(document));
-    router.layer(from_fn_with_state(gateway.clone(), gate::guard)).with_state(gateway.clone())
+    router.layer(from_fn_with_state(gateway.clone(), request_check::guard)).with_state(gateway.clone())
 }
 
 fn answered(route: &'static Route, gateway: &Shared) -> MethodRouter<Shared> {
@@ -378,13 +378,13 @@ fn answered(route: &'static Route, gateway: &Shared) -> MethodRouter<Shared> {
     let methods =
         if COMPRESSED.contains(&route.path) { methods.layer(from_fn(compression::gzip)) } else { methods };
     methods.route_layer(from_fn_with_state(gateway.clone(), move |state, request, next| {
-        gate::authorize(route, state, request, next)
+        request_check::authorize(route, state, request, next)
     }))
 }
 
 /// What may take long ends when its caller is revoked.
 fn lasting(methods: MethodRouter<Shared>, gateway: &Shared) -> MethodRouter<Shared> {
-    methods.layer(from_fn_with_state(gateway.clone(), gate::until_revoked))
+    methods.layer(from_fn_with_state(gateway.clone(), request_check::until_revoked))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ const LAST_NOTES: Duration = Duration::from_secs(1);
 /// What a server needs.
 pub struct WebSetup {
     /// The directories of the daemon.
-    pub places: Dirs,
+    pub dirs: Dirs,
     /// The program that is started as a daemon when the last one crashed.
     pub exe: PathBuf,
     /// Where it listens and under which names.
@@ -98,8 +98,8 @@ pub enum WebError {
 
 /// Returns the directory of the server's files.
 #[must_use]
-pub fn web_directory(places: &Dirs) -> PathBuf {
-    places.data.join("web")
+pub fn web_directory(dirs: &Dirs) -> PathBuf {
+    dirs.data.join("web")
 }
 
 /// Serves until a signal ends it; calls `ready` once clients can connect.
@@ -194,10 +194,10 @@ async fn accept(listener: TcpListener, router: Router, tls: Option<Tls>) -> io::
 }
 
 fn gateway(setup: WebSetup, exposure: &Exposure) -> Result<Gateway, WebError> {
-    let directory = web_directory(&setup.places);
+    let directory = web_directory(&setup.dirs);
     let access = AccessFile::open(&directory).map_err(WebError::Files)?;
     Ok(Gateway {
-        door: Door::new(setup.places, setup.exe),
+        door: Door::new(setup.dirs, setup.exe),
         names: exposure.names()?,
         access,
         pairing: Pairing::open(&directory),

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::gate;
 use crate::gateway::{Gateway, Shared};
 use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
+use crate::request_check;
 use crate::tickets::TicketFor;
 
 /// The longest message that a client may send.
@@ -55,7 +55,7 @@ pub(crate) fn opener(
         return found.map(|(identity, what)| Some((identity, Some(what)))).ok_or_else(Problem::unauthorized);
     }
     if headers.contains_key(header::AUTHORIZATION) {
-        return gate::bearer(gateway, headers).map(|identity| Some((identity, None)));
+        return request_check::bearer(gateway, headers).map(|identity| Some((identity, None)));
     }
     Ok(None)
 }

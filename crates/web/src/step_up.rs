@@ -6,10 +6,10 @@ use proto::agent::{InboxItem, ItemKind};
 use proto::request::Empty;
 use proto::{Reply, Request, Role};
 
-use crate::gate;
 use crate::gateway::Gateway;
 use crate::identity::AccessIdentity;
 use crate::problem::Problem;
+use crate::request_check;
 use crate::routes::ANSWER;
 
 /// Refuses an answer that gives lasting power to a caller that was not confirmed; everything else passes.
@@ -28,7 +28,7 @@ pub(crate) async fn check_route(
         return Ok(());
     }
     caller.check_role(Role::Admin)?;
-    gate::check_confirmed(gateway, caller)
+    request_check::check_confirmed(gateway, caller)
 }
 
 /// Returns true if the item's answer counts for longer than for itself. An item that is not there is refused by the daemon.

@@ -16,7 +16,7 @@ use super::{Lab, stream};
 const COUNT: usize = 100;
 /// More than a ring of four mebibytes.
 const FILL: usize = 4_300_000;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// For `qd` alone: the peers' children die with their server.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
@@ -38,14 +38,14 @@ fn adopt(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64
         let subprocess = Subprocess::print(&lab.directory, &name, file)?;
         contender.create(&name, Size::NORMAL, &subprocess.argv())?;
         subprocess.start.open();
-        subprocess.done.wait(PATIENCE)?;
+        subprocess.done.wait(TIMEOUT)?;
         errands.push(subprocess);
     }
     let before = running(contender)?;
     let daemon = Pid::from_raw(daemon_pid(&contender.place)? as i32).ok_or("the daemon has no pid")?;
     kill_process(daemon, Signal::KILL).map_err(|error| format!("kill -9: {error}"))?;
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < TIMEOUT {
         // The first call may meet the dying socket; a person would repeat it as well.
         let after = running(contender).unwrap_or_default();
         if after.len() == COUNT {

@@ -13,7 +13,7 @@ use super::subprocess::{END, Subprocess};
 use super::{Lab, kept};
 
 /// No contender that works needs longer for one stream.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// An attached client counts as finished when nothing came for this long.
 const QUIET: Duration = Duration::from_millis(250);
 
@@ -91,7 +91,7 @@ impl Watched {
         let subprocess = Subprocess::print(&lab.directory, &name, file)?;
         contender.create(&name, Size::NORMAL, &subprocess.argv())?;
         let client = contender.attach(&name, Size::NORMAL)?;
-        client.until_raw(PATIENCE)?;
+        client.until_raw(TIMEOUT)?;
         client.settle(QUIET)?;
         let rate = time_until_marker(&subprocess, &client, file)?;
         Ok(Self { name, subprocess, rate })
@@ -106,7 +106,7 @@ impl Watched {
 fn time_until_marker(subprocess: &Subprocess, client: &Client, file: &Path) -> Result<f64, String> {
     let start = Instant::now();
     subprocess.start.open();
-    client.read_until(END, PATIENCE)?;
+    client.read_until(END, TIMEOUT)?;
     rate(file, start.elapsed())
 }
 
@@ -116,7 +116,7 @@ fn unwatched(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, Strin
     contender.create(&name, Size::NORMAL, &subprocess.argv())?;
     let start = Instant::now();
     subprocess.start.open();
-    subprocess.done.wait(PATIENCE)?;
+    subprocess.done.wait(TIMEOUT)?;
     let rate = rate(file, start.elapsed());
     drop(subprocess);
     contender.forget(&name);
@@ -157,7 +157,7 @@ fn four_bare(lab: &Lab, file: &Path) -> Result<f64, String> {
     let start = Instant::now();
     let ended = std::thread::scope(|scope| {
         let threads: Vec<_> =
-            readers.iter().map(|client| scope.spawn(|| client.read_until(END, PATIENCE))).collect();
+            readers.iter().map(|client| scope.spawn(|| client.read_until(END, TIMEOUT))).collect();
         errands.iter().for_each(|subprocess| subprocess.start.open());
         threads
             .into_iter()
@@ -177,7 +177,7 @@ fn four(lab: &Lab, contender: &Contender, file: &Path) -> Result<f64, String> {
     }
     let start = Instant::now();
     errands.iter().for_each(|subprocess| subprocess.start.open());
-    errands.iter().try_for_each(|subprocess| subprocess.done.wait(PATIENCE))?;
+    errands.iter().try_for_each(|subprocess| subprocess.done.wait(TIMEOUT))?;
     let rate = rate(file, start.elapsed())? * BUSY as f64;
     drop(errands);
     names.iter().for_each(|name| contender.forget(name));

@@ -13,7 +13,7 @@ use super::subprocess::Subprocess;
 pub(crate) struct Load {
     pub(crate) number: usize,
     pub(crate) rate: usize,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// One of them; it ends when it is dropped.
@@ -40,7 +40,7 @@ impl Busy {
             Ok(Self { name, count, _errand: subprocess })
         };
         let all = (0..load.number).map(|_| start()).collect::<Result<Vec<_>, String>>()?;
-        all.iter().try_for_each(|busy| stalled::until_counted(&busy.count, 1.0, load.patience))?;
+        all.iter().try_for_each(|busy| stalled::until_counted(&busy.count, 1.0, load.timeout))?;
         Ok(all)
     }
 

@@ -11,7 +11,7 @@ use super::process_scan;
 use super::pty::{Client, Size, run_within};
 
 /// How long any single command of a contender may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The command lines of one program. `session` is a short name of letters and digits.
 pub(crate) trait Dialect {
@@ -119,7 +119,7 @@ impl Place {
         command.stdout(file(&said)?).stderr(file(&complained)?);
         let read =
             |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).trim().to_owned();
-        match run_within(command, PATIENCE) {
+        match run_within(command, TIMEOUT) {
             Ok(()) => Ok(read(&said)),
             Err(error) => Err(format!("{error} {}", read(&complained))),
         }

@@ -14,7 +14,7 @@ const VIEWERS: usize = 200;
 const ON_ONE: usize = 50;
 /// The others look at these many.
 const BESIDES: usize = 30;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Those that let several clients watch one process and keep a screen.
 const CAPABLE: [&str; 2] = ["qd", "tmux"];
@@ -40,7 +40,7 @@ fn gather(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<Ve
         let subprocess = Subprocess::print(&lab.directory, &name, file)?;
         contender.create(&name, Size::NORMAL, &subprocess.argv())?;
         subprocess.start.open();
-        subprocess.done.wait(PATIENCE)?;
+        subprocess.done.wait(TIMEOUT)?;
         watched.push((name, subprocess));
     }
     let mut clients = Vec::new();
@@ -49,7 +49,7 @@ fn gather(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<Ve
         let (name, _) = &watched[target(viewer)];
         let start = Instant::now();
         let client = contender.attach(name, Size::NORMAL)?;
-        client.read_all_of(&[END], PATIENCE)?;
+        client.read_all_of(&[END], TIMEOUT)?;
         times.push(start.elapsed().as_secs_f64());
         clients.push(client);
     }

@@ -29,7 +29,7 @@ const COMPOSING: [(&str, &str); 2] =
     [("deck, whole picture composed, 200x50", "whole"), ("deck, one row composed, 200x50", "row")];
 
 /// The load beside the measured process.
-const LOAD: Load = Load { number: 1, rate: 10_000_000, patience: READY };
+const LOAD: Load = Load { number: 1, rate: 10_000_000, timeout: READY };
 
 /// Measures every contender that has a deck.
 pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {

@@ -13,14 +13,14 @@ use super::subprocess::Subprocess;
 use super::{Lab, stream};
 
 const KEYS: &[u8] = b"#@%&=+";
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const READY: Duration = Duration::from_secs(20);
 const WINDOW: Duration = Duration::from_secs(6);
 /// A deck has asked everything that it asks at its start.
 pub(super) const ASKED: Duration = Duration::from_secs(12);
 
 /// The load beside the measured process.
-const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
+const LOAD: Load = Load { number: 4, rate: 10_000_000, timeout: READY };
 
 /// Measures idle echo of the bare terminal and of each contender, then echo during a flood and beside four
 /// that are busy.
@@ -215,7 +215,7 @@ fn type_keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
 pub(super) fn keys(client: &Client, count: usize) -> Result<Vec<f64>, String> {
     // The first keys pay for pages and caches that a person's second key finds warm.
     for key in KEYS {
-        client.echo(*key, PATIENCE)?;
+        client.echo(*key, TIMEOUT)?;
     }
-    KEYS.iter().cycle().take(count).map(|key| Ok(client.echo(*key, PATIENCE)?.as_secs_f64())).collect()
+    KEYS.iter().cycle().take(count).map(|key| Ok(client.echo(*key, TIMEOUT)?.as_secs_f64())).collect()
 }

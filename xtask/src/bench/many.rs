@@ -13,7 +13,7 @@ use super::{Lab, process_scan, stream};
 const LIVE: usize = 200;
 const BUSY: usize = 20;
 /// Each busy one is a full-screen program that repaints twenty times a second and more.
-const LOAD: Load = Load { number: BUSY, rate: 100_000, patience: Duration::from_secs(30) };
+const LOAD: Load = Load { number: BUSY, rate: 100_000, timeout: Duration::from_secs(30) };
 /// The cost of starting is gone after this time.
 const SETTLED: Duration = Duration::from_secs(2);
 

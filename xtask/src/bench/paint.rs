@@ -10,7 +10,7 @@ use super::subprocess::{END, Subprocess};
 use super::{Lab, stream};
 
 const HISTORY: usize = 10_000;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Of the last lines on a screen of 24 rows this one is near the top, even under a status line.
 const NEAR_TOP: &[u8] = b"line 09982";
 
@@ -31,12 +31,12 @@ fn paint(lab: &Lab, contender: &Contender, file: &std::path::Path) -> Result<f64
     let subprocess = Subprocess::print(&lab.directory, &name, file)?;
     contender.create(&name, Size::NORMAL, &subprocess.argv())?;
     subprocess.start.open();
-    subprocess.done.wait(PATIENCE)?;
+    subprocess.done.wait(TIMEOUT)?;
     let mut times = Vec::new();
     for round in 0..lab.sized(15, 7) {
         let start = Instant::now();
         let client = contender.attach(&name, Size::NORMAL)?;
-        client.read_all_of(&[NEAR_TOP, END], PATIENCE)?;
+        client.read_all_of(&[NEAR_TOP, END], TIMEOUT)?;
         // The first attach may find the emulator still busy with the history.
         if round > 0 {
             times.push(start.elapsed().as_secs_f64());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::contender::{Dialect, PATIENCE, Place};
+use super::contender::{Dialect, Place, TIMEOUT};
 use super::pty::{Size, pass};
 
 /// Returns all peers in the order of the table.
@@ -344,7 +344,7 @@ impl Tam {
     fn ask(place: &Place, request: &Value) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("tam socket: {error}");
         let mut stream = UnixStream::connect(place.root.join("run/tam/sock")).map_err(failed)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
         stream.write_all(format!("{request}\n").as_bytes()).map_err(failed)?;
         let mut reader = BufReader::new(&stream);
         let mut answer = String::new();

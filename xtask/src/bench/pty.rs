@@ -71,8 +71,8 @@ impl Client {
     /// Reads with plain blocking reads until `marker` has come. The marker's first byte must be rare in the
     /// stream, because only pieces that contain it are searched: the search must not slow the reader that it
     /// measures.
-    pub(crate) fn read_until(&self, marker: &[u8], patience: Duration) -> Result<(), String> {
-        let _watchdog = Watchdog::over(&self.child, patience);
+    pub(crate) fn read_until(&self, marker: &[u8], timeout: Duration) -> Result<(), String> {
+        let _watchdog = Watchdog::over(&self.child, timeout);
         let mut buffer = vec![0; 64 * 1024];
         let mut tail: Vec<u8> = Vec::new();
         loop {
@@ -95,8 +95,8 @@ impl Client {
     }
 
     /// Reads until every needle has been seen, keeping everything; for short outputs.
-    pub(crate) fn read_all_of(&self, needles: &[&[u8]], patience: Duration) -> Result<(), String> {
-        let deadline = Instant::now() + patience;
+    pub(crate) fn read_all_of(&self, needles: &[&[u8]], timeout: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
         let mut seen = Vec::new();
         while !needles.iter().all(|needle| find(&seen, needle)) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -109,15 +109,15 @@ impl Client {
     }
 
     /// Writes one key and waits until it comes back.
-    pub(crate) fn echo(&self, key: u8, patience: Duration) -> Result<Duration, String> {
+    pub(crate) fn echo(&self, key: u8, timeout: Duration) -> Result<Duration, String> {
         self.settle(Duration::from_millis(1))?;
         let mut seen = Vec::with_capacity(4096);
         let start = Instant::now();
         self.write(&[key])?;
         while !seen.contains(&key) {
-            let left = patience.saturating_sub(start.elapsed());
+            let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() || !self.read_some(left, &mut seen)? {
-                return Err(format!("key {:?} did not come back in {patience:?}", char::from(key)));
+                return Err(format!("key {:?} did not come back in {timeout:?}", char::from(key)));
             }
         }
         Ok(start.elapsed())
@@ -125,8 +125,8 @@ impl Client {
 
     /// Waits until the program has taken its terminal over. Before that the kernel itself sends keys back, and they
     /// would be measured as echoes.
-    pub(crate) fn until_raw(&self, patience: Duration) -> Result<(), String> {
-        let deadline = Instant::now() + patience;
+    pub(crate) fn until_raw(&self, timeout: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + timeout;
         while Instant::now() < deadline {
             let modes = tcgetattr(&self.master).map_err(|error| format!("terminal modes: {error}"))?;
             if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
@@ -134,7 +134,7 @@ impl Client {
             }
             pass(Duration::from_millis(2));
         }
-        Err(format!("the client did not set its terminal to raw within {patience:?}"))
+        Err(format!("the client did not set its terminal to raw within {timeout:?}"))
     }
 
     /// Returns its process.
@@ -209,9 +209,9 @@ impl Client {
         rustix::io::write(&self.master, bytes).map(|_| ()).map_err(|error| format!("cannot type: {error}"))
     }
 
-    /// Appends available output, waiting at most `patience`; returns false when nothing came.
-    fn read_some(&self, patience: Duration, into: &mut Vec<u8>) -> Result<bool, String> {
-        if !is_readable(&self.master, patience) {
+    /// Appends available output, waiting at most `timeout`; returns false when nothing came.
+    fn read_some(&self, timeout: Duration, into: &mut Vec<u8>) -> Result<bool, String> {
+        if !is_readable(&self.master, timeout) {
             return Ok(false);
         }
         let mut buffer = [0; 16 * 1024];
@@ -240,12 +240,12 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    fn over(child: &Child, patience: Duration) -> Self {
+    fn over(child: &Child, timeout: Duration) -> Self {
         let (stop, stopped) = mpsc::sync_channel::<()>(0);
         let pid = Pid::from_child(child);
         std::thread::spawn(move || {
             // The sender is only ever dropped; a time-out means that the client still runs.
-            if stopped.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(timeout) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let _gone = kill_process(pid, Signal::KILL);
             }
         });
@@ -253,14 +253,14 @@ impl Watchdog {
     }
 }
 
-/// Runs a command to its end within `patience`, as a shell would in the background of this terminal.
-pub(crate) fn run_within(mut command: Command, patience: Duration) -> Result<(), String> {
+/// Runs a command to its end within `timeout`, as a shell would in the background of this terminal.
+pub(crate) fn run_within(mut command: Command, timeout: Duration) -> Result<(), String> {
     let shown = show(&command);
     let mut child = command.spawn().map_err(|error| format!("cannot start {shown}: {error}"))?;
-    if !ends_within(&child, patience) {
+    if !ends_within(&child, timeout) {
         let _killed = child.kill();
         let _status = child.wait();
-        return Err(format!("{shown} took longer than {patience:?}"));
+        return Err(format!("{shown} took longer than {timeout:?}"));
     }
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
@@ -277,15 +277,14 @@ fn show(command: &Command) -> String {
     format!("`{}`", words.collect::<Vec<_>>().join(" "))
 }
 
-fn ends_within(child: &Child, patience: Duration) -> bool {
-    pidfd_open(Pid::from_child(child), PidfdFlags::empty())
-        .map_or(true, |pidfd| is_readable(&pidfd, patience))
+fn ends_within(child: &Child, timeout: Duration) -> bool {
+    pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_or(true, |pidfd| is_readable(&pidfd, timeout))
 }
 
 /// Waits until something can be read.
-pub(crate) fn is_readable(descriptor: &impl AsFd, patience: Duration) -> bool {
+pub(crate) fn is_readable(descriptor: &impl AsFd, timeout: Duration) -> bool {
     let mut entries = [PollFd::new(descriptor, PollFlags::IN)];
-    let timeout = Timespec::try_from(patience).ok();
+    let timeout = Timespec::try_from(timeout).ok();
     matches!(poll(&mut entries, timeout.as_ref()), Ok(count) if count > 0)
 }
 

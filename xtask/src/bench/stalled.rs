@@ -76,11 +76,11 @@ pub(crate) fn unwatched_speed(count: &Path) -> f64 {
 }
 
 /// Waits until a child has counted to `least`.
-pub(crate) fn until_counted(count: &Path, least: f64, patience: Duration) -> Result<(), String> {
+pub(crate) fn until_counted(count: &Path, least: f64, timeout: Duration) -> Result<(), String> {
     let start = Instant::now();
     while rounds(count) < least {
-        if start.elapsed() > patience {
-            return Err(format!("a child counted to {} in {patience:?}", rounds(count)));
+        if start.elapsed() > timeout {
+            return Err(format!("a child counted to {} in {timeout:?}", rounds(count)));
         }
         pass(Duration::from_millis(20));
     }

@@ -39,9 +39,9 @@ impl Gate {
     }
 
     /// Waits until the child has written its line.
-    pub(crate) fn wait(&self, patience: Duration) -> Result<(), String> {
-        if !is_readable(&self.pipe, patience) {
-            return Err(format!("the child did not report within {patience:?}"));
+    pub(crate) fn wait(&self, timeout: Duration) -> Result<(), String> {
+        if !is_readable(&self.pipe, timeout) {
+            return Err(format!("the child did not report within {timeout:?}"));
         }
         let mut line = [0; 16];
         rustix::io::read(&self.pipe, &mut line).map(|_| ()).map_err(|error| format!("gate: {error}"))

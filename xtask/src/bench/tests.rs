@@ -12,7 +12,7 @@ use super::stream;
 use super::subprocess::{END, Subprocess};
 use super::wire::Connection;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A directory that goes away with the test.
 struct Bench(PathBuf);
@@ -46,8 +46,8 @@ fn a_child_waits_for_its_gate_and_its_end_is_seen_on_the_terminal() {
     let client = Client::start(&shell(&subprocess), Size::NORMAL).unwrap();
     assert!(subprocess.done.wait(Duration::from_millis(200)).is_err(), "it began before its gate was opened");
     subprocess.start.open();
-    client.read_until(END, PATIENCE).unwrap();
-    subprocess.done.wait(PATIENCE).unwrap();
+    client.read_until(END, TIMEOUT).unwrap();
+    subprocess.done.wait(TIMEOUT).unwrap();
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn a_key_comes_back_through_a_bare_terminal() {
     let bench = Bench::new("echo");
     let subprocess = Subprocess::echo(&bench.0, "one").unwrap();
     let client = Client::start(&shell(&subprocess), Size::NORMAL).unwrap();
-    subprocess.done.wait(PATIENCE).unwrap();
-    client.until_raw(PATIENCE).unwrap();
+    subprocess.done.wait(TIMEOUT).unwrap();
+    client.until_raw(TIMEOUT).unwrap();
     for key in *b"#@%" {
-        assert!(client.echo(key, PATIENCE).unwrap() < PATIENCE);
+        assert!(client.echo(key, TIMEOUT).unwrap() < TIMEOUT);
     }
 }
 
@@ -68,7 +68,7 @@ fn the_child_has_the_terminal_as_its_own_at_the_size_we_said() {
     command.args(["-c", "stty size </dev/tty; printf '~QD%s~' END"]);
     command.env("PATH", std::env::var_os("PATH").unwrap());
     let client = Client::start(&command, Size::LARGE).unwrap();
-    client.read_all_of(&[b"50 200", END], PATIENCE).unwrap();
+    client.read_all_of(&[b"50 200", END], TIMEOUT).unwrap();
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_client_without_an_end_marker_is_given_up() {
     let client = Client::start(&command, Size::NORMAL).unwrap();
     let start = Instant::now();
     assert!(client.read_until(END, Duration::from_millis(200)).is_err());
-    assert!(start.elapsed() < PATIENCE);
+    assert!(start.elapsed() < TIMEOUT);
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn a_paced_child_prints_at_its_speed_and_counts_its_seconds() {
     let start = Instant::now();
     std::thread::scope(|scope| {
         // Its output must be read, or the terminal fills up and the child stands still.
-        scope.spawn(|| client.settle(PATIENCE));
-        super::stalled::until_counted(&count, 1.0, PATIENCE).unwrap();
+        scope.spawn(|| client.settle(TIMEOUT));
+        super::stalled::until_counted(&count, 1.0, TIMEOUT).unwrap();
         subprocess.hold.open();
     });
     assert!(start.elapsed() > Duration::from_millis(900), "a second's worth came too soon");

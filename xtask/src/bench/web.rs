@@ -24,7 +24,7 @@ const VIEWERS: usize = 20;
 const READY: Duration = Duration::from_secs(20);
 /// How long a terminal is left alone before the first key.
 const REST: Duration = Duration::from_millis(300);
-const LOAD: Load = Load { number: 4, rate: 10_000_000, patience: READY };
+const LOAD: Load = Load { number: 4, rate: 10_000_000, timeout: READY };
 
 /// How long a terminal of a peer may take to be there.
 pub(crate) const PEER_READY: Duration = READY;

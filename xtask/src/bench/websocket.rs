@@ -11,7 +11,7 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open WebSocket.
 pub(crate) struct WebSocket {
@@ -24,7 +24,7 @@ impl WebSocket {
         let failed = |error: std::io::Error| format!("{address}{path}: {error}");
         let mut stream = TcpStream::connect(address).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n{lines}\r\n"

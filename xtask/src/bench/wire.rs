@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::contender::PATIENCE;
+use super::contender::TIMEOUT;
 
 /// One greeted connection.
 pub(crate) struct Connection {
@@ -22,7 +22,7 @@ impl Connection {
         let path = runtime.join("qd.sock");
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let writer = UnixStream::connect(&path).map_err(failed)?;
-        writer.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        writer.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
         let reader = BufReader::new(writer.try_clone().map_err(failed)?);
         let mut connection = Self { writer, reader, next_id: 1 };
         connection.call(&json!({"hello": {"protocol": 1, "client": "xtask bench"}}))?;

@@ -81,7 +81,7 @@ fn outcome(command: &mut Command, shown: &mut impl Write) -> Result<Outcome, Str
     Ok(Outcome { status, passed, failed, crashed: unfinished })
 }
 
-/// Whether a test program begins with this line: `running 12 tests`.
+/// Returns true if a test program begins with this line: `running 12 tests`.
 fn is_start(line: &str) -> bool {
     let count = line.strip_prefix("running ").and_then(|rest| rest.split_once(" test"));
     count.is_some_and(|(count, _)| count.parse::<u32>().is_ok())

@@ -129,7 +129,7 @@ fn every_recorded_event_of_gemini_says_what_happened() {
 }
 
 #[test]
-fn a_request_for_leave_says_for_what() {
+fn a_request_for_permission_says_for_what() {
     let asked = |readings: Vec<Reading>| {
         readings.into_iter().find(|reading| matches!(reading.moment, HookMoment::PermissionAsked { .. }))
     };
@@ -184,7 +184,7 @@ fn a_turn_that_the_vendor_begins_itself_shows_its_own_prompt() {
 }
 
 #[test]
-fn a_subagents_request_for_leave_is_asked_but_says_nothing_about_the_agent() {
+fn a_subagents_request_for_permission_is_asked_but_says_nothing_about_the_agent() {
     let payload = json!({ "hook_event_name": "PermissionRequest", "agent_id": "a1", "session_id": "s", "tool_name": "Bash", "tool_input": { "command": "ls" } });
     let reading = read(&manifest("claude"), None, &payload);
     assert!(reading.is_child && reading.evidence.is_none() && reading.session.is_none());

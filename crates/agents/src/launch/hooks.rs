@@ -12,13 +12,13 @@ use crate::template::{Placeholder, Unfilled};
 pub(super) const QUICK_HOOK_S: u64 = 30;
 
 /// The time limit of a hook that waits for a person, in seconds: longer than any request waits in the inbox.
-pub(super) const PARKED_HOOK_S: u64 = 86_400;
+pub(super) const WAITING_HOOK_S: u64 = 86_400;
 
 /// Returns the hook configuration for the vendor.
 pub(super) fn hook_document(
     hooks: &Hooks,
     places: &Places<'_>,
-    parks_permissions: bool,
+    permissions_wait: bool,
 ) -> Result<Value, Unfilled> {
     let mut table = Map::new();
     let mut trusted = Map::new();
@@ -26,7 +26,7 @@ pub(super) fn hook_document(
         if table.contains_key(&spec.event) {
             continue;
         }
-        let limit = limit(hooks, &spec.event, parks_permissions);
+        let limit = limit(hooks, &spec.event, permissions_wait);
         let command = command(places.qd, hooks.fields.event.is_none().then_some(spec.event.as_str()));
         let lookup = |place| match place {
             Placeholder::Hook => Some(json!(command)),
@@ -49,10 +49,10 @@ pub(super) fn hook_document(
 }
 
 /// Returns the time limit of an event's hook, in the vendor's unit.
-fn limit(hooks: &Hooks, event: &str, parks_permissions: bool) -> u64 {
+fn limit(hooks: &Hooks, event: &str, permissions_wait: bool) -> u64 {
     let specs = || hooks.event.iter().filter(|spec| spec.event == event);
     let asks = |spec: &EventSpec| spec.moment == MomentWord::PermissionAsked;
-    let wanted = if parks_permissions && specs().any(asks) { PARKED_HOOK_S } else { QUICK_HOOK_S };
+    let wanted = if permissions_wait && specs().any(asks) { WAITING_HOOK_S } else { QUICK_HOOK_S };
     let seconds = specs().filter_map(|spec| spec.limit_s).fold(wanted, u64::min);
     match hooks.timeout_unit {
         TimeoutUnit::Seconds => seconds,

@@ -50,7 +50,7 @@ pub struct LaunchInput<'a> {
     /// A password for the vendor's server.
     pub secret: &'a str,
     /// Requests for permission to use a tool wait for the inbox.
-    pub parks_permissions: bool,
+    pub permissions_wait: bool,
     /// Which model to use, in the vendor's words.
     pub model: Option<&'a str>,
     /// What it may do without asking.
@@ -157,7 +157,7 @@ pub fn plan(input: &LaunchInput<'_>) -> Result<Plan, PlanError> {
     if let Some(hooks) = &input.manifest.hooks {
         injections.put(
             &hooks.injection,
-            hook_document(hooks, &places, input.parks_permissions)?,
+            hook_document(hooks, &places, input.permissions_wait)?,
             &hooks.extra,
         )?;
     }

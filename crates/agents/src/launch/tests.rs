@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::hooks::{PARKED_HOOK_S, QUICK_HOOK_S};
+use super::hooks::{QUICK_HOOK_S, WAITING_HOOK_S};
 use super::*;
 use crate::{Catalogue, Layer};
 
@@ -37,7 +37,7 @@ fn planned_from(
         continues: false,
         port: Some(40_123),
         secret: "s3cret",
-        parks_permissions: false,
+        permissions_wait: false,
         model: None,
         mode: None,
     };
@@ -170,13 +170,13 @@ fn a_program_without_a_program_is_an_error() {
 
 #[test]
 fn a_request_that_waits_for_a_person_gets_a_day_and_other_hooks_do_not() {
-    let limit = |parks: bool, event: &str| {
-        let plan = planned("claude", &[], |input| input.parks_permissions = parks).unwrap();
+    let limit = |waits: bool, event: &str| {
+        let plan = planned("claude", &[], |input| input.permissions_wait = waits).unwrap();
         let (_, text) = plan.files.iter().find(|(path, _)| path.ends_with("hooks.json")).unwrap().clone();
         let hooks: Value = serde_json::from_str(&text).unwrap();
         hooks["hooks"][event][0]["hooks"][0]["timeout"].as_u64().unwrap()
     };
-    assert_eq!((limit(true, "PermissionRequest"), limit(true, "Stop")), (PARKED_HOOK_S, QUICK_HOOK_S));
+    assert_eq!((limit(true, "PermissionRequest"), limit(true, "Stop")), (WAITING_HOOK_S, QUICK_HOOK_S));
     assert_eq!(limit(false, "PermissionRequest"), QUICK_HOOK_S);
 }
 
@@ -330,7 +330,7 @@ fn plain<'a>(catalogue: &'a Catalogue, words: &'a [String]) -> LaunchInput<'a> {
         continues: false,
         port: None,
         secret: "s3cret",
-        parks_permissions: false,
+        permissions_wait: false,
         model: None,
         mode: None,
     }

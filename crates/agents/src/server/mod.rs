@@ -67,7 +67,7 @@ enum Purpose {
 
 /// What became known.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ServerNews {
+pub enum ServerEvent {
     /// Evidence about the state.
     Evidence(Evidence),
     /// The evidence is withdrawn.
@@ -145,13 +145,13 @@ impl ServerReader {
 
     /// Records that the stream broke, and withdraws the evidence.
     #[must_use]
-    pub fn lost(&mut self) -> Vec<ServerNews> {
-        self.said.take().map(|said| ServerNews::Withdrawn(said.source)).into_iter().collect()
+    pub fn lost(&mut self) -> Vec<ServerEvent> {
+        self.said.take().map(|said| ServerEvent::Withdrawn(said.source)).into_iter().collect()
     }
 
     /// Takes one event.
     #[must_use]
-    pub fn event(&mut self, event: &Value) -> Vec<ServerNews> {
+    pub fn event(&mut self, event: &Value) -> Vec<ServerEvent> {
         let mut news = Vec::new();
         self.read(event, &mut news);
         self.weigh(&mut news);
@@ -160,7 +160,7 @@ impl ServerReader {
 
     /// Processes the response to a [`Fetch`].
     #[must_use]
-    pub fn fetched(&mut self, fetch: &Fetch, answer: &Value) -> Vec<ServerNews> {
+    pub fn fetched(&mut self, fetch: &Fetch, answer: &Value) -> Vec<ServerEvent> {
         let mut news = Vec::new();
         match &fetch.purpose {
             Purpose::Models => self.learn_windows(answer, &mut news),
@@ -187,7 +187,7 @@ impl ServerReader {
         self.spec.look.iter().filter_map(|look| fetch(&look.path, Purpose::Look(look.id.clone()))).collect()
     }
 
-    fn read(&mut self, event: &Value, news: &mut Vec<ServerNews>) {
+    fn read(&mut self, event: &Value, news: &mut Vec<ServerEvent>) {
         let Some(kind) = self.spec.type_at.text(event) else { return };
         let fits = |spec: &&ServerEventSpec| spec.kind_of_event == kind && spec.when.holds(event);
         let fitting: Vec<ServerEventSpec> = self.spec.event.iter().filter(fits).cloned().collect();
@@ -207,7 +207,7 @@ impl ServerReader {
         }
     }
 
-    fn begins(&mut self, spec: &BeginsSpec, event: &Value, news: &mut Vec<ServerNews>) {
+    fn begins(&mut self, spec: &BeginsSpec, event: &Value, news: &mut Vec<ServerEvent>) {
         let Some(session) = spec.session.text(event) else { return };
         if spec.parent.text(event).is_some() {
             self.remember_other(session);
@@ -216,7 +216,7 @@ impl ServerReader {
         }
     }
 
-    fn adopt(&mut self, session: &str, news: &mut Vec<ServerNews>) {
+    fn adopt(&mut self, session: &str, news: &mut Vec<ServerEvent>) {
         if self.session.as_deref() == Some(session) {
             return;
         }
@@ -228,7 +228,7 @@ impl ServerReader {
         {
             self.former.insert(former, before.prompts().to_vec());
         }
-        news.push(ServerNews::Session(session.to_owned()));
+        news.push(ServerEvent::Session(session.to_owned()));
     }
 
     /// Makes a former session the agent's again when it gets a new prompt.
@@ -237,7 +237,7 @@ impl ServerReader {
         spec: &ServerEventSpec,
         event: &Value,
         session: Option<&str>,
-        news: &mut Vec<ServerNews>,
+        news: &mut Vec<ServerEvent>,
     ) {
         let Some((session, prompt)) = session.zip(spec.prompt.as_ref().and_then(|prompt| prompt.text(event)))
         else {
@@ -268,33 +268,33 @@ impl ServerReader {
     }
 
     /// Requests the owner of an unknown session: it is a subagent's, or a person went to it.
-    fn ask_who(&mut self, session: &str, news: &mut Vec<ServerNews>) {
+    fn ask_who(&mut self, session: &str, news: &mut Vec<ServerEvent>) {
         let path =
             self.spec.who.as_ref().map(|who| who.path.render(&serde_json::json!({ "session": session })));
         self.remember_other(session);
         let asked = path.and_then(|path| fetch(&path, Purpose::Who(session.to_owned())));
-        news.extend(asked.map(ServerNews::Fetch));
+        news.extend(asked.map(ServerEvent::Fetch));
     }
 
-    fn told_who(&mut self, session: &str, answer: &Value, news: &mut Vec<ServerNews>) {
+    fn told_who(&mut self, session: &str, answer: &Value, news: &mut Vec<ServerEvent>) {
         let Some(who) = &self.spec.who else { return };
         if answer.is_object() && who.parent.text(answer).is_none() {
             self.adopt(session, news);
-            news.extend(self.looks().into_iter().map(ServerNews::Fetch));
+            news.extend(self.looks().into_iter().map(ServerEvent::Fetch));
         }
     }
 
-    fn apply(&mut self, spec: &ServerEventSpec, event: &Value, news: &mut Vec<ServerNews>) {
+    fn apply(&mut self, spec: &ServerEventSpec, event: &Value, news: &mut Vec<ServerEvent>) {
         if self.now.take_prompt(spec, event) {
-            news.push(ServerNews::PromptSubmitted);
+            news.push(ServerEvent::PromptSubmitted);
         }
         self.now.take_status(spec, event, &self.quota);
         self.now.take_text(spec, event);
         if self.now.count(spec, event) {
-            news.extend(self.context().map(ServerNews::Context));
+            news.extend(self.context().map(ServerEvent::Context));
         }
         if let Some((end, text)) = spec.end.and_then(|end| self.now.end_turn(end)) {
-            news.push(ServerNews::TurnEnded { end, text });
+            news.push(ServerEvent::TurnEnded { end, text });
         }
     }
 
@@ -304,7 +304,7 @@ impl ServerReader {
         Some(Context { used, total, window: listed.or_else(|| self.defaults.window(model)) })
     }
 
-    fn learn_windows(&mut self, answer: &Value, news: &mut Vec<ServerNews>) {
+    fn learn_windows(&mut self, answer: &Value, news: &mut Vec<ServerEvent>) {
         let Some(spec) = &self.spec.models else { return };
         let providers = spec.providers.of(answer).and_then(Value::as_array);
         for provider in providers.into_iter().flatten() {
@@ -316,10 +316,10 @@ impl ServerReader {
                 .filter_map(|(model, about)| Some((format!("{name}/{model}"), spec.window.count(about)?)));
             self.windows.extend(windows);
         }
-        news.extend(self.context().map(ServerNews::Context));
+        news.extend(self.context().map(ServerEvent::Context));
     }
 
-    fn looked(&mut self, id: &str, answer: &Value, news: &mut Vec<ServerNews>) {
+    fn looked(&mut self, id: &str, answer: &Value, news: &mut Vec<ServerEvent>) {
         let Some(look) = self.spec.look.iter().find(|look| look.id == id).cloned() else { return };
         for event in self.as_events(&look, answer) {
             self.read(&event, news);
@@ -347,14 +347,14 @@ impl ServerReader {
     }
 
     /// Reports evidence if the state has changed.
-    fn weigh(&mut self, news: &mut Vec<ServerNews>) {
+    fn weigh(&mut self, news: &mut Vec<ServerEvent>) {
         let evidence = self.now.evidence();
         if evidence == self.said {
             return;
         }
         match &evidence {
-            Some(evidence) => news.push(ServerNews::Evidence(evidence.clone())),
-            None => news.push(ServerNews::Withdrawn(Source::Server)),
+            Some(evidence) => news.push(ServerEvent::Evidence(evidence.clone())),
+            None => news.push(ServerEvent::Withdrawn(Source::Server)),
         }
         self.said = evidence;
     }

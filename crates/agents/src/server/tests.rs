@@ -34,30 +34,30 @@ fn events(stream: &str) -> Vec<Value> {
     data.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-fn play(reader: &mut ServerReader, stream: &str) -> Vec<ServerNews> {
+fn play(reader: &mut ServerReader, stream: &str) -> Vec<ServerEvent> {
     events(stream).iter().flat_map(|event| reader.event(event)).collect()
 }
 
 /// Returns the states, in order.
-fn states(news: &[ServerNews]) -> Vec<(&str, AgentState)> {
+fn states(news: &[ServerEvent]) -> Vec<(&str, AgentState)> {
     let evidence = news.iter().filter_map(|one| match one {
-        ServerNews::Evidence(evidence) => Some((evidence.rule.as_str(), evidence.state.unwrap())),
+        ServerEvent::Evidence(evidence) => Some((evidence.rule.as_str(), evidence.state.unwrap())),
         _ => None,
     });
     evidence.collect()
 }
 
-fn ends(news: &[ServerNews]) -> Vec<(TurnEnd, &str)> {
+fn ends(news: &[ServerEvent]) -> Vec<(TurnEnd, &str)> {
     let ends = news.iter().filter_map(|one| match one {
-        ServerNews::TurnEnded { end, text } => Some((*end, text.as_str())),
+        ServerEvent::TurnEnded { end, text } => Some((*end, text.as_str())),
         _ => None,
     });
     ends.collect()
 }
 
-fn evidence<'n>(news: &'n [ServerNews], rule: &str) -> &'n Evidence {
+fn evidence<'n>(news: &'n [ServerEvent], rule: &str) -> &'n Evidence {
     let found = news.iter().find_map(|one| match one {
-        ServerNews::Evidence(evidence) if evidence.rule == rule => Some(evidence),
+        ServerEvent::Evidence(evidence) if evidence.rule == rule => Some(evidence),
         _ => None,
     });
     found.unwrap()
@@ -89,14 +89,14 @@ fn c18_a_turn_ends_with_all_of_its_text_and_a_queued_prompt_belongs_to_it() {
         ends(&news),
         [(TurnEnd::Done, "all done here"), (TurnEnd::Done, "second turn text\n\nqueued while busy")]
     );
-    let prompts = news.iter().filter(|one| **one == ServerNews::PromptSubmitted).count();
+    let prompts = news.iter().filter(|one| **one == ServerEvent::PromptSubmitted).count();
     assert_eq!(prompts, 3);
 }
 
 #[test]
 fn the_session_is_learnt_from_its_beginning() {
     let news = play(&mut fresh(), recorded!("permission"));
-    assert_eq!(news.first(), Some(&ServerNews::Session(SESSION.to_owned())));
+    assert_eq!(news.first(), Some(&ServerEvent::Session(SESSION.to_owned())));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn the_context_has_the_window_the_server_lists() {
     assert!(reader.fetched(&models, &listed).is_empty());
     let news = play(&mut reader, recorded!("permission"));
     let mut context = news.iter().filter_map(|one| match one {
-        ServerNews::Context(context) => Some(*context),
+        ServerEvent::Context(context) => Some(*context),
         _ => None,
     });
     let last = context.next_back().unwrap();
@@ -169,7 +169,7 @@ fn a_subagents_request_blocks_but_its_end_ends_nothing() {
     let expected = [("busy", working), ("permission", blocked), ("busy", working), ("idle", idle)];
     assert_eq!(states(&news), expected);
     assert_eq!(ends(&news), [(TurnEnd::Done, "parent done")]);
-    assert!(!news.iter().any(|one| matches!(one, ServerNews::Session(_) | ServerNews::Fetch(_))));
+    assert!(!news.iter().any(|one| matches!(one, ServerEvent::Session(_) | ServerEvent::Fetch(_))));
 }
 
 #[test]
@@ -178,13 +178,13 @@ fn an_unknown_session_is_asked_about_once() {
     let news = play(&mut reader, recorded!("question"));
     let asked: Vec<&Fetch> = news
         .iter()
-        .filter_map(|one| if let ServerNews::Fetch(fetch) = one { Some(fetch) } else { None })
+        .filter_map(|one| if let ServerEvent::Fetch(fetch) = one { Some(fetch) } else { None })
         .collect();
     let [who] = asked.as_slice() else { panic!("{asked:?}") };
     assert_eq!(who.request.path, format!("/session/{SESSION}"));
     assert!(reader.fetched(who, &json!({ "id": SESSION, "parentID": "ses_x" })).is_empty(), "a subagent's");
     let news = reader.fetched(who, &json!({ "id": SESSION }));
-    assert_eq!(news.first(), Some(&ServerNews::Session(SESSION.to_owned())));
+    assert_eq!(news.first(), Some(&ServerEvent::Session(SESSION.to_owned())));
     assert_eq!(news.len(), 4, "then it is looked at: {news:?}");
 }
 
@@ -192,13 +192,13 @@ fn an_unknown_session_is_asked_about_once() {
 fn a_person_who_goes_to_another_session_takes_the_agent_along_and_back() {
     let mut reader = fresh();
     let first = play(&mut reader, recorded!("permission"));
-    assert!(first.contains(&ServerNews::Session(SESSION.to_owned())));
+    assert!(first.contains(&ServerEvent::Session(SESSION.to_owned())));
     let news = play(&mut reader, recorded!("begun"));
-    assert!(news.contains(&ServerNews::Session("ses_e1df6762effeN5jGUC28gw8k3U".into())));
+    assert!(news.contains(&ServerEvent::Session("ses_e1df6762effeN5jGUC28gw8k3U".into())));
     let late = json!({ "type": "session.status", "properties": { "sessionID": SESSION, "status": { "type": "busy" } } });
     assert!(reader.event(&late).is_empty(), "the former session works on by itself");
     let back = json!({ "type": "message.updated", "properties": { "sessionID": SESSION, "info": { "role": "user", "id": "msg_new" } } });
-    assert_eq!(reader.event(&back).first(), Some(&ServerNews::Session(SESSION.to_owned())));
+    assert_eq!(reader.event(&back).first(), Some(&ServerEvent::Session(SESSION.to_owned())));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_stream_opened_again_tells_what_is_open_now() {
     let open = json!([{ "id": "per_1", "sessionID": "ses_child", "permission": "edit", "patterns": ["a.rs"], "metadata": {} }]);
     let news = reader.fetched(by("permissions"), &open);
     assert_eq!(states(&news), [("permission", AgentState::Blocked)]);
-    assert_eq!(reader.lost(), [ServerNews::Withdrawn(Source::Server)]);
+    assert_eq!(reader.lost(), [ServerEvent::Withdrawn(Source::Server)]);
     let again = reader.opened();
     assert_eq!(again, fetches);
     let news = reader.fetched(by("status"), &json!({}));
@@ -322,7 +322,7 @@ fn c18_a_turn_whose_prompt_was_missed_ends_without_a_text() {
     let without_prompts = events(recorded!("permission"))
         .into_iter()
         .filter(|event| event.pointer("/properties/info/role") != Some(&json!("user")));
-    let news: Vec<ServerNews> = without_prompts.flat_map(|event| reader.event(&event)).collect();
+    let news: Vec<ServerEvent> = without_prompts.flat_map(|event| reader.event(&event)).collect();
     assert!(!ends(&news).is_empty());
     assert!(ends(&news).iter().all(|(_, text)| text.is_empty()), "{:?}", ends(&news));
 }
@@ -336,7 +336,7 @@ fn c18_a_prompt_that_was_there_before_begins_no_turn_when_it_is_told_again() {
     let _nothing = reader.fetched(&past, &listed(&[("user", THEN, "one")]));
     let again = json!({ "type": "message.updated",
         "properties": { "sessionID": SESSION, "info": { "role": "user", "id": "msg_0" } } });
-    assert!(!reader.event(&again).contains(&ServerNews::PromptSubmitted));
+    assert!(!reader.event(&again).contains(&ServerEvent::PromptSubmitted));
 }
 
 /// Returns an event of the agent's session.
@@ -372,7 +372,7 @@ fn c18_a_result_has_what_was_said_before_and_after_a_tool() {
         said("msg_2", "prt_2", "after").to_vec(),
         vec![event("session.idle", json!({}))],
     ];
-    let news: Vec<ServerNews> = told.concat().iter().flat_map(|event| reader.event(event)).collect();
+    let news: Vec<ServerEvent> = told.concat().iter().flat_map(|event| reader.event(event)).collect();
     assert_eq!(ends(&news), [(TurnEnd::Done, "before\n\nafter")]);
 }
 
@@ -387,7 +387,7 @@ fn c18_a_turn_that_a_refusal_ended_was_interrupted_and_one_that_went_on_was_not(
             told.extend(said("msg_2", "prt_2", "then not"));
         }
         told.push(event("session.idle", json!({})));
-        let news: Vec<ServerNews> = told.iter().flat_map(|event| reader.event(event)).collect();
+        let news: Vec<ServerEvent> = told.iter().flat_map(|event| reader.event(event)).collect();
         assert_eq!(ends(&news).first().map(|(end, _)| *end), Some(end));
     }
 }
@@ -402,7 +402,7 @@ fn c18_a_refusal_after_the_stream_was_opened_again_ends_the_turn_as_interrupted(
     let completed = event("message.updated", json!({ "info": { "role": "assistant", "id": "msg_1" } }));
     let busy = event("session.status", json!({ "status": { "type": "busy" } }));
     let told = [busy, refused(), completed, event("session.idle", json!({}))];
-    let news: Vec<ServerNews> = told.iter().flat_map(|event| reader.event(event)).collect();
+    let news: Vec<ServerEvent> = told.iter().flat_map(|event| reader.event(event)).collect();
     assert_eq!(ends(&news), [(TurnEnd::Interrupted, "")]);
 }
 

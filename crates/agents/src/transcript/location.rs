@@ -85,7 +85,7 @@ enum Step {
 impl Way {
     /// Returns the file or files below this root; `None` while a placeholder is not known.
     #[must_use]
-    pub fn spot(&self, root: &Root, around: &AgentContext<'_>) -> Option<FileLocation> {
+    pub fn file_location(&self, root: &Root, around: &AgentContext<'_>) -> Option<FileLocation> {
         let root = root.directory(around.env)?;
         let mut below = String::new();
         for step in &self.0 {
@@ -168,7 +168,7 @@ fn dashed(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn spot(way: &str, env: &[(&str, &str)], session: Option<&str>) -> Option<FileLocation> {
+    fn file_location(way: &str, env: &[(&str, &str)], session: Option<&str>) -> Option<FileLocation> {
         let root = Root {
             env: Some("VENDOR_HOME".into()),
             below_env: Some("v".into()),
@@ -178,42 +178,49 @@ mod tests {
             |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let around =
             AgentContext { env: &env, cwd: Path::new("/home/dev/my.project"), session, pid: Some(12) };
-        Way::try_from(way.to_owned()).unwrap().spot(&root, &around)
+        Way::try_from(way.to_owned()).unwrap().file_location(&root, &around)
     }
 
     #[test]
     fn the_variable_moves_the_root() {
         let home = [("HOME", "/home/dev")];
         let moved = [("HOME", "/home/dev"), ("VENDOR_HOME", "/srv")];
-        assert_eq!(spot("{pid}.json", &home, None).unwrap().only(), Some("/home/dev/.vendor/12.json".into()));
-        assert_eq!(spot("{pid}.json", &moved, None).unwrap().only(), Some("/srv/v/12.json".into()));
-        assert_eq!(spot("{pid}.json", &[], None), None);
+        assert_eq!(
+            file_location("{pid}.json", &home, None).unwrap().only(),
+            Some("/home/dev/.vendor/12.json".into())
+        );
+        assert_eq!(file_location("{pid}.json", &moved, None).unwrap().only(), Some("/srv/v/12.json".into()));
+        assert_eq!(file_location("{pid}.json", &[], None), None);
     }
 
     #[test]
     fn the_directory_is_written_with_dashes() {
-        let found = spot("projects/{cwd_dashed}/{session}.jsonl", &[("HOME", "/h")], Some("ab-1")).unwrap();
+        let found =
+            file_location("projects/{cwd_dashed}/{session}.jsonl", &[("HOME", "/h")], Some("ab-1")).unwrap();
         assert_eq!(found.below, "projects/-home-dev-my-project/ab-1.jsonl");
     }
 
     #[test]
     fn a_session_that_is_no_plain_name_leads_nowhere() {
         for hostile in ["../../etc/passwd", "a/b", "", "*"] {
-            assert_eq!(spot("{session}.jsonl", &[("HOME", "/h")], Some(hostile)), None, "{hostile}");
+            assert_eq!(file_location("{session}.jsonl", &[("HOME", "/h")], Some(hostile)), None, "{hostile}");
         }
-        assert_eq!(spot("{session}.jsonl", &[("HOME", "/h")], None), None);
+        assert_eq!(file_location("{session}.jsonl", &[("HOME", "/h")], None), None);
     }
 
     #[test]
     fn the_start_of_a_session_is_enough_where_the_vendor_writes_no_more() {
-        let found = |session| spot("s-*-{session_start}.jsonl", &[("HOME", "/h")], Some(session));
+        let found = |session| file_location("s-*-{session_start}.jsonl", &[("HOME", "/h")], Some(session));
         assert_eq!(found("1a3eda8f-7271").unwrap().below, "s-*-1a3eda8f.jsonl");
         assert_eq!(found("1a3e"), None);
     }
 
     #[test]
     fn one_of_several_files_is_not_named() {
-        assert_eq!(spot("s/*/r-*-{session}.jsonl", &[("HOME", "/h")], Some("a")).unwrap().only(), None);
+        assert_eq!(
+            file_location("s/*/r-*-{session}.jsonl", &[("HOME", "/h")], Some("a")).unwrap().only(),
+            None
+        );
     }
 
     #[test]

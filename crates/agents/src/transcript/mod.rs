@@ -87,7 +87,7 @@ struct Figures {
 /// What newly read lines state. Of a transcript that existed before, only its context and its session are
 /// news.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TranscriptNews {
+pub struct TranscriptChange {
     /// How full the context is now.
     pub context: Option<Context>,
     /// The vendor session.
@@ -111,7 +111,7 @@ pub struct EndedTurn {
     pub prompted_at: Option<u64>,
 }
 
-impl TranscriptNews {
+impl TranscriptChange {
     /// Returns the part that counts in a transcript that was written before the daemon watched it.
     #[must_use]
     pub fn past(self) -> Self {
@@ -143,8 +143,8 @@ impl TranscriptReader {
     }
 
     /// Feeds the next bytes of the file. Lines that are not JSON are ignored.
-    pub fn feed(&mut self, bytes: &[u8]) -> TranscriptNews {
-        let mut news = TranscriptNews::default();
+    pub fn feed(&mut self, bytes: &[u8]) -> TranscriptChange {
+        let mut news = TranscriptChange::default();
         let mut lines = std::mem::replace(&mut self.lines, Lines::new(Start::Beginning));
         lines.feed(bytes, |line| self.line(line, &mut news));
         self.lines = lines;
@@ -188,7 +188,7 @@ impl TranscriptReader {
         Some(Context { used: (*used)?, window, total: *total })
     }
 
-    fn line(&mut self, line: &[u8], news: &mut TranscriptNews) {
+    fn line(&mut self, line: &[u8], news: &mut TranscriptChange) {
         let Ok(text) = std::str::from_utf8(line) else { return };
         // Most lines do not matter and some are megabytes: a text search rules them out before they are
         // parsed.
@@ -203,7 +203,7 @@ impl TranscriptReader {
         }
     }
 
-    fn apply(&mut self, spec: &LineSpec, value: &Value, news: &mut TranscriptNews) {
+    fn apply(&mut self, spec: &LineSpec, value: &Value, news: &mut TranscriptChange) {
         if let Some(session) = text_at(spec.session.as_ref(), value)
             && self.session.as_deref() != Some(session)
         {

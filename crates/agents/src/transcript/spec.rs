@@ -23,8 +23,8 @@ pub struct TranscriptSpec {
 impl TranscriptSpec {
     /// Returns where the transcript of this session is, or a pattern for the files one of which it is.
     #[must_use]
-    pub fn spot(&self, around: &AgentContext<'_>) -> Option<FileLocation> {
-        self.path.spot(&self.root, around)
+    pub fn file_location(&self, around: &AgentContext<'_>) -> Option<FileLocation> {
+        self.path.file_location(&self.root, around)
     }
 }
 

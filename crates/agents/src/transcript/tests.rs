@@ -26,11 +26,11 @@ fn reader(name: &str) -> TranscriptReader {
     TranscriptReader::new(&manifest(name), Start::Beginning).unwrap()
 }
 
-fn read(name: &str, text: &str) -> TranscriptNews {
+fn read(name: &str, text: &str) -> TranscriptChange {
     reader(name).feed(text.as_bytes())
 }
 
-fn turns(news: &TranscriptNews) -> Vec<(TurnEnd, &str)> {
+fn turns(news: &TranscriptChange) -> Vec<(TurnEnd, &str)> {
     news.turns.iter().map(|turn| (turn.end, turn.text.as_str())).collect()
 }
 
@@ -167,7 +167,7 @@ fn an_old_prompt_leaves_no_text_for_the_next_turn() {
 }
 
 /// News of several pieces, as one.
-fn merged(mut all: TranscriptNews, next: TranscriptNews) -> TranscriptNews {
+fn merged(mut all: TranscriptChange, next: TranscriptChange) -> TranscriptChange {
     all.context = next.context.or(all.context);
     all.session = next.session.or(all.session);
     all.prompts += next.prompts;
@@ -188,7 +188,7 @@ proptest! {
         cuts.push(text.len());
         cuts.sort_unstable();
         let mut reader = reader(name);
-        let mut all = TranscriptNews::default();
+        let mut all = TranscriptChange::default();
         let mut from = 0;
         for cut in cuts {
             all = merged(all, reader.feed(&text.as_bytes()[from..cut]));

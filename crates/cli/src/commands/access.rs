@@ -91,7 +91,7 @@ const MAX_LINE: u64 = 4096;
 impl AccessArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         check_person(context)?;
-        let directory = web_directory(context.address()?.places());
+        let directory = web_directory(context.address()?.dirs());
         let file = AccessFile::open(&directory).map_err(CliError::io("the devices cannot be read"))?;
         match self.act.unwrap_or(Act::List) {
             Act::List => {

@@ -11,7 +11,7 @@ use client::DaemonAddress;
 use proto::request::Presets;
 
 use crate::args::Cli;
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::CliError;
 
 /// Print the possible completions of the last word
@@ -34,15 +34,16 @@ enum Named {
 
 impl CompleteArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let found = candidates(&Cli::command(), &self.words, |named| known(named).unwrap_or_default());
+        let found =
+            candidates(&Cli::command(), &self.words, |named| names_from_daemon(named).unwrap_or_default());
         found.iter().try_for_each(|word| context.out.line(word))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Returns the names from a daemon that is already running.
-fn known(named: Named) -> Option<Vec<String>> {
-    let mut connection = DaemonAddress::without_start(places().ok()?).connect().ok()?;
+fn names_from_daemon(named: Named) -> Option<Vec<String>> {
+    let mut connection = DaemonAddress::without_start(dirs().ok()?).connect().ok()?;
     Some(match named {
         Named::Processes => {
             connection.list().ok()?.into_iter().map(|process| process.name.to_string()).collect()
@@ -53,7 +54,12 @@ fn known(named: Named) -> Option<Vec<String>> {
         Named::DroppedTasks => {
             super::tasks::dropped::list(&mut connection).ok()?.into_iter().map(|task| task.name).collect()
         }
-        Named::Workspaces => connection.workspaces().ok()?.into_iter().map(|known| known.name).collect(),
+        Named::Workspaces => connection
+            .workspaces()
+            .ok()?
+            .into_iter()
+            .map(|names_from_daemon| names_from_daemon.name)
+            .collect(),
         Named::Presets => {
             let here = std::env::current_dir().ok()?.into_os_string().into_string().ok()?;
             let list = connection.presets(Presets { project: Some(here), path: None }).ok()?;
@@ -63,7 +69,11 @@ fn known(named: Named) -> Option<Vec<String>> {
 }
 
 /// Returns every completion of the last word.
-fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<String>) -> Vec<String> {
+fn candidates(
+    root: &Command,
+    words: &[String],
+    names_from_daemon: impl Fn(Named) -> Vec<String>,
+) -> Vec<String> {
     let Some((current, before)) = words.split_last() else { return Vec::new() };
     if before.iter().any(|word| word == "--") {
         // It belongs to the process: the shell completes files.
@@ -84,12 +94,12 @@ fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<Str
         }
     }
     let mut all = match flag {
-        Some(flag) if flag.get_id() == "preset" => known(Named::Presets),
-        Some(flag) if flag.get_id() == "task" => known(Named::Tasks),
-        Some(flag) if flag.get_id() == "workspace" => known(Named::Workspaces),
+        Some(flag) if flag.get_id() == "preset" => names_from_daemon(Named::Presets),
+        Some(flag) if flag.get_id() == "task" => names_from_daemon(Named::Tasks),
+        Some(flag) if flag.get_id() == "workspace" => names_from_daemon(Named::Workspaces),
         Some(flag) => flag.get_possible_values().iter().map(named).collect(),
         None if current.starts_with('-') => flags(root).chain(flags(command)).collect(),
-        None => positional(command, depth, positions, &known),
+        None => positional(command, depth, positions, &names_from_daemon),
     };
     all.retain(|word| word.starts_with(current.as_str()));
     all.sort_unstable();
@@ -97,7 +107,7 @@ fn candidates(root: &Command, words: &[String], known: impl Fn(Named) -> Vec<Str
     all
 }
 
-/// Whether the name that a verb takes is that of a task.
+/// Returns true if the name that a verb takes is that of a task.
 fn is_about_tasks(command: &Command) -> bool {
     matches!(command.get_name(), "run" | "stop" | "diff" | "review" | "land" | "drop")
 }
@@ -124,7 +134,7 @@ fn positional(
     command: &Command,
     depth: usize,
     positions: usize,
-    known: &impl Fn(Named) -> Vec<String>,
+    names_from_daemon: &impl Fn(Named) -> Vec<String>,
 ) -> Vec<String> {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let mut all: Vec<String> = verbs.map(|verb| verb.get_name().to_owned()).collect();
@@ -135,18 +145,24 @@ fn positional(
     };
     let Some((_, argument)) = argument.into_iter().find(is_here) else { return all };
     match argument.get_id().as_str() {
-        "name" if depth >= 1 && is_about_tasks(command) => all.extend(known(Named::Tasks)),
+        "name" if depth >= 1 && is_about_tasks(command) => all.extend(names_from_daemon(Named::Tasks)),
         // A task that there is not yet.
         "name" if depth == 1 && command.get_name() == "new" => {}
-        "name" if depth == 1 && command.get_name() == "restore" => all.extend(known(Named::DroppedTasks)),
+        "name" if depth == 1 && command.get_name() == "restore" => {
+            all.extend(names_from_daemon(Named::DroppedTasks))
+        }
         "name" if depth == 1 && command.get_name() == "attach" => {
-            all.extend(known(Named::Processes).into_iter().chain(known(Named::Tasks)));
+            all.extend(
+                names_from_daemon(Named::Processes).into_iter().chain(names_from_daemon(Named::Tasks)),
+            );
         }
         // In a verb with verbs of its own, a name is that of a scratchpad or the like.
-        "name" | "names" | "target" if depth == 1 => all.extend(known(Named::Processes)),
-        "presets" => all.extend(known(Named::Presets)),
+        "name" | "names" | "target" if depth == 1 => all.extend(names_from_daemon(Named::Processes)),
+        "presets" => all.extend(names_from_daemon(Named::Presets)),
         // `workspace new` takes a name that there is not yet.
-        "workspace" if depth > 2 || command.get_name() != "new" => all.extend(known(Named::Workspaces)),
+        "workspace" if depth > 2 || command.get_name() != "new" => {
+            all.extend(names_from_daemon(Named::Workspaces))
+        }
         _ => all.extend(argument.get_possible_values().iter().map(named)),
     }
     all

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::{Dirs, ErrorCode, Failure};
 
-use crate::context::{Context, own_executable, places};
+use crate::context::{Context, dirs, own_executable};
 use crate::errors::CliError;
 
 /// Run the daemon; other commands start it by themselves
@@ -28,11 +28,11 @@ impl DaemonArgs {
             rustix::process::setsid().ok();
         }
         let ephemeral = context.is_ephemeral();
-        let places = if ephemeral { places_without_database(places()?) } else { places()? };
-        let options = daemon::DaemonOptions { places: places.clone(), ephemeral, exe: own_executable()? };
+        let dirs = if ephemeral { dirs_without_database(dirs()?) } else { dirs()? };
+        let options = daemon::DaemonOptions { dirs: dirs.clone(), ephemeral, exe: own_executable()? };
         let ended = daemon::run(options);
         if ephemeral {
-            remove_private(&places);
+            remove_private(&dirs);
         }
         ended.map_err(|error| CliError::Own(Failure::new(ErrorCode::Internal, error.to_string())))?;
         Ok(ExitCode::SUCCESS)
@@ -42,27 +42,27 @@ impl DaemonArgs {
 /// Returns the directories of a daemon whose database is in memory. A person may have typed the flag with the
 /// usual directories: then it keeps everything in the runtime directory, away from the database's own daemon
 /// and its processes.
-fn places_without_database(places: Dirs) -> Dirs {
-    if private_root(&places).is_some() {
-        return places;
+fn dirs_without_database(dirs: Dirs) -> Dirs {
+    if private_root(&dirs).is_some() {
+        return dirs;
     }
-    Dirs { data: places.runtime.join("ephemeral"), ..places }
+    Dirs { data: dirs.runtime.join("ephemeral"), ..dirs }
 }
 
 /// Removes everything of a private daemon, also when its starter is gone. Only a directory that
 /// [`client::DaemonAddress::private`] made is removed: a person may have typed the flag with other
 /// directories.
-fn remove_private(places: &Dirs) {
-    if let Some(root) = private_root(places) {
+fn remove_private(dirs: &Dirs) {
+    if let Some(root) = private_root(dirs) {
         drop(std::fs::remove_dir_all(root));
     }
 }
 
-fn private_root(places: &Dirs) -> Option<&Path> {
-    let root = places.runtime.parent()?;
+fn private_root(dirs: &Dirs) -> Option<&Path> {
+    let root = dirs.runtime.parent()?;
     let digits = root.file_name()?.to_str()?.strip_prefix("qd-")?;
     let is_ours = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    (is_ours && *places == Dirs::below(root)).then_some(root)
+    (is_ours && *dirs == Dirs::below(root)).then_some(root)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, getuid, pidfd_open};
 use serde::Serialize;
 
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::CliError;
 use crate::output::{Output, Style, Table};
 
@@ -72,20 +72,20 @@ impl Check {
 
 impl DoctorArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let places = places()?;
+        let dirs = dirs()?;
         let mut checks = vec![
-            private("runtime directory", &places.runtime),
-            private("data directory", &places.data),
-            configuration(&places),
+            private("runtime directory", &dirs.runtime),
+            private("data directory", &dirs.data),
+            configuration(&dirs),
             file_size(),
-            room(&[&places.runtime, &places.data]),
+            room(&[&dirs.runtime, &dirs.data]),
         ];
-        let (daemon, mut connection) = reach(&places);
+        let (daemon, mut connection) = reach(&dirs);
         let daemon_pid = connection.as_mut().and_then(|daemon| daemon.status().ok()).map(|status| status.pid);
         checks.extend([
-            database(&places.database(), connection.is_some()),
+            database(&dirs.database(), connection.is_some()),
             daemon,
-            holders(&places, connection),
+            holders(&dirs, connection),
             terminals(),
             descriptors(),
             marks(run_mark::limit_of(std::process::id()), daemon_pid.and_then(run_mark::limit_of)),
@@ -153,8 +153,8 @@ fn private(name: &'static str, dir: &Path) -> Check {
 }
 
 /// Checks that no other user can write the configuration, and that it can be read.
-fn configuration(places: &Dirs) -> Check {
-    let (name, dir) = ("config directory", &places.config);
+fn configuration(dirs: &Dirs) -> Check {
+    let (name, dir) = ("config directory", &dirs.config);
     let shown = dir.display();
     if fs::symlink_metadata(dir).is_err() {
         return Check::new(name, Health::Ok, format!("{shown} is made when it is needed"));
@@ -176,7 +176,7 @@ fn configuration(places: &Dirs) -> Check {
             .hint(hint);
     }
     let of_daemon = || {
-        Settings::read(places)
+        Settings::read(dirs)
             .1
             .map(|problem| (problem, "correct config.toml; docs/cli.md lists every setting"))
     };
@@ -254,10 +254,10 @@ fn database(file: &Path, is_daemon_running: bool) -> Check {
 }
 
 /// Checks that a daemon answers with our protocol.
-fn reach(places: &Dirs) -> (Check, Option<Connection>) {
+fn reach(dirs: &Dirs) -> (Check, Option<Connection>) {
     let name = "daemon";
-    let address = DaemonAddress::without_start(places.clone());
-    let status = address.knock().and_then(|mut connection| {
+    let address = DaemonAddress::without_start(dirs.clone());
+    let status = address.connect_if_running().and_then(|mut connection| {
         let status = connection.status()?;
         Ok((connection, status))
     });
@@ -274,9 +274,9 @@ fn reach(places: &Dirs) -> (Check, Option<Connection>) {
             let hint = "`qd shutdown`, then any command: processes stay";
             (Check::new(name, Health::Fail, detail).hint(hint), None)
         }
-        Err(ClientError::Unreachable(why)) => (unanswered(places, &address, &why), None),
+        Err(ClientError::Unreachable(why)) => (unanswered(dirs, &address, &why), None),
         Err(error @ ClientError::Silent(_)) => {
-            let pid = fs::read_to_string(places.lock()).unwrap_or_default();
+            let pid = fs::read_to_string(dirs.lock()).unwrap_or_default();
             let hint = format!(
                 "if it was stopped, `kill -CONT {0}` wakes it; `kill -9 {0}` ends it, and the next command starts another: \
                  processes stay",
@@ -293,15 +293,15 @@ fn reach(places: &Dirs) -> (Check, Option<Connection>) {
 }
 
 /// Returns the check for a daemon that does not listen: none runs, or another process keeps it away.
-fn unanswered(places: &Dirs, address: &DaemonAddress, why: &str) -> Check {
+fn unanswered(dirs: &Dirs, address: &DaemonAddress, why: &str) -> Check {
     let name = "daemon";
     if let Some((pid, program)) = address.directory_holder() {
-        let (data, program) = (places.data.display(), Printable(&program));
+        let (data, program) = (dirs.data.display(), Printable(&program));
         let detail = format!("process {pid} ({program}) holds {data} and does not answer as a daemon");
         return Check::new(name, Health::Fail, detail)
             .hint(format!("`kill {pid}` ends it, and the next command starts a daemon: processes stay"));
     }
-    if !places.socket().exists() {
+    if !dirs.socket().exists() {
         return Check::new(name, Health::Ok, "not running; the next command starts it");
     }
     let detail = format!("not running, its socket is left over ({why}); the next command replaces it");
@@ -309,9 +309,9 @@ fn unanswered(places: &Dirs, address: &DaemonAddress, why: &str) -> Check {
 }
 
 /// Checks that every holder has an entry: a run without one would be invisible.
-fn holders(places: &Dirs, connection: Option<Connection>) -> Check {
+fn holders(dirs: &Dirs, connection: Option<Connection>) -> Check {
     let name = "holders";
-    let listed = fs::read_dir(places.holders()).map(|dir| dir.filter_map(Result::ok).collect::<Vec<_>>());
+    let listed = fs::read_dir(dirs.holders()).map(|dir| dir.filter_map(Result::ok).collect::<Vec<_>>());
     let names: Vec<String> = listed
         .unwrap_or_default()
         .iter()

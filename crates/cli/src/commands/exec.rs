@@ -66,7 +66,7 @@ impl ExecArgs {
         let mut spawn = SpawnArgs::of_kind(Kind::Command);
         (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, size);
         (spawn.env, spawn.clean_env) = (self.env, self.clean_env);
-        spawn.argv = if is_attached { self.argv } else { plain(known(self.argv, &spawn.env)?) };
+        spawn.argv = if is_attached { self.argv } else { plain(check_program(self.argv, &spawn.env)?) };
         let request = spawn.request(std::env::vars_os().collect())?;
         let spawned = client::reconnecting::spawn(context.address()?, request)?;
         let code = if is_attached {
@@ -83,7 +83,7 @@ impl ExecArgs {
 
 /// Refuses a program that this shell's PATH does not have, because the error of the shell around it would be in words
 /// that a person did not expect.
-fn known(argv: Vec<String>, env: &[String]) -> Result<Vec<String>, CliError> {
+fn check_program(argv: Vec<String>, env: &[String]) -> Result<Vec<String>, CliError> {
     let has_own_path = env.iter().any(|pair| pair.starts_with("PATH="));
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let Some(path) = own_path().filter(|_| !has_own_path && !program.contains('/')) else { return Ok(argv) };

@@ -13,7 +13,7 @@ use proto::request::Hook;
 use proto::{Dirs, Reply, Request};
 use serde_json::Value;
 
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::CliError;
 
 /// The most bytes of an event; a larger one is not passed on.
@@ -45,7 +45,7 @@ enum Step {
 
 impl HookArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        if let Some(output) = places().ok().and_then(|places| self.send_event(places)) {
+        if let Some(output) = dirs().ok().and_then(|dirs| self.send_event(dirs)) {
             // The caller may not read the answer.
             drop(context.out.json(&output));
         }
@@ -53,13 +53,13 @@ impl HookArgs {
     }
 
     /// Returns the answer for the agent's program; `None` when anything fails.
-    fn send_event(self, places: Dirs) -> Option<Value> {
+    fn send_event(self, dirs: Dirs) -> Option<Value> {
         let (steps, hear) = sync_channel(4);
         let watcher = steps.clone();
         // Threads, because neither reading standard input nor connecting has a time limit. They end with the
         // process.
         std::thread::Builder::new().spawn(move || watch_caller(&watcher)).ok()?;
-        let asking = move || self.call(&places, &steps).or_else(|| steps.send(Step::Over).ok());
+        let asking = move || self.call(&dirs, &steps).or_else(|| steps.send(Step::Over).ok());
         std::thread::Builder::new().spawn(asking).ok()?;
         reached(&hear, Some(READ))?;
         reached(&hear, Some(HELLO))?;
@@ -67,14 +67,14 @@ impl HookArgs {
     }
 
     /// Calls the daemon; every early return means that there is no answer.
-    fn call(self, places: &Dirs, steps: &SyncSender<Step>) -> Option<()> {
+    fn call(self, dirs: &Dirs, steps: &SyncSender<Step>) -> Option<()> {
         let payload = match self.payload {
             Some(payload) => payload.into_bytes(),
             None => read_input()?,
         };
         let payload = serde_json::from_slice(&payload).ok()?;
         steps.send(Step::Read).ok()?;
-        let mut connection = DaemonAddress::without_start(places.clone()).knock().ok()?;
+        let mut connection = DaemonAddress::without_start(dirs.clone()).connect_if_running().ok()?;
         connection.hello().ok()?;
         steps.send(Step::Welcome).ok()?;
         let reply = connection.call(Request::Hook(Hook { payload, event: self.event })).ok()?;

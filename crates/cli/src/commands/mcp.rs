@@ -70,10 +70,9 @@ impl McpArgs {
 /// Returns the environment of a server. A private daemon is started now, if one is wanted: it lives as long
 /// as we do.
 pub(crate) fn setup(context: &mut Context) -> Result<Setup, CliError> {
-    let places =
-        if context.is_ephemeral() { context.address()?.places().clone() } else { context::places()? };
+    let dirs = if context.is_ephemeral() { context.address()?.dirs().clone() } else { context::dirs()? };
     let here = std::env::current_dir().map_err(CliError::io("the working directory is gone"))?;
     // A proxy lives as long as its agent; the code that parsed, greeted and listed is not needed again.
     let on_first_call = || drop(holder::give_back_text());
-    Ok(Setup { places, exe: context::own_executable()?, here, on_first_call })
+    Ok(Setup { dirs, exe: context::own_executable()?, here, on_first_call })
 }

@@ -263,7 +263,7 @@ fn print_path(
 ) -> Result<(), CliError> {
     ask(&mut connection, project.clone(), PadAct::Read { name: name.to_owned(), revision: None })?;
     let key = connection.presets(Presets { project, path: None })?.project.key;
-    let path = context.address()?.places().data.join("pads").join(key).join(name);
+    let path = context.address()?.dirs().data.join("pads").join(key).join(name);
     let path = path.to_string_lossy().into_owned();
     context.print(&json!({ "path": path }), |_, out| out.line(&path))
 }

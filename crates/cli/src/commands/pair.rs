@@ -41,7 +41,7 @@ impl PairArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         check_person(context)?;
         check_known(context, self.workspace.as_deref())?;
-        let directory = web_directory(context.address()?.places());
+        let directory = web_directory(context.address()?.dirs());
         let failed = || CliError::io("no code can be made");
         let (access, pairing) = (AccessFile::open(&directory).map_err(failed())?, Pairing::open(&directory));
         let wait = PairingWait::begin(&access).map_err(failed())?;

@@ -13,7 +13,7 @@ use proto::{Dirs, ErrorCode, Failure};
 use serde_json::json;
 
 use super::ending::{GraceArgs, Progress};
-use crate::context::{Context, own_executable, places};
+use crate::context::{Context, dirs, own_executable};
 use crate::errors::CliError;
 
 /// How long a daemon that agreed to end may take.
@@ -49,7 +49,7 @@ impl ShutdownArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let deadline = Instant::now() + if self.kill { KILL_DEADLINE } else { DEADLINE };
         let progress = self.kill.then(|| Progress::begin("everything", "qd shutdown --kill --now"));
-        let found = self.end(&places()?, deadline);
+        let found = self.end(&dirs()?, deadline);
         drop(progress);
         let found = found?;
         let words = match found {
@@ -62,12 +62,12 @@ impl ShutdownArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn end(&self, places: &Dirs, deadline: Instant) -> Result<Found, CliError> {
+    fn end(&self, dirs: &Dirs, deadline: Instant) -> Result<Found, CliError> {
         let (mut found, exe) = (Found::Nothing, own_executable()?);
         loop {
-            let (connection, now_found) = match self.reach(places, &exe) {
+            let (connection, now_found) = match self.reach(dirs, &exe) {
                 Ok(Some(reached)) => reached,
-                Ok(None) if Instant::now() < deadline && is_leaving(places)? => continue,
+                Ok(None) if Instant::now() < deadline && is_leaving(dirs)? => continue,
                 Ok(None) => return Ok(found),
                 // Another command has ended the daemon that was started for this: the next round waits until
                 // it is gone.
@@ -84,12 +84,12 @@ impl ShutdownArgs {
     }
 
     /// Connects to what is to be ended; `None` when there is nothing.
-    fn reach(&self, places: &Dirs, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
-        match DaemonAddress::without_start(places.clone()).knock() {
+    fn reach(&self, dirs: &Dirs, exe: &Path) -> Result<Option<(Connection, Found)>, ClientError> {
+        match DaemonAddress::without_start(dirs.clone()).connect_if_running() {
             Ok(connection) => Ok(Some((connection, Found::Daemon))),
             // Only a daemon knows what belongs to a run, so one is started to end them.
-            Err(ClientError::Unreachable(_)) if self.kill && has_holders(places) => {
-                let connection = DaemonAddress::new(places.clone(), exe.to_owned()).connect()?;
+            Err(ClientError::Unreachable(_)) if self.kill && has_holders(dirs) => {
+                let connection = DaemonAddress::new(dirs.clone(), exe.to_owned()).connect()?;
                 Ok(Some((connection, Found::Processes)))
             }
             Err(ClientError::Unreachable(_)) => Ok(None),
@@ -113,15 +113,15 @@ impl ShutdownArgs {
 }
 
 /// Returns true if there is a daemon that does not listen; waits a moment for its end.
-fn is_leaving(places: &Dirs) -> Result<bool, CliError> {
-    Ok(DaemonAddress::without_start(places.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
+fn is_leaving(dirs: &Dirs) -> Result<bool, CliError> {
+    Ok(DaemonAddress::without_start(dirs.clone()).wait_for_leaving(Instant::now() + LEAVING)?)
 }
 
 /// Returns true if there may be holders. A directory that cannot be read counts: the daemon that is started
 /// to end them reports the reason.
-fn has_holders(places: &Dirs) -> bool {
+fn has_holders(dirs: &Dirs) -> bool {
     // Those of an earlier version are in the runtime directory.
-    [places.holders(), holders_in(&places.runtime)].iter().any(|dir| match std::fs::read_dir(dir) {
+    [dirs.holders(), holders_in(&dirs.runtime)].iter().any(|dir| match std::fs::read_dir(dir) {
         Ok(mut sockets) => sockets.next().is_some(),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     })

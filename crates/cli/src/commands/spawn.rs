@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use proto::inherited_variables::{Variables, is_allowed, is_inheritable};
 use proto::reply::Spawned;
-use proto::request::{AgentRequest, OnTimeout, PermissionDesk, PermissionMode, SizeRequest, Spawn, Target};
+use proto::request::{AgentRequest, OnTimeout, PermissionMode, PermissionWait, SizeRequest, Spawn, Target};
 use proto::{Kind, Printable, Size};
 
 use crate::commands::{attach, project};
@@ -85,11 +85,11 @@ pub(crate) struct SpawnArgs {
     mode: Option<PermissionMode>,
 
     /// For agents: permission requests wait in the inbox for this many seconds
-    #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds)]
-    park: Option<u64>,
+    #[arg(long, alias = "park", value_name = "SECS", value_parser = crate::time_arg::seconds)]
+    permission_wait: Option<u64>,
 
     /// For agents: the answer to a request that you did not answer in that time: deny, allow or ask
-    #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "park", value_parser = on_timeout)]
+    #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "permission_wait", value_parser = on_timeout)]
     on_timeout: OnTimeout,
 
     #[command(flatten)]
@@ -140,7 +140,7 @@ impl SpawnArgs {
             session: None,
             model: None,
             mode: None,
-            park: None,
+            permission_wait: None,
             on_timeout: OnTimeout::Deny,
             spawn_limits: SpawnLimits::default(),
             agent: None,
@@ -165,11 +165,11 @@ impl SpawnArgs {
             (Kind::Command | Kind::Terminal, None)
                 if self.prompt.is_some()
                     || self.session.is_some()
-                    || self.park.is_some()
+                    || self.permission_wait.is_some()
                     || self.model.is_some()
                     || self.mode.is_some() =>
             {
-                let words = "--prompt, --session, --model, --mode and --park are for --kind agent";
+                let words = "--prompt, --session, --model, --mode and --permission-wait are for --kind agent";
                 Err(CliError::usage(words))
             }
             _ => Ok(()),
@@ -181,9 +181,15 @@ impl SpawnArgs {
             Some("-") => Some(super::send::from_stdin()?),
             other => other.map(str::to_owned),
         };
-        let desk = |timeout_ms| PermissionDesk { timeout_ms, on_timeout: self.on_timeout };
+        let wait = |timeout_ms| PermissionWait { timeout_ms, on_timeout: self.on_timeout };
         let (session, model) = (self.session.clone(), self.model.clone());
-        Ok(AgentRequest { prompt, session, permissions: self.park.map(desk), model, mode: self.mode })
+        Ok(AgentRequest {
+            prompt,
+            session,
+            permissions: self.permission_wait.map(wait),
+            model,
+            mode: self.mode,
+        })
     }
 
     pub(super) fn request(self, own: Vec<(OsString, OsString)>) -> Result<Spawn, CliError> {

@@ -8,7 +8,7 @@ use proto::Printable;
 use proto::reply::DaemonStatus;
 use serde_json::json;
 
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::{CliError, UNREACHABLE};
 use crate::output::{Output, span};
 
@@ -18,7 +18,7 @@ pub(crate) struct StatusArgs {}
 
 impl StatusArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
-        let status = DaemonAddress::without_start(places()?).knock();
+        let status = DaemonAddress::without_start(dirs()?).connect_if_running();
         match status.and_then(|mut connection| connection.status()) {
             Ok(status) => {
                 context.print(&status, print_status)?;

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::errors::{self, CliError};
 
 /// The default wait for a receipt.
-const PATIENCE_MS: u64 = 60_000;
+const TIMEOUT_MS: u64 = 60_000;
 
 /// Send an agent a message and print its receipt
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(crate) struct TellArgs {
 impl TellArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let text = if self.text == "-" { super::send::from_stdin()? } else { self.text };
-        let wait_ms = if self.no_wait { 0 } else { self.timeout.unwrap_or(PATIENCE_MS) };
+        let wait_ms = if self.no_wait { 0 } else { self.timeout.unwrap_or(TIMEOUT_MS) };
         let request = Tell {
             target: Target(self.name),
             text,

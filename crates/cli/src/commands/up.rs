@@ -15,7 +15,7 @@ use crate::context::{Context, own_path};
 use crate::errors::{self, CliError};
 
 /// How long a preset may take to be ready by default.
-const PATIENCE_MS: u64 = 60_000;
+const TIMEOUT_MS: u64 = 60_000;
 
 /// Start the project's presets; each waits until the presets in its `after` are ready
 #[derive(Debug, Args)]
@@ -47,19 +47,19 @@ impl UpArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let list = listed(&mut context.connect()?, &self.project)?;
         let wanted = with_those_before(&list, &self.presets)?;
-        let patience = self.timeout.unwrap_or(PATIENCE_MS);
+        let timeout_ms = self.timeout.unwrap_or(TIMEOUT_MS);
         let mut failed = Failed::default();
         for preset in in_order(&list, &wanted)? {
             let begun = failed.check_before(preset).and_then(|()| {
                 let mut before = preset.command.after.iter();
-                before.try_for_each(|name| until_ready(context, &list, name, patience))?;
+                before.try_for_each(|name| until_ready(context, &list, name, timeout_ms))?;
                 start(context, &list, preset)
             });
             failed.add(context, &preset.name, begun);
         }
         for name in &wanted {
             if !failed.names.contains(name) {
-                let ready = until_ready(context, &list, name, patience);
+                let ready = until_ready(context, &list, name, timeout_ms);
                 failed.add(context, name, ready);
             }
         }
@@ -170,12 +170,12 @@ fn listed(connection: &mut Connection, project: &ProjectArgs) -> Result<PresetLi
 fn find<'a>(list: &'a PresetList, name: &str) -> Result<&'a PresetView, CliError> {
     list.presets.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let message = format!("no preset \"{}\"", Printable(name));
-        CliError::Own(Failure::new(ErrorCode::NotFound, message).hint(known(list)))
+        CliError::Own(Failure::new(ErrorCode::NotFound, message).hint(known_presets(list)))
     })
 }
 
 /// The presets that there are, as a hint; the first fault may be why one is missing.
-fn known(list: &PresetList) -> String {
+fn known_presets(list: &PresetList) -> String {
     match list.faults.first() {
         Some(fault) => format!("something does not read: {}", Printable(fault)),
         None => "qd presets lists them".to_owned(),
@@ -201,7 +201,7 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
             if find(list, before).is_err() {
                 let words =
                     format!("preset {name} comes after \"{}\", which is not there", Printable(before));
-                return Err(CliError::usage(words).hinted(known(list)));
+                return Err(CliError::usage(words).hinted(known_presets(list)));
             }
             if !wanted.contains(before) {
                 wanted.push(before.clone());

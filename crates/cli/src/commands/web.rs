@@ -75,11 +75,11 @@ impl WebArgs {
         // A program that can read our memory has every secret that is shown to this server.
         let _secluded = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         start_log();
-        let places = context.address()?.places().clone();
+        let dirs = context.address()?.dirs().clone();
         let served = super::mcp::setup(context)?;
         let tools = Box::new(move |names: &_, person| mcp::http_router(served.clone(), names, Some(person)));
         let setup = WebSetup {
-            places,
+            dirs,
             exe: context::own_executable()?,
             exposure,
             base: self.base,
@@ -199,7 +199,7 @@ pub(crate) fn check_person(context: &mut Context) -> Result<(), CliError> {
         ))
     };
     // A daemon that a run has started takes the run's programs for people, so its word is not enough.
-    if daemon::is_inside_a_run_of(context.address()?.places()) {
+    if daemon::is_inside_a_run_of(context.address()?.dirs()) {
         return refused("this runs inside a process of Quarterdeck".to_owned());
     }
     let who = context.connect()?.who_am_i()?;

@@ -112,7 +112,7 @@ impl TokenAct {
 }
 
 fn access_file(context: &mut Context) -> Result<AccessFile, CliError> {
-    let directory = web_directory(context.address()?.places());
+    let directory = web_directory(context.address()?.dirs());
     AccessFile::open(&directory).map_err(CliError::io("the tokens cannot be read"))
 }
 

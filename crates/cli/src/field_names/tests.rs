@@ -42,7 +42,7 @@ fn m15_an_error_names_flags_and_no_internal_fields() {
         ("grace_ms: at most 600000", "--grace: at most 600000"),
         ("from: not together with since_ms or tail", "--from: not together with --since or tail"),
         ("ready.pattern: too long", "--ready-pattern: too long"),
-        ("permissions.timeout_ms: at least 1", "--park: at least 1"),
+        ("permissions.timeout_ms: at least 1", "--permission-wait: at least 1"),
         ("timeout_ms.", "--timeout."),
         ("no process \"my_grace_ms\"", "no process \"my_grace_ms\""),
         ("owner: name the agent to wake", "--for: name the agent to wake"),

@@ -53,7 +53,7 @@ fn u10_a_paste_ends_its_lines_with_the_manifests_key_where_the_agent_accepts_no_
     let crew = crew();
     let manifest = "argv = ['sh', '-c', 'stty raw -echo; echo ready; exec cat -v']\n\
                     [deliver]\nnew_line = 'alt-enter'\n";
-    std::fs::write(crew.places().config.join("agents/plain.toml"), manifest).unwrap();
+    std::fs::write(crew.dirs().config.join("agents/plain.toml"), manifest).unwrap();
     crew.spawn_as(crew.agent_spec("plain", "a", &[]));
     crew.wait_pattern("a", "ready");
     let pasted = crew.command(&["paste", "a", "one\ntwo"]).output().unwrap();

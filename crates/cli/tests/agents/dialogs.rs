@@ -128,7 +128,7 @@ fn a_person_who_looks_elsewhere_is_told() {
         "[notify]\ncommand = ['sh', '-c', 'printf \"%s|%s\" \"$1\" \"$2\" > {0}.new && mv {0}.new {0}', 'notify']\ndesktop = false\n",
         told.display()
     );
-    std::fs::write(crew.places().config.join("config.toml"), config).unwrap();
+    std::fs::write(crew.dirs().config.join("config.toml"), config).unwrap();
     crew.enlist("a", &[]);
     crew.run("other", testkit::child::run_for_ever());
     let mut person = attach(&crew, "other", b"ready");
@@ -151,7 +151,7 @@ fn a_person_who_looks_at_it_is_not_told() {
     crew.enlist("a", &[]);
     let told = crew.root().join("told");
     let config = format!("[notify]\ncommand = ['touch', '{}']\ndesktop = false\n", told.display());
-    std::fs::write(crew.places().config.join("config.toml"), config).unwrap();
+    std::fs::write(crew.dirs().config.join("config.toml"), config).unwrap();
     let mut person = attach(&crew, "a", b">");
     crew.submit("a", "ask Really?");
     person.expect(b"Really?");

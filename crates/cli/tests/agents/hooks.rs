@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use proto::agent::{Delivery, ItemKind};
-use proto::request::{AgentRequest, Hook, PermissionDesk, Spawn, Until};
+use proto::request::{AgentRequest, Hook, PermissionWait, Spawn, Until};
 use proto::{AgentState, ErrorCode, Request};
 
 use crate::crew;
@@ -40,7 +40,7 @@ fn b10_a_hook_from_outside_of_every_agent_is_refused() {
     let payload = serde_json::json!({ "hook_event_name": "Stop", "session_id": "x" });
     let failure = crew.refusal(Request::Hook(Hook { payload, event: None }));
     assert_eq!(failure.code, ErrorCode::Denied);
-    let log = std::fs::read_to_string(crew.places().daemon_log()).unwrap();
+    let log = std::fs::read_to_string(crew.dirs().daemon_log()).unwrap();
     assert!(log.contains("a hook from outside of every agent was refused"), "{log}");
 }
 
@@ -48,12 +48,12 @@ fn b10_a_hook_from_outside_of_every_agent_is_refused() {
 fn a_hook_inside_a_process_that_is_no_agent_is_refused_and_silent() {
     let crew = crew();
     let qd = env!("CARGO_BIN_EXE_qd");
-    let places = crew.places();
+    let dirs = crew.dirs();
     let script = format!(
         "echo '{{\"hook_event_name\":\"Stop\"}}' | QD_RUNTIME_DIR={} QD_DATA_DIR={} QD_CONFIG_DIR={} {qd} hook; echo code=$?",
-        places.runtime.display(),
-        places.data.display(),
-        places.config.display()
+        dirs.runtime.display(),
+        dirs.data.display(),
+        dirs.config.display()
     );
     crew.run("shell", testkit::child::shell(&script));
     crew.wait_exit("shell");
@@ -76,13 +76,13 @@ fn d7_a_hook_without_a_daemon_succeeds_at_once_and_says_nothing() {
         assert!(output.status.success());
         assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     }
-    assert!(!daemon.places().socket().exists(), "a hook starts no daemon");
+    assert!(!daemon.dirs().socket().exists(), "a hook starts no daemon");
 }
 
 #[test]
-fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
+fn a_request_for_permission_waits_in_the_inbox_and_gets_its_answer() {
     let crew = crew();
-    let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: Default::default() });
+    let permissions = Some(PermissionWait { timeout_ms: 60_000, on_timeout: Default::default() });
     let agent = AgentRequest { permissions, ..AgentRequest::default() };
     crew.spawn_as(Spawn { agent, ..crew.agent_spec("hooked", "a", &[]) });
     crew.until_state("a", AgentState::Idle);
@@ -93,17 +93,17 @@ fn a_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
         assert_eq!(item.body, "rm -rf /");
         crew.answer(item.item, choice).unwrap();
         crew.wait_until("a", Until::Turn(turn));
-        let leaves: Vec<_> =
-            crew.log("a").into_iter().filter_map(|line| line.get("leave").cloned()).collect();
-        assert_eq!(leaves.last().and_then(|leave| leave.as_str()), Some(expected));
+        let answers: Vec<_> =
+            crew.log("a").into_iter().filter_map(|line| line.get("permission").cloned()).collect();
+        assert_eq!(answers.last().and_then(|answer| answer.as_str()), Some(expected));
     }
     assert!(crew.inbox().is_empty());
 }
 
 #[test]
-fn m20f_a_subagents_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
+fn m20f_a_subagents_request_for_permission_waits_in_the_inbox_and_gets_its_answer() {
     let crew = crew();
-    let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: Default::default() });
+    let permissions = Some(PermissionWait { timeout_ms: 60_000, on_timeout: Default::default() });
     let agent = AgentRequest { permissions, ..AgentRequest::default() };
     crew.spawn_as(Spawn { agent, ..crew.agent_spec("hooked", "a", &[]) });
     crew.until_state("a", AgentState::Idle);
@@ -112,8 +112,9 @@ fn m20f_a_subagents_request_for_leave_waits_in_the_inbox_and_gets_its_answer() {
     assert_eq!((item.title.as_str(), item.body.as_str()), ("Bash", "git push"));
     crew.answer(item.item, "deny").unwrap();
     crew.wait_until("a", Until::Turn(turn));
-    let leaves: Vec<_> = crew.log("a").into_iter().filter_map(|line| line.get("leave").cloned()).collect();
-    assert_eq!(leaves, ["deny"]);
+    let answers: Vec<_> =
+        crew.log("a").into_iter().filter_map(|line| line.get("permission").cloned()).collect();
+    assert_eq!(answers, ["deny"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn below(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn launches(stage: &MarkedDaemon) -> Vec<PathBuf> {
-    let dir = stage.places().launches();
+    let dir = stage.dirs().launches();
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
@@ -74,7 +74,7 @@ fn directories_of_runs_that_a_daemon_did_not_survive_are_swept_by_the_next() {
     let crew = crew();
     crew.enlist("a", &[]);
     let kept = launches(&crew);
-    let stale = crew.places().launches().join("p_aaaaaaaa.7");
+    let stale = crew.dirs().launches().join("p_aaaaaaaa.7");
     std::fs::create_dir(&stale).unwrap();
     crew.kill_9();
     drop(crew.client());
@@ -84,7 +84,7 @@ fn directories_of_runs_that_a_daemon_did_not_survive_are_swept_by_the_next() {
 #[test]
 fn the_users_own_files_are_not_touched() {
     let crew = crew();
-    let config = crew.places().config;
+    let config = crew.dirs().config;
     let before: Vec<_> = below(&config)
         .into_iter()
         .filter(|path| path.is_file())
@@ -103,7 +103,7 @@ fn the_users_own_files_are_not_touched() {
 #[test]
 fn an_agent_that_is_not_installed_says_so() {
     let crew = crew();
-    let manifest = crew.places().config.join("agents/absent.toml");
+    let manifest = crew.dirs().config.join("agents/absent.toml");
     std::fs::write(manifest, "argv = ['no-such-agent-anywhere']").unwrap();
     let failure = crew.refusal(Request::Spawn(Box::new(crew.agent_spec("absent", "a", &[]))));
     assert_eq!(failure.code, ErrorCode::SpawnFailed);
@@ -151,7 +151,7 @@ fn a_project_teaches_how_to_read_a_screen_and_not_what_to_run() {
 fn a_broken_manifest_is_a_warning_and_the_sound_one_before_it_stays() {
     let crew = crew();
     crew.enlist("a", &[]);
-    let manifest = crew.places().config.join("agents/fake.toml");
+    let manifest = crew.dirs().config.join("agents/fake.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, format!("{text}\nbroken =\n")).unwrap();
     crew.enlist("b", &[]);
@@ -166,7 +166,7 @@ fn a_broken_manifest_is_a_warning_and_the_sound_one_before_it_stays() {
 fn a_changed_manifest_reaches_agents_that_run() {
     let crew = crew();
     crew.enlist("a", &[]);
-    let manifest = crew.places().config.join("agents/fake.toml");
+    let manifest = crew.dirs().config.join("agents/fake.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
     let changed = text.replace("verdict = 'idle'", "verdict = 'waiting'");
     assert_ne!(text, changed);

@@ -40,9 +40,9 @@ fn run_boss(crew: &FakeAgents, then: &str) {
         "export QD_RUNTIME_DIR={run} QD_DATA_DIR={data} QD_CONFIG_DIR={config}; qd={qd}; \
          child() {{ $qd spawn --kind agent --name child -- fake --log {root}/child.log; }}; \
          child; echo asked; read answered; child; {then}; exec sleep 1000",
-        run = crew.places().runtime.display(),
-        data = crew.places().data.display(),
-        config = crew.places().config.display(),
+        run = crew.dirs().runtime.display(),
+        data = crew.dirs().data.display(),
+        config = crew.dirs().config.display(),
         root = crew.root().display(),
         qd = env!("CARGO_BIN_EXE_qd"),
     );

@@ -104,7 +104,7 @@ fn goes_on_when_it_can_save_again(crew: &FakeAgents) {
 #[test]
 fn m7b_on_a_full_disk_what_cannot_be_saved_is_refused_and_ends_say_that_they_are_not_saved() {
     let crew = crew();
-    let Some(disk) = SmallDisk::mount(crew.places().data) else {
+    let Some(disk) = SmallDisk::mount(crew.dirs().data) else {
         println!("no disk of its own without the right to mount one");
         return;
     };
@@ -121,7 +121,7 @@ struct Locker(Child);
 
 impl Locker {
     fn lock(crew: &FakeAgents) -> Self {
-        let database = crew.places().data.join("state.db");
+        let database = crew.dirs().data.join("state.db");
         let mut locker = Command::new("python3")
             .args(["-c", LOCKER])
             .arg(database)

@@ -15,7 +15,7 @@ fn heading(screen: &Screen) -> Option<Color> {
 #[test]
 fn u24_a_theme_of_ones_own_and_its_change_are_taken_over_at_once() {
     let stage = running();
-    let config = stage.places().config;
+    let config = stage.dirs().config;
     std::fs::create_dir_all(config.join("themes")).unwrap();
     std::fs::write(config.join("themes/sea.toml"), "base = 'dark'\nheading = '#010203'\n").unwrap();
     std::fs::write(config.join("tui.toml"), "theme = 'sea'\n").unwrap();
@@ -49,7 +49,7 @@ fn u24_a_theme_of_ones_own_and_its_change_are_taken_over_at_once() {
 #[test]
 fn a_command_of_ones_own_runs_in_a_window_over_the_deck_until_it_ends() {
     let stage = running();
-    let config = stage.places().config;
+    let config = stage.dirs().config;
     std::fs::create_dir_all(&config).unwrap();
     let script = "echo in {process}; read -r word; echo got $word; read -r rest";
     let command =

@@ -99,7 +99,7 @@ fn a_change_of_the_settings_is_taken_over_at_once_and_a_fault_changes_nothing() 
     let stage = running();
     let mut window = Window::open(&stage, SIZE, &[]);
     showing_x(&mut window);
-    let file = stage.places().config.join("tui.toml");
+    let file = stage.dirs().config.join("tui.toml");
     std::fs::write(&file, "glyphs = 'ascii'\nprefix = 'ctrl-]'\n").unwrap();
     window.until("marks in ASCII", |screen| screen.text(Wraps::Keep).contains("> runs"));
     std::fs::write(&file, "glyphs = 'pink'\n").unwrap();

@@ -205,7 +205,7 @@ fn s3_a_viewer_undoes_no_shutdown_and_goes_on_with_the_next_daemon() {
     window.until_shows("got:typed");
     assert!(stage.qd(&["shutdown"]).status.success());
     assert_eq!(window.wait_exit().code(), Some(6));
-    assert!(!stage.places().socket().exists(), "the viewer has started another daemon");
+    assert!(!stage.dirs().socket().exists(), "the viewer has started another daemon");
     assert_eq!(settings(&window), untouched());
     assert_eq!(stage.process("x").status, proto::Status::Running);
 }

@@ -212,13 +212,13 @@ fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with
     let stage = running();
     let mut window = Window::attached(&stage, "ready");
     // The lock keeps the next daemon from starting, unless that was quicker.
-    let lock = std::fs::File::open(stage.places().data_lock()).unwrap();
+    let lock = std::fs::File::open(stage.dirs().data_lock()).unwrap();
     stage.kill_9();
     let _quicker = flock(&lock, FlockOperation::NonBlockingLockExclusive);
     window.type_keys("\u{1c}");
     // A client that waits for the start of a daemon reads no key until that ends. It must detach either way.
-    let patience = Instant::now() + Duration::from_secs(2);
-    while unread(&window) > 0 && Instant::now() < patience {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while unread(&window) > 0 && Instant::now() < deadline {
         window.draw(Instant::now() + Duration::from_millis(5));
     }
     drop(lock);
@@ -230,8 +230,8 @@ fn s1_detach_keys_of_which_the_first_is_typed_without_a_daemon_and_the_last_with
 
 /// Returns true if the next daemon runs and has the window's terminal.
 fn held_by_next(stage: &MarkedDaemon, window: &Window) -> bool {
-    let address = DaemonAddress::without_start(stage.places());
-    address.knock().is_ok() && held_by_daemon(stage, window) == 1
+    let address = DaemonAddress::without_start(stage.dirs());
+    address.connect_if_running().is_ok() && held_by_daemon(stage, window) == 1
 }
 
 #[test]

@@ -54,14 +54,14 @@ fn one_answer_each(viewers: usize) {
     let answered = String::from_utf8_lossy(tail.until(b"END")).into_owned();
     // The last question ends with this; what follows was read by the child.
     let answered = answered.split_once("\u{1b}]11;?\u{1b}\\").unwrap().1;
-    let mut places = Vec::new();
+    let mut dirs = Vec::new();
     for (name, pattern) in ANSWERS {
         let found: Vec<_> = regex::Regex::new(pattern).unwrap().find_iter(answered).collect();
         assert_eq!(found.len(), 1, "{name} with {viewers} viewers: {answered}");
-        places.push(found[0].start());
+        dirs.push(found[0].start());
     }
-    assert!(places[0] < places[1], "the answer to 7501 comes before DA1: {answered}");
-    assert!(places.is_sorted(), "answers in the order of the questions: {answered}");
+    assert!(dirs[0] < dirs[1], "the answer to 7501 comes before DA1: {answered}");
+    assert!(dirs.is_sorted(), "answers in the order of the questions: {answered}");
     // Nothing else was typed.
     let rest = ANSWERS.iter().fold(answered.to_owned(), |rest, (_, pattern)| {
         regex::Regex::new(pattern).unwrap().replace(&rest, "").into_owned()

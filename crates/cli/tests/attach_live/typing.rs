@@ -73,10 +73,10 @@ impl Keyboard {
         poll(&mut fds, Some(&within.try_into().unwrap())).unwrap() > 0
     }
 
-    /// Types until the terminal has accepted nothing for `patience`; returns how much it accepted.
-    fn type_keys(&self, keys: &[u8], patience: Duration) -> usize {
+    /// Types until the terminal has accepted nothing for `timeout`; returns how much it accepted.
+    fn type_keys(&self, keys: &[u8], timeout: Duration) -> usize {
         let mut taken = 0;
-        while taken < keys.len() && self.is_ready(PollFlags::OUT, patience) {
+        while taken < keys.len() && self.is_ready(PollFlags::OUT, timeout) {
             match rustix::io::write(&self.master, &keys[taken..]) {
                 Ok(count) => taken += count,
                 Err(error) => assert_eq!(error, rustix::io::Errno::AGAIN),

@@ -52,9 +52,9 @@ fn a_missing_word_is_named_on_one_line_and_in_json() {
 #[test]
 fn settings_that_do_not_read_are_a_warning_from_the_start() {
     let daemon = TestDaemon::without_start(QD);
-    let places = daemon.places();
-    DirBuilder::new().recursive(true).mode(0o700).create(&places.config).unwrap();
-    std::fs::write(places.config.join("config.toml"), "bogus = [").unwrap();
+    let dirs = daemon.dirs();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dirs.config).unwrap();
+    std::fs::write(dirs.config.join("config.toml"), "bogus = [").unwrap();
     assert_eq!(daemon.json(&["ps"]), serde_json::json!([]));
     let warnings = daemon.json(&["status"])["warnings"].clone();
     let is_named =

@@ -10,8 +10,8 @@ use crate::QD;
 /// The places at which a daemon can die between an order and its answer.
 #[cfg(debug_assertions)]
 const ON_THE_WAY: [daemon::Failpoint; 6] = {
-    use daemon::Failpoint::{AfterCommit, BeforeCommit, EffectDone, FactHeard, HolderStarted, Recorded};
-    [BeforeCommit, AfterCommit, Recorded, EffectDone, HolderStarted, FactHeard]
+    use daemon::Failpoint::{AfterCommit, BeforeCommit, EffectDone, FactReceived, HolderStarted, Recorded};
+    [BeforeCommit, AfterCommit, Recorded, EffectDone, HolderStarted, FactReceived]
 };
 
 #[cfg(debug_assertions)]

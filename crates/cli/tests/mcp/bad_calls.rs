@@ -172,7 +172,7 @@ fn e8_five_thousand_wrong_calls_are_each_told_the_field_and_the_next_one_works()
         proxy.end();
     }
     assert!(count >= 5_000, "{count} calls");
-    assert!(!daemon.places().socket().exists(), "wrong arguments are no reason to start a daemon");
+    assert!(!daemon.dirs().socket().exists(), "wrong arguments are no reason to start a daemon");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::relay::Relay;
 
 const EXPECTED: &str = include_str!("conformance-expected.json");
 /// The slowest version takes five seconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One check that is no success, and why it need not be.
 #[derive(Clone, Debug, Deserialize)]
@@ -93,7 +93,7 @@ fn judge(version: &str, selection: &str, count: usize) {
     let printed = File::create(&log).unwrap();
     suite.stdout(printed.try_clone().unwrap()).stderr(printed);
     // The result files have the verdict.
-    let _forgiving = wait_for_end(&mut suite.spawn().unwrap(), PATIENCE);
+    let _forgiving = wait_for_end(&mut suite.spawn().unwrap(), TIMEOUT);
     let scenarios = scenarios(&results);
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(scenarios.len(), count, "{:?}\n{log}", scenarios.keys());

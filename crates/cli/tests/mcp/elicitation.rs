@@ -35,7 +35,7 @@ fn in_the_newer_era_the_form_is_the_answer_and_the_call_comes_again_with_what_wa
     assert_eq!(field["enum"], json!(["red", "blue"]), "{asked}");
     let told = retried(&mut proxy, &arguments, json!({"action": "accept", "content": {"answer": "blue"}}));
     assert_eq!(told["structuredContent"], json!({"status": "answered", "answer": "blue"}), "{told}");
-    assert!(!daemon.places().socket().exists(), "the client's person answered: the inbox is not used");
+    assert!(!daemon.dirs().socket().exists(), "the client's person answered: the inbox is not used");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn in_the_older_era_the_client_is_asked_while_its_call_is_open() {
         json!({"status": "answered", "answer": "b"}),
         "{answer}"
     );
-    assert!(!daemon.places().socket().exists(), "the client's person answered: the inbox is not used");
+    assert!(!daemon.dirs().socket().exists(), "the client's person answered: the inbox is not used");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn in_the_older_era_the_question_and_its_answer_go_over_standard_input_and_outpu
         assert_eq!(answer["result"]["structuredContent"]["answer"], json!("yes"), "{version}: {answer}");
         proxy.end();
     }
-    assert!(!daemon.places().socket().exists(), "the client's person answered: the inbox is not used");
+    assert!(!daemon.dirs().socket().exists(), "the client's person answered: the inbox is not used");
 }
 
 #[test]

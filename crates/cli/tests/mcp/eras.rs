@@ -72,7 +72,7 @@ fn the_first_answer_costs_little_processor_time_and_wakes_no_daemon() {
     // Processor time and not the clock: other tests keep the machine busy. The bench has the tighter bound.
     let spent = proxy.processor_time();
     assert!(spent < Duration::from_millis(200), "{spent:?}");
-    assert!(!daemon.places().socket().exists(), "a handshake started a daemon");
+    assert!(!daemon.dirs().socket().exists(), "a handshake started a daemon");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn help_needs_no_daemon_and_has_every_topic() {
         let told = proxy.tool("help", json!({"topic": topic}));
         assert!(told["text"].as_str().unwrap().len() > 100, "{topic}");
     }
-    assert!(!daemon.places().socket().exists());
+    assert!(!daemon.dirs().socket().exists());
 }
 
 #[test]

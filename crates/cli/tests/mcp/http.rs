@@ -134,7 +134,7 @@ fn b8_without_the_token_under_another_name_or_from_another_page_nobody_gets_in()
         let (got, answer) = http.post(&headers, body.as_bytes());
         assert_eq!(got, status, "{headers:?}: {answer}");
     }
-    assert!(!daemon.places().socket().exists());
+    assert!(!daemon.dirs().socket().exists());
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn m4g_a1_a3_names_are_checked_on_every_path_before_the_token() {
         assert_eq!(status(method, path, &own, Some(&own_page), false), 401, "{method} {path}");
         assert_ne!(status(method, path, &own, Some(&own_page), true), 403, "{method} {path}");
     }
-    assert!(!daemon.places().socket().exists());
+    assert!(!daemon.dirs().socket().exists());
 }
 
 /// Returns a server inside a run, in the background of a shell that ends on demand.

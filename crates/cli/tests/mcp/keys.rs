@@ -9,10 +9,10 @@ use crate::QD;
 use crate::proxy::Proxy;
 
 fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
-    let places = TestDaemon::without_start(QD);
-    let fake = FakeDaemon::listen(places.root());
-    let proxy = Proxy::greeted(&places);
-    (places, fake, proxy)
+    let dirs = TestDaemon::without_start(QD);
+    let fake = FakeDaemon::listen(dirs.root());
+    let proxy = Proxy::greeted(&dirs);
+    (dirs, fake, proxy)
 }
 
 fn spawned() -> Reply {

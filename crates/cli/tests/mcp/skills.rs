@@ -24,7 +24,7 @@ fn the_skill_is_installed_where_agents_look_and_a_strangers_file_is_kept() {
     let refused = daemon.qd(&["skills", "install", "--directory", daemon.root().to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(std::fs::read_to_string(taken).unwrap(), "somebody else's");
-    assert!(!daemon.places().socket().exists(), "it needs no daemon");
+    assert!(!daemon.dirs().socket().exists(), "it needs no daemon");
 }
 
 #[test]

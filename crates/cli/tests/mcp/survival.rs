@@ -78,7 +78,7 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
     let until = std::time::Instant::now() + testkit::DEADLINE;
     let told = loop {
         let told = proxy.request("tasks/get", json!({"taskId": task["taskId"]}))["result"].clone();
-        assert!(!stage.places().socket().exists(), "the daemon was started");
+        assert!(!stage.dirs().socket().exists(), "the daemon was started");
         if told["status"] != json!("working") {
             break told;
         }
@@ -91,10 +91,10 @@ fn a_daemon_that_was_ended_on_purpose_is_not_woken_by_what_merely_waits() {
 
 /// Returns a proxy with a fake daemon.
 fn with_fake() -> (TestDaemon, FakeDaemon, Proxy) {
-    let places = TestDaemon::without_start(QD);
-    let fake = FakeDaemon::listen(places.root());
-    let proxy = Proxy::greeted(&places);
-    (places, fake, proxy)
+    let dirs = TestDaemon::without_start(QD);
+    let fake = FakeDaemon::listen(dirs.root());
+    let proxy = Proxy::greeted(&dirs);
+    (dirs, fake, proxy)
 }
 
 #[test]

@@ -29,17 +29,17 @@ while (my $line = <S>) { print O $line; }
 /// Returns a daemon with an agent called `sleeper`, and two projects.
 fn hall() -> (MarkedDaemon, PathBuf, PathBuf) {
     let daemon = TestDaemon::without_start(QD);
-    let agents = daemon.places().config.join("agents");
+    let agents = daemon.dirs().config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(agents.join("sleeper.toml"), "argv = [\"sleep\", \"1000000\"]\n").unwrap();
     let stage = MarkedDaemon::around(daemon);
     let root = stage.root().canonicalize().unwrap();
-    let places = ["app", "elsewhere"].map(|name| root.join(name));
-    for place in &places {
+    let dirs = ["app", "elsewhere"].map(|name| root.join(name));
+    for place in &dirs {
         std::fs::create_dir(place).unwrap();
         std::fs::write(place.join(".quarterdeck.toml"), "").unwrap();
     }
-    let [app, elsewhere] = places;
+    let [app, elsewhere] = dirs;
     (stage, app, elsewhere)
 }
 
@@ -56,7 +56,7 @@ impl Listener {
         let subscribe = json!({"id": 2, "request": {"subscribe": {}}});
         std::fs::write(&said, format!("{hello}\n{subscribe}\n")).unwrap();
         let words =
-            [&script, &stage.places().socket(), &said, &notes].map(|path| format!(" '{}'", path.display()));
+            [&script, &stage.dirs().socket(), &said, &notes].map(|path| format!(" '{}'", path.display()));
         // It outlives its program, so that it gets the end.
         let line = format!("setsid perl{} > '{}.log' 2>&1 < /dev/null &", words.concat(), notes.display());
         assert_eq!(inside.run(&line).0, 0);
@@ -192,8 +192,7 @@ fn f11_what_comes_from_a_run_that_is_over_is_written_down_by_the_verb_that_was_a
     ];
     let lines = asked.iter().enumerate().map(|(id, request)| json!({"id": id, "request": request}));
     std::fs::write(&said, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
-    let words =
-        [&script, &stage.places().socket(), &said, &notes].map(|path| format!(" '{}'", path.display()));
+    let words = [&script, &stage.dirs().socket(), &said, &notes].map(|path| format!(" '{}'", path.display()));
     let job = stage.root().join("job.sh");
     let wait = format!("until [ -e '{}' ]; do sleep 0.01; done; exec perl{}", go.display(), words.concat());
     std::fs::write(&job, wait).unwrap();

@@ -48,7 +48,7 @@ fn history(stage: &MarkedDaemon, app: &Path, name: &str) -> Vec<PadEntry> {
 
 /// Returns the directory of the one project that has pads.
 fn folder(stage: &MarkedDaemon) -> PathBuf {
-    let mut projects = std::fs::read_dir(stage.places().data.join("pads")).unwrap().flatten();
+    let mut projects = std::fs::read_dir(stage.dirs().data.join("pads")).unwrap().flatten();
     projects.next().unwrap().path()
 }
 
@@ -215,7 +215,7 @@ fn f1_a_daemon_killed_while_it_writes_leaves_a_whole_revision_and_no_temporary_f
         let (answered, under_way) = (long(&format!("{round} answered")), long(&format!("{round} under way")));
         let outcome = act(&stage, &app, write("log", &answered, None)).unwrap();
         let PadOutcome::Changed { revision, .. } = outcome else { stage.fail(&format!("{outcome:?}")) };
-        let mut client = RawClient::welcomed(&stage.places());
+        let mut client = RawClient::welcomed(&stage.dirs());
         let request = json!({"write": {"name": "log", "content": under_way}});
         client.ask(json!({"pad": {"project": app, "act": request}}));
         // Anywhere from before the first byte to after the last one.
@@ -275,7 +275,7 @@ fn f4_no_name_leads_out_of_the_pads_through_the_door() {
     act(&stage, &app, write("good", "x", None)).unwrap();
     let names = hostile_names();
     assert!(names.len() >= 120, "{}", names.len());
-    let pads = stage.places().data.join("pads");
+    let pads = stage.dirs().data.join("pads");
     let before = process_scan(&pads);
     let around: BTreeSet<PathBuf> = testkit::process_scan::files(&app).into_iter().collect();
     for hostile in &names {
@@ -340,7 +340,7 @@ impl Drop for SmallDisk {
 #[test]
 fn f3_a_full_disk_is_told_and_leaves_the_old_text() {
     let stage = MarkedDaemon::around(testkit::TestDaemon::without_start(crate::QD));
-    let data = stage.places().data;
+    let data = stage.dirs().data;
     std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&data).unwrap();
     let Some(disk) = SmallDisk::at(&data.join("pads")) else {
         println!("not checked: mounting is not allowed here");

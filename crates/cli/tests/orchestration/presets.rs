@@ -23,7 +23,7 @@ fn list(stage: &MarkedDaemon, dir: &std::path::Path) -> PresetList {
 #[test]
 fn presets_are_listed_with_their_origin_their_faults_and_whether_they_are_trusted() {
     let (stage, app) = project(FILE);
-    let config = stage.places().config;
+    let config = stage.dirs().config;
     std::fs::write(
         config.join("presets.toml"),
         "[preset.hello]\nargv = [\"x\"]\n[preset.mine]\nshell = \"true\"\n",

@@ -24,7 +24,7 @@ fn workshop() -> (MarkedDaemon, PathBuf) {
 }
 
 fn manifest(stage: &MarkedDaemon, text: &str) {
-    let agents = stage.places().config.join("agents");
+    let agents = stage.dirs().config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(agents.join("mine.toml"), text).unwrap();
 }
@@ -80,7 +80,7 @@ fn m4d_an_agent_starts_a_manifest_of_ones_own_only_when_a_person_trusts_it_as_it
 #[test]
 fn m4d_a_manifest_that_was_overridden_later_is_asked_about() {
     let (stage, app) = workshop();
-    let agents = stage.places().config.join("agents");
+    let agents = stage.dirs().config.join("agents");
     let mut inside = Inside::begin(&stage, "worker", &app);
     // The built-in one names no program, which is the only reason not to start it.
     assert_ne!(inside.refused("spawn --kind agent generic").0, "needs_trust");

@@ -20,16 +20,16 @@ const REMOVER: &str = "my ($go, $begun, $stop, @files) = @ARGV; select(undef, un
 
 /// Returns the processes that have this data directory's database open.
 fn with_database(daemon: &TestDaemon) -> Vec<i32> {
-    let database = daemon.places().database();
+    let database = daemon.dirs().database();
     let has_it = |pid: &i32| descriptors(*pid).values().any(|file| *file == database);
     all_pids().into_iter().filter(has_it).collect()
 }
 
 /// Starts a run that removes every lock and socket until `stop` exists.
 fn remove_everything(daemon: &TestDaemon, stop: PathBuf) {
-    let (places, root) = (daemon.places(), daemon.root());
+    let (dirs, root) = (daemon.dirs(), daemon.root());
     let (go, begun) = (root.join("go"), root.join("begun"));
-    let removed = [places.lock(), places.data_lock(), places.socket(), places.data_socket().unwrap()];
+    let removed = [dirs.lock(), dirs.data_lock(), dirs.socket(), dirs.data_socket().unwrap()];
     let paths = [go.clone(), begun.clone(), stop].into_iter().chain(removed);
     let paths = paths.map(|path| path.display().to_string());
     let argv = ["perl", "-e", REMOVER].map(str::to_owned).into_iter().chain(paths).collect();
@@ -60,9 +60,9 @@ fn m1_b3_a_run_that_removes_every_lock_and_socket_in_a_loop_gets_no_second_daemo
 fn move_directories_away(daemon: &TestDaemon) -> Pid {
     let pid = Pid::from_raw(daemon.pid()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    let places = daemon.places();
-    std::fs::rename(places.runtime, daemon.root().join("runtime.away")).unwrap();
-    std::fs::rename(places.data, daemon.root().join("data.away")).unwrap();
+    let dirs = daemon.dirs();
+    std::fs::rename(dirs.runtime, daemon.root().join("runtime.away")).unwrap();
+    std::fs::rename(dirs.data, daemon.root().join("data.away")).unwrap();
     pid
 }
 
@@ -105,7 +105,7 @@ const LOCKER: &str = "use Fcntl ':flock'; my ($go, $data, $taken) = @ARGV; print
 #[test]
 fn m1_a_process_of_a_run_that_has_the_data_directory_is_named_and_the_daemon_goes_on() {
     let daemon = TestDaemon::start(QD);
-    let (data, root) = (daemon.places().data, daemon.root());
+    let (data, root) = (daemon.dirs().data, daemon.root());
     let (go, taken) = (root.join("go"), root.join("taken"));
     let paths = [&go, &data, &taken].map(|path| path.display().to_string());
     let argv = ["perl", "-e", LOCKER].map(str::to_owned).into_iter().chain(paths).collect();

@@ -90,7 +90,7 @@ fn m1_an_ephemeral_daemon_of_the_same_places_touches_nothing_of_the_database() {
 #[test]
 fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
     let daemon = TestDaemon::start(QD);
-    let places = daemon.places();
+    let dirs = daemon.dirs();
     let (told, other) = (daemon.root().join("told"), daemon.root().join("other"));
     // What an agent could do: end the daemon, clear its environment, start another with directories of its
     // own choice.
@@ -100,8 +100,8 @@ fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
          > '{told}.new' 2>&1; mv '{told}.new' '{told}'; sleep 1000000",
         pid = daemon.pid(),
         runtime = other.display(),
-        data = places.data.display(),
-        config = places.config.display(),
+        data = dirs.data.display(),
+        config = dirs.config.display(),
         told = told.display(),
     );
     daemon.spawn("agent", child::shell(&script));
@@ -114,7 +114,7 @@ fn m4f_a_daemon_started_from_inside_a_run_is_refused_the_persons_database() {
 #[test]
 fn m4f_a_process_that_forges_the_mark_gets_no_daemon_on_the_persons_database_and_stops_no_other() {
     let daemon = TestDaemon::start(QD);
-    let (mark, told) = (daemon.places().data.join("inside-a-run"), daemon.root().join("told"));
+    let (mark, told) = (daemon.dirs().data.join("inside-a-run"), daemon.root().join("told"));
     let script = format!(
         "until [ -e '{told}.go' ]; do sleep 0.01; done; kill -9 {pid}; : > '{mark}'; \
          while :; do setsid {QD} daemon > '{told}.new' 2>&1; grep -qx 'ready {pid}' '{told}.new' || break; done; \
@@ -166,15 +166,15 @@ fn m1_a_daemon_outside_of_the_callers_namespace_of_pids_is_reached_and_ended() {
 #[test]
 fn m1_a_lock_that_no_daemon_answers_for_is_told_with_its_path_and_pid() {
     let daemon = TestDaemon::without_start(QD);
-    let places = daemon.places();
-    DirBuilder::new().mode(0o700).create(&places.data).unwrap();
-    std::fs::write(places.data_lock(), "pid 4242\nhost far away\nsocket /nowhere/qd.sock\n").unwrap();
-    let held = std::fs::File::open(places.data_lock()).unwrap();
+    let dirs = daemon.dirs();
+    DirBuilder::new().mode(0o700).create(&dirs.data).unwrap();
+    std::fs::write(dirs.data_lock(), "pid 4242\nhost far away\nsocket /nowhere/qd.sock\n").unwrap();
+    let held = std::fs::File::open(dirs.data_lock()).unwrap();
     held.lock().unwrap();
     let output = daemon.qd(&["ps"]);
     let told = said(&output);
     assert!(!output.status.success());
-    for words in ["far away", "4242", places.data_lock().to_str().unwrap(), "QD_DATA_DIR"] {
+    for words in ["far away", "4242", dirs.data_lock().to_str().unwrap(), "QD_DATA_DIR"] {
         assert!(told.contains(words), "{words}: {told}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{QD, said};
 fn m8_a_configuration_that_others_may_read_or_that_is_a_link_to_dotfiles_works() {
     for is_link in [false, true] {
         let daemon = TestDaemon::without_start(QD);
-        let config = daemon.places().config;
+        let config = daemon.dirs().config;
         let real = if is_link { daemon.root().join("dotfiles") } else { config.clone() };
         std::fs::create_dir(&real).unwrap();
         std::fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
@@ -32,7 +32,7 @@ fn m8_a_configuration_that_others_may_read_or_that_is_a_link_to_dotfiles_works()
 #[test]
 fn m8_a_configuration_that_others_may_write_is_refused_in_one_sentence_that_doctor_says_too() {
     let daemon = TestDaemon::without_start(QD);
-    let config = daemon.places().config;
+    let config = daemon.dirs().config;
     std::fs::create_dir(&config).unwrap();
     std::fs::set_permissions(&config, Permissions::from_mode(0o777)).unwrap();
     for verb in ["ps", "doctor"] {
@@ -46,7 +46,7 @@ fn m8_a_configuration_that_others_may_write_is_refused_in_one_sentence_that_doct
 #[test]
 fn m8_a_pipe_in_place_of_the_configuration_hangs_nobody() {
     let daemon = TestDaemon::without_start(QD);
-    let config = daemon.places().config;
+    let config = daemon.dirs().config;
     std::fs::create_dir(&config).unwrap();
     std::fs::set_permissions(&config, Permissions::from_mode(0o700)).unwrap();
     assert!(Command::new("mkfifo").arg(config.join("config.toml")).status().unwrap().success());
@@ -60,7 +60,7 @@ fn m8_a_pipe_in_place_of_the_configuration_hangs_nobody() {
 #[test]
 fn m8_a_pipe_in_place_of_the_decks_settings_or_of_a_manifest_hangs_nobody_and_is_told() {
     let daemon = TestDaemon::without_start(QD);
-    let config = daemon.places().config;
+    let config = daemon.dirs().config;
     DirBuilder::new().recursive(true).mode(0o700).create(config.join("agents")).unwrap();
     for file in ["tui.toml", "agents/mine.toml"] {
         assert!(Command::new("mkfifo").arg(config.join(file)).status().unwrap().success());
@@ -80,7 +80,7 @@ fn m8_a_pipe_in_place_of_the_decks_settings_or_of_a_manifest_hangs_nobody_and_is
 #[test]
 fn m8_a_setting_that_is_not_known_is_found_by_doctor_without_a_daemon() {
     let daemon = TestDaemon::without_start(QD);
-    let config = daemon.places().config;
+    let config = daemon.dirs().config;
     std::fs::create_dir(&config).unwrap();
     std::fs::set_permissions(&config, Permissions::from_mode(0o700)).unwrap();
     std::fs::write(config.join("config.toml"), "histroy = 5\n").unwrap();

@@ -274,22 +274,23 @@ fn fill_everything(stage: &MarkedDaemon, key: &Write) {
 fn t9_t15_nobody_survives_a_shutdown_that_races_with_spawns() {
     for _ in 0..scaled(3) {
         let stage = stage();
-        let places = stage.places();
+        let dirs = stage.dirs();
         let spec = stage.spec("x", child::ignore_signals());
         stage.run("before", child::ignore_signals());
         let all = Barrier::new(4);
         std::thread::scope(|scope| {
             let spawners: Vec<_> = (0..6)
                 .map(|lane| {
-                    let (places, spec) = (&places, &spec);
-                    scope.spawn(move || spawn_until_refused(places, spec, lane))
+                    let (dirs, spec) = (&dirs, &spec);
+                    scope.spawn(move || spawn_until_refused(dirs, spec, lane))
                 })
                 .collect();
             let mut early = Tail::live(&stage, "before");
             early.until(b"ready");
             // All of them are connected before the first request: none may find the socket closed.
-            let callers: Vec<_> =
-                (0..4).map(|_| DaemonAddress::without_start(places.clone()).knock().unwrap()).collect();
+            let callers: Vec<_> = (0..4)
+                .map(|_| DaemonAddress::without_start(dirs.clone()).connect_if_running().unwrap())
+                .collect();
             let forkserver = parent(parent(stage.process("before").pid.unwrap()));
             let stage = &stage;
             let enders: Vec<_> = callers
@@ -328,8 +329,8 @@ fn end_all(stage: &MarkedDaemon, mut caller: Connection, all: &Barrier, forkserv
 }
 
 /// Spawns until the daemon accepts no more; every refusal must be because it is ending.
-fn spawn_until_refused(places: &proto::Dirs, spec: &Spawn, lane: usize) {
-    let mut door = DaemonAddress::without_start(places.clone());
+fn spawn_until_refused(dirs: &proto::Dirs, spec: &Spawn, lane: usize) {
+    let mut door = DaemonAddress::without_start(dirs.clone());
     for number in 0.. {
         let Ok(mut connection) = door.connect() else { return };
         let name = Some(format!("lane-{lane}-{number}"));

@@ -131,7 +131,7 @@ fn m11_what_a_person_spawns_gets_that_persons_environment_and_nothing_of_the_dae
     std::fs::write(&program, "#!/bin/sh\nread line; env\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let odd = std::ffi::OsString::from_vec(b"caf\xe9".to_vec());
-    let config = stage.places().config.join("config.toml");
+    let config = stage.dirs().config.join("config.toml");
     std::fs::write(config, "[spawn]\nenv_drop = ['DROPPED_*']\n").unwrap();
     for kind in ["command", "terminal"] {
         let mark = stage.mark();
@@ -161,7 +161,7 @@ fn m11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start(
     spawn.args(["sh", "-c", "echo \"url=$DATABASE_URL\""]).env("DATABASE_URL", "postgres://x");
     assert!(spawn.output().unwrap().status.success());
     assert_eq!(printed(&stage, "keeps"), "url=postgres://x\n");
-    let database = std::fs::read(stage.places().database()).unwrap();
+    let database = std::fs::read(stage.dirs().database()).unwrap();
     assert!(!database.windows(12).any(|part| part == b"postgres://x"), "nothing of it is on the disk");
     stage.kill_9();
     let restarted = stage.command(&["restart", "keeps"]).env("DATABASE_URL", "another").output().unwrap();

@@ -42,11 +42,11 @@ fn events_are_json_lines_that_begin_with_how_things_are() {
 fn printed(words: &[&str], events: Vec<Event>) -> String {
     let root = tempfile::tempdir().unwrap();
     let daemon = FakeDaemon::listen(root.path());
-    let places = Dirs::below(root.path());
+    let dirs = Dirs::below(root.path());
     let mut qd = Command::new(env!("CARGO_BIN_EXE_qd"));
     qd.args(["events", "--limit", &events.len().to_string()]).args(words);
-    qd.env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
-    qd.env("QD_CONFIG_DIR", &places.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
+    qd.env("QD_RUNTIME_DIR", &dirs.runtime).env("QD_DATA_DIR", &dirs.data);
+    qd.env("QD_CONFIG_DIR", &dirs.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
     let child = qd.stdout(Stdio::piped()).spawn().unwrap();
     let mut peer = daemon.accept_welcome();
     let call = peer.call();

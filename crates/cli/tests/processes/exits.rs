@@ -174,9 +174,9 @@ fn t7_exit_then_removed_then_done_and_then_it_is_not_found() {
         });
     assert_eq!(events.collect::<Vec<_>>(), ["exited closed", "removed", "done"]);
     let notices = notices(&mut viewer);
-    let places: Vec<_> =
+    let dirs: Vec<_> =
         notices.iter().filter(|notice| matches!(notice, Notice::Exit { .. } | Notice::End { .. })).collect();
-    assert!(matches!(places[..], [Notice::Exit { .. }, Notice::End { .. }]), "{notices:?}");
+    assert!(matches!(dirs[..], [Notice::Exit { .. }, Notice::End { .. }]), "{notices:?}");
     stage.assert_nobody_left();
 }
 

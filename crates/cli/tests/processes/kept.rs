@@ -40,7 +40,7 @@ fn history(stage: &MarkedDaemon, since: u64) -> Text {
 }
 
 fn wait_for_log(stage: &MarkedDaemon, words: &str) -> String {
-    let log = stage.places().daemon_log();
+    let log = stage.dirs().daemon_log();
     eventually(words, || {
         let told = std::fs::read_to_string(&log).unwrap_or_default();
         told.lines().find(|line| line.contains(words)).map(str::to_owned)

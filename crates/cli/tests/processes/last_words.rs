@@ -27,7 +27,7 @@ fn printed(stage: &MarkedDaemon, words: &[&str]) -> String {
 
 /// Returns the kept files of the process.
 fn kept(stage: &MarkedDaemon, name: &str) -> PathBuf {
-    stage.places().kept_runs().join(stage.process(name).id.to_string())
+    stage.dirs().kept_runs().join(stage.process(name).id.to_string())
 }
 
 #[test]

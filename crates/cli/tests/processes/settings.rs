@@ -9,7 +9,7 @@ use crate::{on_terminal, sh, stage};
 /// Returns a daemon with this configuration.
 fn configured(text: &str) -> MarkedDaemon {
     let daemon = TestDaemon::without_start(env!("CARGO_BIN_EXE_qd"));
-    let config = daemon.places().config;
+    let config = daemon.dirs().config;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&config).unwrap();
     std::fs::write(config.join("config.toml"), text).unwrap();
     MarkedDaemon::around(daemon)

@@ -19,8 +19,8 @@ fn in_a_terminal(
     meanwhile: impl FnOnce(&mut Pty),
 ) -> (Vec<u8>, Option<i32>) {
     let mut pty = Pty::open(Size { cols: 500, rows: 50 });
-    let places = stage.variables();
-    let variables: Vec<_> = places.iter().map(|(name, path)| (*name, path.as_os_str())).collect();
+    let dirs = stage.variables();
+    let variables: Vec<_> = dirs.iter().map(|(name, path)| (*name, path.as_os_str())).collect();
     pty.spawn(env!("CARGO_BIN_EXE_qd").as_ref(), words, &variables);
     meanwhile(&mut pty);
     let status = pty.wait_exit(Duration::from_secs(30));

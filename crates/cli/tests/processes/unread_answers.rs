@@ -16,7 +16,7 @@ fn m10h_answers_that_a_process_does_not_read_are_shown_by_ps_and_explain_until_i
     let stage = stage();
     let (asked, go) = (stage.root().join("asked"), stage.root().join("go"));
     std::fs::write(&asked, b"\x1b[6n".repeat(QUESTIONS)).unwrap();
-    let agents = stage.places().config.join("agents");
+    let agents = stage.dirs().config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     let script = format!(
         "stty raw -echo; cat {}; printf asked; until [ -e {} ]; do sleep 0.05; done; exec cat >/dev/null",

@@ -74,6 +74,6 @@ fn a_soak_of_spawns_resizes_viewers_and_closes_leaves_everything_as_it_was() {
     }
     // A released holder removes its own socket as the last thing it does.
     eventually("no socket of a holder is left", || {
-        daemon.places().holders().read_dir().unwrap().next().is_none().then_some(())
+        daemon.dirs().holders().read_dir().unwrap().next().is_none().then_some(())
     });
 }

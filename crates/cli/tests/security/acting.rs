@@ -98,7 +98,7 @@ fn m12_what_an_agent_opens_keeps_its_own_rights_and_so_does_a_terminal_that_othe
 #[test]
 fn m12_the_setting_own_leaves_terminals_their_own_rights() {
     let stage = with_shell_agents();
-    std::fs::write(stage.places().config.join("config.toml"), "terminals = \"own\"\n").unwrap();
+    std::fs::write(stage.dirs().config.join("config.toml"), "terminals = \"own\"\n").unwrap();
     stage.run("other", child::run_for_ever());
     let mut desk = Inside::terminal(&stage, "desk");
     assert_eq!(desk.run(&format!("'{QD}' read other")).0, 4);

@@ -104,7 +104,7 @@ fn f11_the_newest_rows_are_shown_and_a_changed_one_is_found() {
     assert!(matches!(page(&stage, None).1, AuditVerdict::Intact { .. }), "a killed daemon breaks no chain");
     // The process stays; the database is closed and complete.
     assert!(stage.qd(&["shutdown"]).status.success());
-    let path = stage.places().database();
+    let path = stage.dirs().database();
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes.windows(8).position(|window| window == b"44 bytes").expect("the row is in the file");
     bytes[at + 1] = b'5';

@@ -16,12 +16,12 @@ use crate::{QD, said};
 const TALKER: &str = "i=0; (while :; do i=$((i+1)); echo tick $i; sleep 0.5; done) & \
     while read -r line; do echo \"got $line\"; done";
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts a run to be taken over; returns its holder's socket.
 fn victim(stage: &MarkedDaemon, script: &str) -> PathBuf {
     let victim = stage.run("victim", child::shell(script));
-    stage.places().holders().join(format!("{}.1", victim.id))
+    stage.dirs().holders().join(format!("{}.1", victim.id))
 }
 
 fn warnings(stage: &MarkedDaemon) -> String {
@@ -44,7 +44,7 @@ fn until_displaced(link: &mut Link) {
 /// Moves the holder's socket where only the attacker finds it, and links to it.
 fn link_alone(socket: &Path, hidden: &Path) -> Link {
     std::fs::rename(socket, hidden).unwrap();
-    Link::connect(hidden, PATIENCE).unwrap().0
+    Link::connect(hidden, TIMEOUT).unwrap().0
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn m4c_a_displaced_daemon_takes_its_place_again_and_says_who_was_there() {
     let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
-    let (mut link, _hello) = Link::connect(&socket, PATIENCE).unwrap();
+    let (mut link, _hello) = Link::connect(&socket, TIMEOUT).unwrap();
     until_displaced(&mut link);
     let own = format!("the holder of {}", stage.process("victim").id);
     wait_for_warning(&stage, "this daemon has it again");
@@ -75,7 +75,7 @@ fn m4c_what_an_intruder_leaves_in_a_holder_does_not_outlive_it() {
     let stage = MarkedDaemon::start(QD);
     let socket = victim(&stage, TALKER);
     stage.wait_pattern("victim", "tick 1");
-    let (mut link, _hello) = Link::connect(&socket, PATIENCE).unwrap();
+    let (mut link, _hello) = Link::connect(&socket, TIMEOUT).unwrap();
     for message in [
         ToHolder::Checkpoint { offset: 1 << 40, blob: b"not a picture".to_vec() },
         ToHolder::Resize { cols: 7, rows: 3 },

@@ -41,7 +41,7 @@ fn b1_a_squatted_runtime_directory_is_refused_by_its_path() {
             continue;
         }
         let daemon = TestDaemon::without_start(QD);
-        let runtime = daemon.places().runtime;
+        let runtime = daemon.dirs().runtime;
         squat(&runtime);
         let output = daemon.qd(&["ps"]);
         assert_ne!(output.status.code(), Some(0), "{what}");
@@ -71,19 +71,19 @@ fn b2_another_user_cannot_connect_and_gets_no_answer_from_an_opened_directory() 
         return;
     }
     let daemon = TestDaemon::start(QD);
-    let (root, places) = (daemon.root().to_owned(), daemon.places());
+    let (root, dirs) = (daemon.root().to_owned(), daemon.dirs());
     chmod(&root, 0o755);
-    assert_eq!(ask_as_nobody(&places.socket()), "refused");
+    assert_eq!(ask_as_nobody(&dirs.socket()), "refused");
     for mode in [0o755, 0o777] {
-        chmod(&places.runtime, mode);
-        chmod(&places.socket(), 0o777);
-        assert_eq!(ask_as_nobody(&places.socket()), "answered with 0 bytes", "{mode:o}");
+        chmod(&dirs.runtime, mode);
+        chmod(&dirs.socket(), 0o777);
+        assert_eq!(ask_as_nobody(&dirs.socket()), "answered with 0 bytes", "{mode:o}");
     }
     eventually("the daemon says why", || {
-        let log = std::fs::read_to_string(places.daemon_log()).unwrap();
+        let log = std::fs::read_to_string(dirs.daemon_log()).unwrap();
         log.contains("another user").then_some(())
     });
-    chmod(&places.runtime, 0o700);
+    chmod(&dirs.runtime, 0o700);
     assert!(daemon.qd(&["ps"]).status.success(), "the owner is served all the while");
 }
 
@@ -93,8 +93,8 @@ fn b2_another_users_qd_says_whose_socket_it_is() {
         return;
     }
     let daemon = TestDaemon::start(QD);
-    let (root, places) = (daemon.root().to_owned(), daemon.places());
-    [&root, &places.runtime, &places.socket()].into_iter().for_each(|path| chmod(path, 0o777));
+    let (root, dirs) = (daemon.root().to_owned(), daemon.dirs());
+    [&root, &dirs.runtime, &dirs.socket()].into_iter().for_each(|path| chmod(path, 0o777));
     let readable = tempfile::Builder::new().prefix("qds").tempdir().unwrap();
     chmod(readable.path(), 0o755);
     let exe = changed_copy(readable.path(), 0, 0o755);
@@ -109,10 +109,10 @@ fn b2_another_users_qd_says_whose_socket_it_is() {
     }
     // Its client has left already; the daemon meets the connection a moment later.
     eventually("the daemon turns it away too", || {
-        let log = std::fs::read_to_string(places.daemon_log()).unwrap();
+        let log = std::fs::read_to_string(dirs.daemon_log()).unwrap();
         log.contains("another user").then_some(())
     });
-    chmod(&places.runtime, 0o700);
+    chmod(&dirs.runtime, 0o700);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn b3_fifty_cold_starts_at_once_make_one_daemon() {
             let output = starter.wait_with_output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         }
-        let runtime = daemon.places().runtime;
+        let runtime = daemon.dirs().runtime;
         let is_ours = |pid: &i32| {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let line = testkit::process_scan::command_line(*pid);
@@ -156,9 +156,9 @@ fn b4_probes_that_connect_and_close_disturb_no_viewer() {
     let size = SizeRequest::default();
     let attach = Attach { target: "echo".into(), size, ..Attach::default() };
     let attached = viewer.attach(attach).unwrap();
-    let holder = daemon.places().holders().read_dir().unwrap().next().unwrap().unwrap().path();
+    let holder = daemon.dirs().holders().read_dir().unwrap().next().unwrap().unwrap().path();
     for n in 0..100 {
-        drop(std::os::unix::net::UnixStream::connect(daemon.places().socket()).unwrap());
+        drop(std::os::unix::net::UnixStream::connect(daemon.dirs().socket()).unwrap());
         drop(std::os::unix::net::UnixStream::connect(&holder).unwrap());
         if n % 10 == 0 {
             viewer.send_data(attached.stream, 0, format!("probe{n}\n").as_bytes()).unwrap();

@@ -40,7 +40,7 @@ while (1) {
 
 /// Stops the daemon, so that it cannot open its sockets again, and lets a run listen in its place.
 fn replaced(stage: &MarkedDaemon, how: &str) -> (Pid, PathBuf) {
-    let (places, heard) = (stage.places(), stage.root().join(format!("heard-{how}")));
+    let (dirs, heard) = (stage.dirs(), stage.root().join(format!("heard-{how}")));
     let script = stage.root().join("listener.pl");
     std::fs::write(&script, LISTENER).unwrap();
     let go = stage.root().join(format!("go-{how}"));
@@ -49,8 +49,8 @@ fn replaced(stage: &MarkedDaemon, how: &str) -> (Pid, PathBuf) {
         go.display(),
         script.display(),
         heard.display(),
-        places.socket().display(),
-        places.data_socket().unwrap().display(),
+        dirs.socket().display(),
+        dirs.data_socket().unwrap().display(),
     );
     stage.run(how, child::shell(&listen));
     let daemon = Pid::from_raw(stage.pid()).unwrap();

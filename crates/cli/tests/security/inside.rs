@@ -44,7 +44,7 @@ pub(crate) struct Inside<'a> {
 
 /// Waits until a process has asked to start something, and approves it once.
 pub(crate) fn allow(daemon: &TestDaemon) {
-    let item = testkit::process_scan::eventually("somebody to ask for leave", || {
+    let item = testkit::process_scan::eventually("somebody to ask for permission", || {
         let Ok(Reply::Inbox(items)) = daemon.client().call(Request::Inbox(Empty {})) else { return None };
         items.into_iter().find(|item| item.kind == ItemKind::Trust)
     });
@@ -56,13 +56,13 @@ pub(crate) fn allow(daemon: &TestDaemon) {
 /// typed.
 pub(crate) fn with_shell_agents() -> MarkedDaemon {
     let daemon = TestDaemon::without_start(QD);
-    add_shell_agent(&daemon.places());
+    add_shell_agent(&daemon.dirs());
     MarkedDaemon::around(daemon)
 }
 
 /// Adds that agent's manifest there.
-pub(crate) fn add_shell_agent(places: &Dirs) {
-    let agents = places.config.join("agents");
+pub(crate) fn add_shell_agent(dirs: &Dirs) {
+    let agents = dirs.config.join("agents");
     DirBuilder::new().recursive(true).mode(0o700).create(&agents).unwrap();
     std::fs::write(
         agents.join("shell.toml"),
@@ -197,7 +197,7 @@ impl<'a> Inside<'a> {
     /// Returns the file with its token and the token itself.
     pub(crate) fn token(&self) -> (PathBuf, String) {
         let process = self.daemon.process(self.name());
-        let launches = self.daemon.places().launches();
+        let launches = self.daemon.dirs().launches();
         let path = launches.join(format!("{}.{}", process.id, process.run)).join("token");
         let token = std::fs::read_to_string(&path).unwrap();
         (path, token)

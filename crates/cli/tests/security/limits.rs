@@ -52,7 +52,7 @@ fn d10_without_descriptors_the_limit_is_named_and_everybody_else_is_served() {
     assert!(failure.message.contains("open files"), "{failure:?}");
     let pid = daemon.pid();
     let visitors: Vec<UnixStream> =
-        (0..100).filter_map(|_| UnixStream::connect(daemon.places().socket()).ok()).collect();
+        (0..100).filter_map(|_| UnixStream::connect(daemon.dirs().socket()).ok()).collect();
     let before = vitals(pid).cpu;
     pause(Duration::from_secs(1));
     let used = vitals(pid).cpu - before;

@@ -56,7 +56,7 @@ fn leave_a_connection(is_pid_taken: bool) {
     let mut inside = Inside::command(&stage, "cuckoo");
     std::fs::write(inside.directory.join("cuckoo.pl"), CUCKOO).unwrap();
     let daemon = Pid::from_raw(stage.pid()).unwrap();
-    let socket = stage.places().socket();
+    let socket = stage.dirs().socket();
     let job = format!("until [ -e stopped ]; do sleep 0.01; done; perl cuckoo.pl '{}' .", socket.display());
     let (code, out) = inside.run(&format!("({job}) > /dev/null 2>&1 &"));
     assert_eq!(code, 0, "{out}");
@@ -84,7 +84,7 @@ fn m4a_a_caller_that_is_gone_is_nobody_even_when_a_person_has_its_pid() {
 #[test]
 fn m4b_what_the_daemon_runs_is_nobody_and_stays_nobody_when_the_daemon_is_gone() {
     let stage = with_shell_agents();
-    let (places, root) = (stage.places(), stage.root().to_owned());
+    let (dirs, root) = (stage.dirs(), stage.root().to_owned());
     let exports: String = stage
         .variables()
         .iter()
@@ -99,7 +99,7 @@ fn m4b_what_the_daemon_runs_is_nobody_and_stays_nobody_when_the_daemon_is_gone()
     );
     let command: Vec<String> = ["sh", "-c", &script, "notify"].map(str::to_owned).to_vec();
     let config = format!("[notify]\ncommand = {}\ndesktop = false\n", serde_json::json!(command));
-    std::fs::write(places.config.join("config.toml"), config).unwrap();
+    std::fs::write(dirs.config.join("config.toml"), config).unwrap();
     stage.run("victim", child::run_for_ever());
     let mut inside = Inside::agent(&stage, "writer");
     let (code, out) = inside.run(&format!("'{QD}' attention 'look here'"));
@@ -256,7 +256,7 @@ print "heard " . ($count // "nothing") . "\n";
 fn m4c_a_run_cannot_link_to_the_holder_of_another() {
     let stage = MarkedDaemon::start(QD);
     let victim = stage.run("victim", child::shell("read line; echo got $line; sleep 1000000"));
-    let socket = stage.places().holders().join(format!("{}.1", victim.id));
+    let socket = stage.dirs().holders().join(format!("{}.1", victim.id));
     let mut inside = Inside::command(&stage, "spy");
     std::fs::write(inside.directory.join("spy.pl"), SPY).unwrap();
     for leaving in ["", "setsid -w "] {

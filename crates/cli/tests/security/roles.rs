@@ -52,7 +52,7 @@ fn needed(verb: &str) -> Role {
 }
 
 fn limited(stage: &MarkedDaemon, workspace: Option<&str>, role: Role) -> RawClient {
-    let mut client = RawClient::connect(&stage.places());
+    let mut client = RawClient::connect(&stage.dirs());
     let answer = hello(&mut client, workspace, role);
     assert_eq!(answer["outcome"]["ok"]["welcome"]["limit"], json!(limit(workspace, role)), "{answer}");
     client
@@ -174,7 +174,7 @@ fn n5_hello_can_only_tighten_and_no_later_hello_widens() {
     assert_eq!(code(&client.call(other)), "denied");
     assert_eq!(call(&mut client, &write), "denied");
     let bad = json!({"hello": {"protocol": proto::version::PROTOCOL, "limit": {"role": "root"}}});
-    let mut fresh = RawClient::connect(&stage.places());
+    let mut fresh = RawClient::connect(&stage.dirs());
     assert_eq!(code(&fresh.call(bad)), "invalid_args");
     assert_eq!(call(&mut fresh, &write), "protocol", "a limit that does not read is no hello");
 }

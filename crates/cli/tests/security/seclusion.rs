@@ -46,8 +46,8 @@ fn pass_secrets(crew: &FakeAgents, mask: &Path) {
 #[test]
 fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_mask() {
     let crew = FakeAgents::start(QD, AGENT);
-    let places = crew.places();
-    let users_own = files(&places.config);
+    let dirs = crew.dirs();
+    let users_own = files(&dirs.config);
     let script = "umask 000; exec \"$0\" ps";
     let mut start = Command::new("sh");
     let started =
@@ -57,7 +57,7 @@ fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_ma
     pass_secrets(&crew, &mask);
     assert_eq!(std::fs::read_to_string(mask).unwrap().trim(), "0000", "the user's own mask");
     let assert_private = |when: &str| {
-        for root in [&places.runtime, &places.data, &places.config] {
+        for root in [&dirs.runtime, &dirs.data, &dirs.config] {
             let ours = files(root).into_iter().filter(|path| !users_own.contains(path));
             for path in ours.chain([root.clone()]) {
                 // A short-lived file may be gone.
@@ -68,7 +68,7 @@ fn b12_under_an_open_mask_nothing_of_ours_is_open_and_children_keep_the_users_ma
         }
     };
     assert_private("while it runs");
-    assert!(files(&places.data).iter().any(|path| path.ends_with("notes")), "{:?}", files(&places.data));
+    assert!(files(&dirs.data).iter().any(|path| path.ends_with("notes")), "{:?}", files(&dirs.data));
     assert!(crew.qd(&["shutdown"]).status.success());
     assert_private("when it has ended");
     assert_eq!(crew.list().len(), 3);
@@ -80,12 +80,12 @@ fn b12_what_is_typed_and_printed_is_in_no_log_of_ours_however_much_it_says() {
     assert!(crew.command(&["ps"]).env("QD_LOG", "trace").output().unwrap().status.success());
     pass_secrets(&crew, &crew.root().join("mask"));
     assert!(crew.qd(&["shutdown"]).status.success());
-    let places = crew.places();
+    let dirs = crew.dirs();
     let is_log =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
-    let roots = [&places.runtime, &places.data, &places.config];
+    let roots = [&dirs.runtime, &dirs.data, &dirs.config];
     let logs: Vec<PathBuf> = roots.into_iter().flat_map(|root| files(root)).filter(is_log).collect();
-    assert!(logs.contains(&places.daemon_log()), "{logs:?}");
+    assert!(logs.contains(&dirs.daemon_log()), "{logs:?}");
     for log in logs {
         let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
         for secret in SECRETS {
@@ -93,7 +93,7 @@ fn b12_what_is_typed_and_printed_is_in_no_log_of_ours_however_much_it_says() {
             assert_eq!(line, None, "{} holds what went by", log.display());
         }
     }
-    let text = std::fs::read_to_string(places.daemon_log()).unwrap();
+    let text = std::fs::read_to_string(dirs.daemon_log()).unwrap();
     assert!(text.contains("a hook from outside"), "it was asked to say everything: {text:?}");
 }
 

@@ -35,7 +35,7 @@ fn m5_a_thousand_idle_connections_of_one_run_lock_nobody_out() {
     stage.run("other", child::run_for_ever());
     let mut inside = Inside::command(&stage, "crowd");
     std::fs::write(inside.directory.join("crowd.pl"), CROWD).unwrap();
-    let socket = stage.places().socket();
+    let socket = stage.dirs().socket();
     let job = format!("ulimit -n 4096; perl crowd.pl '{}' 1100", socket.display());
     let (code, out) = inside.run(&format!("({job}) > /dev/null 2>&1 &"));
     assert_eq!(code, 0, "{out}");
@@ -58,7 +58,7 @@ fn m5_a_thousand_idle_connections_of_a_person_lock_nobody_out() {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
     let crowd: Vec<UnixStream> =
-        (0..1_100).map(|_| UnixStream::connect(daemon.places().socket()).unwrap()).collect();
+        (0..1_100).map(|_| UnixStream::connect(daemon.dirs().socket()).unwrap()).collect();
     eventually("short calls get through", || daemon.qd(&["ps", "--json"]).status.success().then_some(()));
     let viewer = daemon.qd(&["wait", "other", "--exit", "--timeout", "1"]);
     assert!(crate::said(&viewer).contains("for short calls of people"), "{}", crate::said(&viewer));
@@ -101,7 +101,7 @@ fn m5_calls_of_one_run_without_pause_do_not_hold_up_a_persons() {
     let stage = MarkedDaemon::start(QD);
     let mut inside = Inside::command(&stage, "askers");
     std::fs::write(inside.directory.join("askers.pl"), ASKERS).unwrap();
-    let socket = stage.places().socket();
+    let socket = stage.dirs().socket();
     let job = format!("perl askers.pl '{}' {ASKING}", socket.display());
     let (code, out) = inside.run(&format!("({job}) > /dev/null 2> askers.err &"));
     assert_eq!(code, 0, "{out}");

@@ -34,7 +34,7 @@ struct Stained {
 impl Stained {
     fn new() -> Self {
         let crew = FakeAgents::start(QD, AGENT);
-        add_shell_agent(&crew.places());
+        add_shell_agent(&crew.dirs());
         let project = crew.root().canonicalize().unwrap().join("evil\x1b[2J\u{9b}2J\u{202e}");
         std::fs::create_dir(&project).unwrap();
         std::fs::write(project.join(".quarterdeck.toml"), presets()).unwrap();
@@ -99,7 +99,7 @@ impl Stained {
 
     /// The strings that a person sets, and those of a viewer.
     fn stain_as_a_person(&self) {
-        let mut client = RawClient::connect(&self.crew.places());
+        let mut client = RawClient::connect(&self.crew.dirs());
         let project = self.project.to_str().unwrap();
         for request in [
             json!({"hello": {"protocol": proto::version::PROTOCOL, "client": HOSTILE}}),
@@ -188,7 +188,7 @@ fn c7_what_others_chose_to_be_shown_reaches_a_terminal_harmless() {
     let faults: Vec<String> =
         verbs.iter().filter_map(|(arguments, word)| stained.fault(arguments, word)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let log = std::fs::read_to_string(stained.crew.places().daemon_log()).unwrap();
+    let log = std::fs::read_to_string(stained.crew.dirs().daemon_log()).unwrap();
     let bad: Vec<&str> = log.lines().filter(|line| line.chars().any(is_hostile)).collect();
     assert!(bad.is_empty(), "the log holds {}", bad.join("\n").escape_debug());
 }

@@ -95,7 +95,7 @@ fn b5_a_wrong_token_makes_nobody_of_anybody_and_every_refusal_is_written_down_on
         check(who, &agent.say(&everything(Some(token))), brought);
     }
     check("a sibling with a stolen token", &thief.say(&everything(Some(&second))), "another run");
-    let mut person = RawClient::connect(&stage.places());
+    let mut person = RawClient::connect(&stage.dirs());
     let lines = everything(Some(&second));
     let answers: Vec<Value> =
         lines.iter().map(|line| json!({"reply": person.call(line["request"].clone())})).collect();
@@ -154,7 +154,7 @@ fn b5_what_hides_its_holder_from_the_next_daemon_is_nobody_and_not_a_person() {
     let holder = testkit::process_scan::parent(process.pid.unwrap());
     let holder = rustix::process::Pid::from_raw(holder).unwrap();
     rustix::process::kill_process(holder, rustix::process::Signal::STOP).unwrap();
-    std::fs::remove_file(stage.places().holders().join(format!("{}.{}", process.id, process.run))).unwrap();
+    std::fs::remove_file(stage.dirs().holders().join(format!("{}.{}", process.id, process.run))).unwrap();
     stage.kill_9();
     let before = audited(&stage).len();
     std::fs::write(files.directory.join("go"), "").unwrap();
@@ -230,7 +230,7 @@ fn b5_what_has_killed_its_holder_and_all_above_it_is_nobody_and_not_a_person() {
 fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
     let stage = MarkedDaemon::start(QD);
     let hello = |token: Option<&str>| {
-        let mut client = RawClient::connect(&stage.places());
+        let mut client = RawClient::connect(&stage.dirs());
         let answer = client.call(everything(token)[0]["request"].clone());
         answer["outcome"]["ok"]["welcome"]["caller"].clone()
     };
@@ -241,7 +241,7 @@ fn b5_one_who_brings_wrong_tokens_again_and_again_is_not_heard_any_more() {
     let hellos: Vec<_> = rows.iter().filter(|row| row.verb == "hello").collect();
     assert_eq!(hellos.len(), 5, "{hellos:?}");
     assert!(hellos[4].detail.contains("no more are looked at"), "{hellos:?}");
-    let log = std::fs::read_to_string(stage.places().daemon_log()).unwrap();
+    let log = std::fs::read_to_string(stage.dirs().daemon_log()).unwrap();
     assert_eq!(log.matches("too many wrong tokens").count(), 1, "{log}");
     assert_eq!(hello(None), json!("human"), "who brings none is who it is");
 }
@@ -301,8 +301,8 @@ fn b8_a_token_is_in_one_private_file_and_nowhere_else() {
     let restarted = stage.command(&["ps"]).env("QD_LOG", "trace").output().unwrap();
     assert!(restarted.status.success(), "{}", said(&restarted));
     agent.json("ps");
-    let places = stage.places();
-    for root in [&places.runtime, &places.data, &places.config] {
+    let dirs = stage.dirs();
+    for root in [&dirs.runtime, &dirs.data, &dirs.config] {
         for file in files(root).iter().filter(|file| **file != path && file.is_file()) {
             let text = String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned();
             for secret in [token.as_str(), "wrong-but-long-enough-to-be-found"] {
@@ -344,7 +344,7 @@ fn b5_a_token_outlives_the_daemon_and_nobody_inside_a_run_starts_another() {
     assert_ne!(code.trim(), "0", "{out}");
     assert!(out.contains("inside a process"), "it says why: {out}");
     assert!(
-        DaemonAddress::without_start(stage.places()).knock().is_err(),
+        DaemonAddress::without_start(stage.dirs()).connect_if_running().is_err(),
         "no daemon was started from inside"
     );
     drop(stage.client());

@@ -170,7 +170,7 @@ impl Scene {
     }
 
     fn connection(&self) -> Result<Connection, ClientError> {
-        let mut connection = DaemonAddress::without_start(self.crew.places()).knock()?;
+        let mut connection = DaemonAddress::without_start(self.crew.dirs()).connect_if_running()?;
         connection.hello()?;
         Ok(connection)
     }

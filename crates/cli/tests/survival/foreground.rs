@@ -36,7 +36,7 @@ fn m7d_exec_passes_its_input_once_and_whole_although_the_daemon_dies_in_the_midd
     let started = daemon.command(&["ps"]).env("QD_TEST_FAILPOINTS", &order).output().unwrap();
     assert!(started.status.success());
     let lines: String = (0..2_000).map(|line| format!("line {line} of the input\n")).collect();
-    for place in [Failpoint::InputQueued, Failpoint::InputTyped, Failpoint::FactHeard] {
+    for place in [Failpoint::InputQueued, Failpoint::InputTyped, Failpoint::FactReceived] {
         let script = format!("cat > '{}'; echo done; exit 3", copy.display());
         let mut exec = daemon.command(&["exec", "--", "sh", "-c", &script]);
         exec.env("QD_TEST_FAILPOINTS", &order);

@@ -122,7 +122,7 @@ fn m7f_a_close_that_keeps_the_background_keeps_it_although_the_daemon_died_befor
     let _answer = daemon.qd(&["close", "--keep-background", "x"]);
     assert!(!order.exists(), "the daemon died");
     assert!(daemon.list().is_empty(), "it is back");
-    let sockets = || std::fs::read_dir(daemon.places().holders()).map_or(0, Iterator::count);
+    let sockets = || std::fs::read_dir(daemon.dirs().holders()).map_or(0, Iterator::count);
     eventually("the holder is gone", || (sockets() == 0).then_some(()));
     assert!(pidfd_send_signal(&background, Signal::KILL).is_ok(), "the background was ended");
     mark.expect_gone();

@@ -30,7 +30,7 @@ fn replace_while_typing(daemon: &TestDaemon, name: &str) -> Duration {
             .shutdown(Shutdown { kill: false, stop: proto::Stop::default() }, began + DEADLINE)
             .unwrap()
     );
-    assert!(!daemon.places().socket().exists(), "a daemon that ended has no door");
+    assert!(!daemon.dirs().socket().exists(), "a daemon that ended has no door");
     let timeout_ms = u64::try_from(DEADLINE.as_millis()).ok();
     let input = TypedInput::Text("x".to_owned());
     daemon
@@ -52,7 +52,7 @@ fn s3_ten_planned_restarts_under_output_lose_nothing() {
         stories.iter_mut().for_each(|story| story.tell(20_000));
         pause(Duration::from_micros(dice.below(15_000) as u64));
         assert!(daemon.qd(&["shutdown"]).status.success());
-        assert!(!daemon.places().socket().exists(), "a daemon that ended has no door");
+        assert!(!daemon.dirs().socket().exists(), "a daemon that ended has no door");
         let listed = daemon.list();
         for (n, story) in stories.iter().enumerate() {
             let found = listed.iter().find(|process| process.name.as_str() == story.name);
@@ -162,7 +162,7 @@ fn s3_a_new_program_that_fails_at_its_start_leaves_everything_to_the_old_one() {
         let new = broken_program(directory.path().join(format!("new{n}")), deed);
         stories.iter_mut().for_each(|story| story.tell(30_000));
         assert!(daemon.qd(&["shutdown"]).status.success());
-        let refused = DaemonAddress::new(daemon.places(), new).connect_before(Instant::now() + START);
+        let refused = DaemonAddress::new(daemon.dirs(), new).connect_before(Instant::now() + START);
         assert!(refused.is_err(), "{deed}");
         for story in &stories {
             assert_eq!(daemon.process(&story.name).pid, Some(story.pid));

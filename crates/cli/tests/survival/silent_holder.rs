@@ -178,7 +178,7 @@ const CHAIN: &str = "trap '' HUP TERM; n=0; f() { n=$((n+1)); test $n -lt 900 ||
 #[test]
 fn h5_what_forks_without_a_mark_below_a_stopped_holder_is_gone_when_close_returns() {
     let daemon = TestDaemon::start(QD);
-    let directory = daemon.places().data;
+    let directory = daemon.dirs().data;
     let [pipe, stop, chain] = ["pipe", "stop", "chain"].map(|name| directory.join(name));
     std::fs::write(&chain, CHAIN).unwrap();
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
@@ -303,7 +303,7 @@ fn d10_a_poor_daemon_goes_on_when_others_have_made_room() {
 
 /// Starts a holder of the given run whose answer no daemon can read; returns its child's pid.
 fn hold_unreadably(daemon: &TestDaemon, name: &str, mark: &Mark) -> i32 {
-    let socket = daemon.places().holders().join(name);
+    let socket = daemon.dirs().holders().join(name);
     let mut config =
         holder::RunConfig::new(["sleep", "1000000"].map(Into::into).to_vec(), "/".into(), socket);
     let (variable, value) = mark.variable();
@@ -324,7 +324,7 @@ fn s3_a_holder_whose_words_do_not_read_is_still_the_run_that_the_database_knows(
     signal(parent(spawned.pid.unwrap()), Signal::KILL);
     wait_gone(&first);
     let name = format!("{}.{}", spawned.id, spawned.run);
-    std::fs::remove_file(daemon.places().holders().join(&name)).unwrap();
+    std::fs::remove_file(daemon.dirs().holders().join(&name)).unwrap();
     let pid = hold_unreadably(&daemon, &name, &mark);
     let process = daemon.process("kept");
     assert_eq!((process.id, process.pid, process.status), (spawned.id, Some(pid), Status::Running));
@@ -347,7 +347,7 @@ fn s3_a_holder_that_nobody_understands_is_left_alone_and_told_of() {
         "{told:?}"
     );
     assert!(is_alive(pid));
-    let mut caller = UnixStream::connect(daemon.places().holders().join(name)).unwrap();
+    let mut caller = UnixStream::connect(daemon.dirs().holders().join(name)).unwrap();
     caller.write_all(&holder::HANGUP).unwrap();
     mark.expect_gone();
 }

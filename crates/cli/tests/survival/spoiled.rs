@@ -13,7 +13,7 @@ fn warnings(daemon: &TestDaemon) -> Vec<String> {
 
 /// Returns the database and what belongs to it.
 fn database_files(daemon: &TestDaemon) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(daemon.places().data).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(daemon.dirs().data).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("state.db")).collect()
 }
 
@@ -64,7 +64,7 @@ fn f1_a_damaged_log_of_the_database_loses_no_process_and_is_told() {
     let spawned = daemon.client().spawn(mark.spawn("kept", child::repeat_lines())).unwrap();
     daemon.wait_pattern("kept", "ready");
     daemon.kill_9();
-    let log = daemon.places().data.join("state.db-wal");
+    let log = daemon.dirs().data.join("state.db-wal");
     let mut bytes = std::fs::read(&log).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
@@ -85,7 +85,7 @@ fn f1_a_damaged_log_of_the_database_loses_no_process_and_is_told() {
 fn f3_a_full_disk_ends_no_process_and_is_forgotten_when_there_is_room_again() {
     let mark = Mark::default();
     let daemon = TestDaemon::without_start(QD);
-    let Some(disk) = SmallDisk::mount(daemon.places().data) else {
+    let Some(disk) = SmallDisk::mount(daemon.dirs().data) else {
         println!("no disk of its own without the right to mount one");
         return;
     };

@@ -50,9 +50,9 @@ impl Story {
     pub(crate) fn begin(daemon: &TestDaemon, mark: &Mark, name: &str, seed: u64) -> Self {
         let scripted_child = ScriptedChild::new(daemon.root(), name);
         let pid = daemon.client().spawn(mark.spawn(name, scripted_child.argv())).unwrap().pid.unwrap();
-        let places = daemon.places();
+        let dirs = daemon.dirs();
         let target = name.to_owned();
-        let follower = std::thread::spawn(move || follow_to_the_end(&places, &target));
+        let follower = std::thread::spawn(move || follow_to_the_end(&dirs, &target));
         Self {
             name: name.to_owned(),
             pid,
@@ -278,11 +278,11 @@ impl Followed {
 }
 
 /// Follows from the first byte to the child's end, reconnecting to every new daemon.
-pub(crate) fn follow_to_the_end(places: &Dirs, name: &str) -> Followed {
+pub(crate) fn follow_to_the_end(dirs: &Dirs, name: &str) -> Followed {
     let mut followed = Followed::default();
     let until = Instant::now() + DEADLINE * 20;
     loop {
-        match follow_once(places, name, &mut followed) {
+        match follow_once(dirs, name, &mut followed) {
             Ok(()) => return followed,
             Err(error) => assert!(Instant::now() < until, "{name} never ended: {error}"),
         }
@@ -292,8 +292,8 @@ pub(crate) fn follow_to_the_end(places: &Dirs, name: &str) -> Followed {
     }
 }
 
-fn follow_once(places: &Dirs, name: &str, followed: &mut Followed) -> Result<(), client::ClientError> {
-    let mut connection = DaemonAddress::without_start(places.clone()).knock()?;
+fn follow_once(dirs: &Dirs, name: &str, followed: &mut Followed) -> Result<(), client::ClientError> {
+    let mut connection = DaemonAddress::without_start(dirs.clone()).connect_if_running()?;
     connection.hello()?;
     let follow = Follow { target: name.into(), from: Some(followed.at()), live: true, ..Follow::default() };
     for chunk in FollowStream::begin(connection, follow)? {

@@ -154,7 +154,7 @@ fn write_refusing_agent(crew: &Crew, wait: &str) {
     let refuse = format!("case \"$*\" in *--resume*) {wait}; echo 'No conversation found'; exit 1;; esac");
     std::fs::write(&program, format!("#!/bin/sh\n{refuse}\nexec '{AGENT}' \"$@\"\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let manifests = crew.agents.places().config.join("agents");
+    let manifests = crew.agents.dirs().config.join("agents");
     let fake = std::fs::read_to_string(manifests.join("fake.toml")).unwrap();
     std::fs::write(manifests.join("refusing.toml"), fake.replace(AGENT, program.to_str().unwrap())).unwrap();
 }

@@ -76,7 +76,7 @@ fn k11_a_dry_run_says_what_would_be_done_and_changes_nothing() {
     assert!(report["settings"].as_str().unwrap().contains("depth = 5"), "{report}");
     assert!(report["notes"].to_string().contains("1 lines of the ledger"), "{report}");
     assert_eq!(tam.stage.json(&["tasks"]), json!([]));
-    assert!(!tam.stage.daemon.places().config.join("config.toml").exists());
+    assert!(!tam.stage.daemon.dirs().config.join("config.toml").exists());
     assert!(state(&tam.stage.repository) == before);
 }
 
@@ -101,7 +101,7 @@ fn k11_tasks_of_tam_become_tasks_with_their_worktree_branch_runs_and_session() {
     let again = tam.import(&["--apply"]);
     assert!(row(&again, "feat")["problem"].as_str().unwrap().contains("already"), "{again}");
     assert_eq!(tam.stage.json(&["tasks"]).as_array().unwrap().len(), 2);
-    let config = std::fs::read_to_string(tam.stage.daemon.places().config.join("config.toml")).unwrap();
+    let config = std::fs::read_to_string(tam.stage.daemon.dirs().config.join("config.toml")).unwrap();
     assert_eq!(config.matches("[tasks]").count(), 1, "{config}");
     // It is a task like any other: saved when it is dropped, and back with every byte.
     tam.stage.qd(&["drop", "feat", "--force"]);

@@ -11,7 +11,7 @@ use crate::stage::{QD, TaskStage, git};
 const COMMIT: &str = "git add --all && git commit --quiet --message=work";
 
 fn configure(stage: &TaskStage, text: &str) {
-    let config = stage.daemon.places().config;
+    let config = stage.daemon.dirs().config;
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), text).unwrap();
 }
@@ -136,7 +136,7 @@ fn k10_config_check_path_and_schema_answer_for_good_and_bad_files() {
     configure(&stage, "[tasks]\nagent = 'x'\n");
     assert!(stage.run(&["config", "check"]).status.success());
     let paths = stage.json(&["config", "path"]);
-    let config = stage.daemon.places().config.join("config.toml");
+    let config = stage.daemon.dirs().config.join("config.toml");
     let is_config = |file: &serde_json::Value| file["path"] == config.to_str().unwrap();
     let entry = paths.as_array().unwrap().iter().find(|file| is_config(file)).unwrap();
     assert_eq!(entry["exists"], true, "{entry}");

@@ -50,7 +50,7 @@ fn t3_w8_tokens_of_a_workspace_follow_its_name_and_go_with_it() {
     let minted = stage.json(&["workspace", "token", "new", "phone", "ci", "--role", "type"]);
     assert_eq!((minted["role"].as_str(), minted["workspace"].as_str()), (Some("type"), Some("phone")));
     let secret = minted["secret"].as_str().unwrap();
-    let kept = std::fs::read_to_string(stage.daemon.places().data.join("web/access.json")).unwrap();
+    let kept = std::fs::read_to_string(stage.daemon.dirs().data.join("web/access.json")).unwrap();
     assert!(kept.contains("phone") && !kept.contains(secret), "kept as a digest");
     stage.qd(&["access", "token", "everywhere"]);
     stage.qd(&["workspace", "rename", "phone", "field"]);

@@ -13,7 +13,7 @@ use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::{PATIENCE, shell_script};
+use crate::vendor_stage::{TIMEOUT, shell_script};
 
 /// The tasks, their agents and what each does: `left` and `right` change the same line.
 const TASKS: [(&str, Vendor, &str); 5] = [
@@ -129,7 +129,7 @@ impl Day {
 
     fn wait(&self, name: &str, until: Until) {
         let told = format!("{name}: {until:?}");
-        let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let timeout_ms = u64::try_from(TIMEOUT.as_millis()).ok();
         let wait = Wait { timeout_ms, ..Wait::until(vec![name.into()], until) };
         if let Err(error) = self.daemon.client().wait(wait) {
             self.fail(&format!("{told}: {error}"));
@@ -251,7 +251,7 @@ impl Day {
             let has_words = |request: &testkit::model::ModelRequest| {
                 !request.is_side && request.texts.iter().any(|text| text.contains(&words))
             };
-            if self.server.find_request(has_words, PATIENCE).is_none() {
+            if self.server.find_request(has_words, TIMEOUT).is_none() {
                 self.fail(&format!("the agent of {name} was not told of the conflict"));
             }
             self.wait(name, Until::Turn(2));

@@ -8,7 +8,7 @@ use term::{Screen, Wraps};
 use testkit::vendor::Vendor;
 
 use crate::QD;
-use crate::vendor_stage::{FakeAgents, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, TIMEOUT, shell_script};
 use crate::window::Window;
 
 const SIZE: Size = Size { cols: 140, rows: 44 };
@@ -49,12 +49,12 @@ fn makes_a_new_line(vendor: Vendor, new_line: &str, answers: bool) {
     window.type_keys("+");
     window.until_shows("second-line+");
     window.type_keys("\r");
-    crew.server.wait_request(|request| request.prompt.contains("second-line"), PATIENCE);
+    crew.server.wait_request(|request| request.prompt.contains("second-line"), TIMEOUT);
     window.type_keys("\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }
 
-/// It asks for leave to run a command; the answer is given by a number on the screen.
+/// It asks for permission to run a command; the answer is given by a number on the screen.
 fn is_answered_from_the_deck(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
     let mut window = deck(&crew, true);

@@ -10,7 +10,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::{FakeAgents, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, TIMEOUT, shell_script};
 
 /// Returns a program in this home, not started yet.
 fn waiting(vendor: Vendor, home: impl Fn(Vendor, &ModelServer) -> Home) -> FakeAgents {
@@ -32,7 +32,7 @@ fn small() -> SizeRequest {
 
 /// Answers the item that matches; one that is redrawn at that very moment is answered again.
 fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let item = item_about(crew, &is_it);
         let answer = GiveAnswer { item: item.item, choice: choice.to_owned() };
@@ -48,7 +48,7 @@ fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -
 
 /// Returns the item of the inbox that matches, once it is there.
 fn item_about(crew: &FakeAgents, is_it: impl Fn(&InboxItem) -> bool) -> InboxItem {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         match crew.daemon.client().inbox().unwrap().into_iter().find(|item| is_it(item)) {
             Some(item) => return item,

@@ -14,7 +14,7 @@ use testkit::vendor::{Vendor, VendorHomes};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::PATIENCE;
+use crate::vendor_stage::TIMEOUT;
 
 /// The leader's name.
 pub(crate) const LEAD: &str = "lead";
@@ -71,7 +71,7 @@ impl Leading {
 
     /// Waits until an agent meets a condition.
     pub(crate) fn wait(&self, name: &str, until: Until) {
-        let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let timeout_ms = u64::try_from(TIMEOUT.as_millis()).ok();
         let told = format!("{name}: {until:?}");
         let targets = vec![name.into()];
         let wait = Wait { timeout_ms, ..Wait::until(targets, until) };
@@ -82,7 +82,7 @@ impl Leading {
 
     /// Sends the leader a person's message, which must be submitted; returns the turn that it began.
     pub(crate) fn tell(&self, text: &str) -> u64 {
-        let wait_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let wait_ms = u64::try_from(TIMEOUT.as_millis()).ok();
         let tell = Tell { target: LEAD.into(), text: text.to_owned(), key: None, wait_ms, expires_ms: None };
         match self.daemon.client().tell(tell).map(|receipt| receipt.delivery) {
             Ok(Delivery::Submitted { turn } | Delivery::Delivered { turn }) => turn,
@@ -94,7 +94,7 @@ impl Leading {
     pub(crate) fn request(&self, what: &str, matches: impl Fn(&ModelRequest) -> bool) -> ModelRequest {
         let is_it = |request: &ModelRequest| !request.is_side && matches(request);
         self.server
-            .find_request(is_it, PATIENCE)
+            .find_request(is_it, TIMEOUT)
             .unwrap_or_else(|| self.fail(&format!("the model was never asked: {what}")))
     }
 
@@ -137,7 +137,7 @@ impl Leading {
         // The reply comes when the leader itself is gone; its agents follow.
         eventually("what it led is closed with it", || self.daemon.list().is_empty().then_some(()));
         eventually("no holder is left", || {
-            let holders = std::fs::read_dir(self.daemon.places().holders()).unwrap();
+            let holders = std::fs::read_dir(self.daemon.dirs().holders()).unwrap();
             (holders.count() == 0).then_some(())
         });
         let left: BTreeSet<i32> = self.homes.living().into_iter().collect();

@@ -8,7 +8,7 @@ use testkit::model::ModelRequest;
 use testkit::vendor::Vendor;
 
 use crate::leading_stage::call;
-use crate::vendor_stage::{FakeAgents, PATIENCE};
+use crate::vendor_stage::{FakeAgents, TIMEOUT};
 
 fn asks_before_it_uses_our_tools(vendor: Vendor) {
     let crew = FakeAgents::seeded(vendor);
@@ -27,7 +27,7 @@ fn asks_before_it_uses_our_tools(vendor: Vendor) {
         crew.fail(&format!("the result is {result:?}"));
     }
     let is_told = |request: &ModelRequest| request.results.iter().any(|text| text.contains("\"revision\":1"));
-    crew.server.wait_request(is_told, PATIENCE);
+    crew.server.wait_request(is_told, TIMEOUT);
 }
 
 #[test]

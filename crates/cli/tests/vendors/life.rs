@@ -8,7 +8,7 @@ use proto::agent::{ItemKind, TurnEnd};
 use proto::request::{Kill, Resume};
 use testkit::vendor::Vendor;
 
-use crate::vendor_stage::{FakeAgents, NAME, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, NAME, TIMEOUT, shell_script};
 
 /// Returns the words of a prompt that must arrive whole: 500 lines, each with its number.
 fn long_prompt(say: &str) -> String {
@@ -43,7 +43,7 @@ fn takes_five_hundred_lines_once(crew: &FakeAgents) {
     is_submitted_once(crew, "long-answer");
     let request = crew
         .server
-        .wait_request(|request| !request.is_side && request.prompt.contains("long-answer"), PATIENCE);
+        .wait_request(|request| !request.is_side && request.prompt.contains("long-answer"), TIMEOUT);
     for number in [1, 250, 499] {
         assert!(
             request.prompt.contains(&format!("line {number} of a long prompt")),
@@ -70,7 +70,7 @@ fn takes_one_long_line_once(crew: &FakeAgents) {
     is_submitted_once(crew, "line-answer");
     let request = crew
         .server
-        .wait_request(|request| !request.is_side && request.prompt.contains("line-answer"), PATIENCE);
+        .wait_request(|request| !request.is_side && request.prompt.contains("line-answer"), TIMEOUT);
     if !request.prompt.contains(&line) {
         crew.fail("the long line did not arrive whole");
     }
@@ -93,7 +93,7 @@ fn asks_for_leave_and_gets_it_from_the_inbox(crew: &FakeAgents) {
     if item.kind != ItemKind::Dialog || !told.contains("touch made-by-agent") {
         crew.fail(&format!("the inbox has {item:?}"));
     }
-    assert!(!made.exists(), "it waits for leave");
+    assert!(!made.exists(), "it waits for permission");
     crew.answer(item.item, "allow");
     let result = crew.wait_turn(turn);
     if !result.text.contains("after-leave") || !made.exists() {
@@ -110,7 +110,7 @@ fn is_interrupted_by_escape(crew: &FakeAgents) {
     crew.wait_state(&[AgentState::Idle]);
     let turn = crew.tell("@hang");
     crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
-    crew.server.wait_request(|request| request.prompt.contains("@hang"), PATIENCE);
+    crew.server.wait_request(|request| request.prompt.contains("@hang"), TIMEOUT);
     // One of them needs a second Escape.
     for _ in 0..3 {
         crew.press(&["escape"]);
@@ -129,7 +129,7 @@ fn is_interrupted_by_escape(crew: &FakeAgents) {
 
 fn shows_its_context(crew: &FakeAgents, percent: u8) {
     let context = || crew.view().agent.and_then(|agent| agent.context);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while context().and_then(|context| context.percent()) != Some(percent) {
         if Instant::now() > until {
             crew.fail(&format!("the context is {:?}, not {percent} %", context()));
@@ -156,7 +156,7 @@ fn is_resumed_in_the_same_session(crew: &FakeAgents) {
     }
     let request = crew
         .server
-        .wait_request(|request| !request.is_side && request.prompt.contains("resumed-answer"), PATIENCE);
+        .wait_request(|request| !request.is_side && request.prompt.contains("resumed-answer"), TIMEOUT);
     let is_continued = request.texts.iter().any(|text| text.contains("first-answer"));
     if !is_continued || crew.view().agent.and_then(|agent| agent.session).as_deref() != Some(&session) {
         crew.fail("the resumed session is another one");

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use proto::AgentState;
 use testkit::vendor::Vendor;
 
-use crate::vendor_stage::{FakeAgents, PATIENCE};
+use crate::vendor_stage::{FakeAgents, TIMEOUT};
 
 fn runs_out(vendor: Vendor, tells_when: bool) {
     let crew = FakeAgents::seeded(vendor);
     crew.wait_state(&[AgentState::Idle]);
     crew.tell("@quota 3600");
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let quota = loop {
         let agent = crew.view().agent.unwrap();
         match agent.quota {

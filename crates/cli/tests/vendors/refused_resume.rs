@@ -8,7 +8,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::{FakeAgents, NAME, PATIENCE};
+use crate::vendor_stage::{FakeAgents, NAME, TIMEOUT};
 
 /// Sessions that no program has, each in the form that its program gives to its own.
 const UNKNOWN: &str = "00000000-1111-4222-8333-444444444444";
@@ -32,7 +32,7 @@ fn begins_a_new_session(vendor: Vendor, unknown: &str) {
     qd(&crew, &["run", NAME, "--detach", "--resume", unknown, "--prompt", "please\n@say fresh-answer"]);
     let is_prompt =
         |request: &testkit::model::ModelRequest| !request.is_side && request.prompt.contains("fresh-answer");
-    if crew.server.find_request(is_prompt, PATIENCE).is_none() {
+    if crew.server.find_request(is_prompt, TIMEOUT).is_none() {
         crew.fail("the prompt never reached the model");
     }
     let result = crew.wait_turn(1);

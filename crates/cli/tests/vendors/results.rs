@@ -8,7 +8,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::{FakeAgents, NAME, PATIENCE, shell_script};
+use crate::vendor_stage::{FakeAgents, NAME, TIMEOUT, shell_script};
 
 /// Returns a seeded program that is started with its first prompt.
 fn instructed(vendor: Vendor, prompt: &str) -> FakeAgents {
@@ -54,13 +54,13 @@ fn outlives_the_daemon(vendor: Vendor) {
     for (number, ends_alone) in [true, false].into_iter().enumerate() {
         let (gate, words) = (format!("gate-{number}"), format!("answer-{number}"));
         let turn = crew.tell(&format!("@gate {gate}\n@say {words}"));
-        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(&words), PATIENCE);
+        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(&words), TIMEOUT);
         crew.daemon.kill_9();
         if ends_alone {
             crew.server.open(&gate);
             crew.server.wait_request(
                 |request| !request.is_side && request.prompt.contains(&words) && request.outcome.is_some(),
-                PATIENCE,
+                TIMEOUT,
             );
         } else {
             crew.view();
@@ -171,7 +171,7 @@ fn is_interrupted(vendor: Vendor) {
     for prompt in ["@gate shut\n@say never-said", "@hang"] {
         crew.wait_state(&[AgentState::Idle]);
         let turn = crew.tell(prompt);
-        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(prompt), PATIENCE);
+        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(prompt), TIMEOUT);
         crew.wait_state(&[AgentState::Working, AgentState::Thinking]);
         crew.daemon.client().interrupt(Interrupt { target: NAME.into() }).unwrap();
         let result = crew.wait_turn(turn);

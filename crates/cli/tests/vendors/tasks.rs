@@ -11,7 +11,7 @@ use testkit::vendor::{Home, Vendor};
 use testkit::{ModelServer, TestDaemon};
 
 use crate::QD;
-use crate::vendor_stage::{FakeAgents, PATIENCE};
+use crate::vendor_stage::{FakeAgents, TIMEOUT};
 
 fn git(directory: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
@@ -82,7 +82,7 @@ fn three_comments_are_one_message(vendor: Vendor) {
     ask(&crew, TaskAct::Review(send));
     let request = crew
         .server
-        .wait_request(|request| !request.is_side && request.prompt.contains("why-thirty"), PATIENCE);
+        .wait_request(|request| !request.is_side && request.prompt.contains("why-thirty"), TIMEOUT);
     for words in ["let a = 10;", "let b = 20;", "let c = 30;", "why-ten", "why-twenty", "auth.rs:3"] {
         assert_eq!(request.prompt.matches(words).count(), 1, "{words} in {}", request.prompt);
     }

@@ -62,7 +62,7 @@ impl Tour {
         home.trust(&trees);
         // A program that distrusts the temporary directory would have no hooks there, and an item of its own would say so.
         let daemon = TestDaemon::start_below(QD, home.outside_tmp());
-        let config = daemon.places().config;
+        let config = daemon.dirs().config;
         std::fs::create_dir_all(&config).unwrap();
         let settings = format!("[tasks]\nroot = '{}'\n", trees.display());
         std::fs::write(config.join("config.toml"), settings).unwrap();
@@ -103,7 +103,7 @@ impl Tour {
         script.lines().next().unwrap().to_owned()
     }
 
-    /// The agent asks for leave, and gets it from the inbox by a number on the screen. A dialog that is drawn anew is a
+    /// The agent asks for permission, and gets it from the inbox by a number on the screen. A dialog that is drawn anew is a
     /// question of its own, and is answered again.
     fn allow(&mut self, commits: &str) {
         self.window.until_shows("NEEDS YOU");

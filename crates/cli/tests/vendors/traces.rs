@@ -41,7 +41,7 @@ fn leaves_nothing(vendor: Vendor) {
     crew.close();
     assert!(crew.home.living().is_empty(), "left behind: {:?}", crew.home.living());
     assert_eq!(contents(&crew.home.home(), vendor), before, "the user's settings are as they were");
-    let launch = crew.daemon.places().launches();
+    let launch = crew.daemon.dirs().launches();
     testkit::process_scan::eventually("the launch's own files are gone", || {
         std::fs::read_dir(&launch).into_iter().flatten().flatten().next().is_none().then_some(())
     });

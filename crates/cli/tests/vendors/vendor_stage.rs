@@ -16,7 +16,7 @@ use testkit::{ModelServer, TestDaemon};
 use crate::QD;
 
 /// The slowest of them needs ten seconds to its first prompt, and the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 /// The name of every agent here.
 pub(crate) const NAME: &str = "fix";
 
@@ -111,7 +111,7 @@ impl FakeAgents {
     }
 
     fn wait(&self, until: Until, told: &str) {
-        let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+        let timeout_ms = u64::try_from(TIMEOUT.as_millis()).ok();
         let targets = vec![NAME.into()];
         let wait = Wait { timeout_ms, ..Wait::until(targets, until) };
         if let Err(error) = self.daemon.client().wait(wait) {
@@ -142,16 +142,16 @@ impl FakeAgents {
 
     /// Returns the delivery of a message.
     fn delivery_of(&self, text: &str) -> Delivery {
-        self.tell_within(text, PATIENCE).delivery
+        self.tell_within(text, TIMEOUT).delivery
     }
 
     /// Returns the delivery of a message within this time.
-    pub(crate) fn tell_within(&self, text: &str, patience: Duration) -> Receipt {
+    pub(crate) fn tell_within(&self, text: &str, timeout: Duration) -> Receipt {
         let tell = Tell {
             target: NAME.into(),
             text: text.to_owned(),
             key: None,
-            wait_ms: u64::try_from(patience.as_millis()).ok(),
+            wait_ms: u64::try_from(timeout.as_millis()).ok(),
             expires_ms: None,
         };
         match self.daemon.client().tell(tell) {
@@ -162,7 +162,7 @@ impl FakeAgents {
 
     /// Returns the one item of the inbox, once it is there with its options.
     pub(crate) fn wait_item(&self) -> InboxItem {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             let items = self.daemon.client().inbox().unwrap();
             let is_open =

@@ -20,7 +20,7 @@ const SMALL: Size = Size { cols: 80, rows: 24 };
 const STREAM: &str =
     "@slow 4\n@drip 4 one two three four five six seven eight nine ten eleven streamed-answer";
 /// A version that does not do something at all is not waited for as long as a busy machine would need.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 type Scenario = (&'static str, fn(&FakeAgents));
 
@@ -39,7 +39,7 @@ fn starts(crew: &FakeAgents) {
     let is_first = |request: &testkit::model::ModelRequest| request.prompt.contains("streamed-answer");
     if crew
         .server
-        .find_request(|request| !request.is_side && is_first(request), vendor_stage::PATIENCE)
+        .find_request(|request| !request.is_side && is_first(request), vendor_stage::TIMEOUT)
         .is_none()
     {
         crew.fail("the prompt of the spawn never reached the model");
@@ -64,7 +64,7 @@ fn works_while_it_streams(crew: &FakeAgents) {
 }
 
 fn wait(crew: &FakeAgents, until: Until, told: &str) {
-    let timeout_ms = u64::try_from(PATIENCE.as_millis()).ok();
+    let timeout_ms = u64::try_from(TIMEOUT.as_millis()).ok();
     let wait = Wait { timeout_ms, ..Wait::until(vec![NAME.into()], until) };
     if let Err(error) = crew.daemon.client().wait(wait) {
         crew.fail(&format!("{told}: {error}"));
@@ -115,7 +115,7 @@ fn shows_a_failure(crew: &FakeAgents) {
 
 /// The item of a failure has what the program shows of it, which is what its server said.
 fn carries_the_vendors_words(crew: &FakeAgents) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let inbox = crew.daemon.client().inbox().unwrap();
         let mut failures = inbox.iter().filter(|item| item.kind == ItemKind::Failure);
@@ -133,7 +133,7 @@ fn is_interrupted(crew: &FakeAgents) {
     wait_state(crew, &[AgentState::Idle, AgentState::Error]);
     let turn = crew.tell("@hang now");
     wait_state(crew, &[AgentState::Working, AgentState::Thinking]);
-    crew.server.wait_request(|request| request.prompt.contains("@hang"), PATIENCE);
+    crew.server.wait_request(|request| request.prompt.contains("@hang"), TIMEOUT);
     let interrupt = proto::request::Interrupt { target: NAME.into() };
     if let Err(error) = crew.daemon.client().interrupt(interrupt) {
         crew.fail(&format!("it is not interrupted: {error}"));
@@ -157,7 +157,7 @@ fn is_resumed(crew: &FakeAgents) {
     if !result.text.contains("resumed-answer") {
         crew.fail(&format!("the result is {result:?}"));
     }
-    let request = crew.server.wait_request(|request| request.prompt.contains("resumed-answer"), PATIENCE);
+    let request = crew.server.wait_request(|request| request.prompt.contains("resumed-answer"), TIMEOUT);
     let is_continued = request.texts.iter().any(|text| text.contains("streamed-answer"));
     if !is_continued || crew.view().agent.and_then(|agent| agent.session) != Some(session) {
         crew.fail("the resumed session is another one");

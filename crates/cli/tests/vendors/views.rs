@@ -8,7 +8,7 @@ use proto::request::{Explain, TypedInput, Write};
 use testkit::model::ModelRequest;
 use testkit::vendor::Vendor;
 
-use crate::vendor_stage::{FakeAgents, NAME, PATIENCE};
+use crate::vendor_stage::{FakeAgents, NAME, TIMEOUT};
 
 /// Longer than programs wait after a person's key: only the view holds a message back.
 const BEYOND_THE_LEASE: Duration = Duration::from_millis(4_500);
@@ -55,7 +55,7 @@ fn write(crew: &FakeAgents, input: TypedInput) {
 }
 
 fn wait_composer(crew: &FakeAgents, wanted: Composer) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         let seen = crew.daemon.client().explain(Explain { target: NAME.into() }).unwrap().composer;
         match seen {
@@ -84,7 +84,7 @@ fn open(crew: &FakeAgents, view: &View) {
 
 /// Waits until the screen has what only this view shows.
 fn is_shown(crew: &FakeAgents, view: &View) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !crew.daemon.screen(NAME).contains(view.shows) {
         if Instant::now() > until {
             crew.fail(&format!("{:?} is not shown", view.shows));
@@ -95,7 +95,7 @@ fn is_shown(crew: &FakeAgents, view: &View) {
 
 /// Closes a view. One of them refuses to be closed for a moment after it was opened: then the keys are pressed again.
 fn leave(crew: &FakeAgents, view: &View) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
         crew.press(view.leave);
         let again = Instant::now() + Duration::from_secs(3);
@@ -130,11 +130,11 @@ fn is_not_typed_into(vendor: Vendor, views: &[&View]) {
             crew.fail("an old prompt was submitted again");
         }
         leave(&crew, view);
-        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(&answer), PATIENCE);
+        crew.server.wait_request(|request| !request.is_side && request.prompt.contains(&answer), TIMEOUT);
         assert!(!crew.home.workdir().join(format!("pwned-{number}")).exists(), "it ran as a command");
         // One of the views gives the conversation a new id; its content stays.
         let is_own = |request: &ModelRequest| !request.is_side && request.prompt.contains(&answer);
-        let request = crew.server.wait_request(is_own, PATIENCE);
+        let request = crew.server.wait_request(is_own, TIMEOUT);
         if !request.texts.iter().any(|text| text.contains("old-answer")) {
             crew.fail("another conversation has it");
         }

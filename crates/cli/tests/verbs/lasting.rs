@@ -134,7 +134,7 @@ fn a_wait_ends_in_time_where_no_daemon_comes_back() {
     let mut peer = daemon.accept_welcome();
     asked_to_wait(&mut peer);
     // Like a daemon that was shut down: it removes its socket before it closes its connections.
-    std::fs::remove_file(daemon.places().socket()).unwrap();
+    std::fs::remove_file(daemon.dirs().socket()).unwrap();
     drop((peer, daemon));
     assert_eq!(wait_for_end(&mut child, testkit::DEADLINE).code(), Some(5));
 }
@@ -155,7 +155,7 @@ fn inside_a_run_the_next_daemon_is_waited_for_and_none_is_started() {
     peer.reply(call, satisfied(1, "x", "it is ready"));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "it is ready\n"));
-    assert!(!again.places().daemon_log().exists(), "a real daemon was started");
+    assert!(!again.dirs().daemon_log().exists(), "a real daemon was started");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn s3_whoever_listens_undoes_no_shutdown_and_goes_on_after_it() {
     assert_eq!(line(&mut log), "ready\r\n");
     for word in ["one", "two", "three"] {
         assert!(stage.qd(&["shutdown"]).status.success());
-        assert!(!stage.places().socket().exists(), "another daemon was started");
+        assert!(!stage.dirs().socket().exists(), "another daemon was started");
         stage.type_text("x", &format!("{word}\n"));
         assert_eq!(line(&mut log), format!("got:{word}\r\n"));
         let running = std::fs::read_link(format!("/proc/{}/exe", stage.pid())).unwrap();

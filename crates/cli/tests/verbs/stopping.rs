@@ -78,11 +78,11 @@ fn ctrl_c_is_the_end_of_a_recording_and_no_failure() {
 /// Returns a `qd logs` on a terminal, whose follow has begun.
 fn logs(daemon: &FakeDaemon, words: &[&str]) -> (Pty, testkit::Peer) {
     let mut pty = Pty::open(Size::DEFAULT);
-    let places = daemon.places().clone();
+    let dirs = daemon.dirs().clone();
     let variables = [
-        ("QD_RUNTIME_DIR", places.runtime.as_os_str()),
-        ("QD_DATA_DIR", places.data.as_os_str()),
-        ("QD_CONFIG_DIR", places.config.as_os_str()),
+        ("QD_RUNTIME_DIR", dirs.runtime.as_os_str()),
+        ("QD_DATA_DIR", dirs.data.as_os_str()),
+        ("QD_CONFIG_DIR", dirs.config.as_os_str()),
     ];
     pty.spawn(OsStr::new(env!("CARGO_BIN_EXE_qd")), &[&["logs", "x"], words].concat(), &variables);
     let mut peer = daemon.accept_welcome();

@@ -91,7 +91,7 @@ impl<'a> Inside<'a> {
 
     /// Starts it in an agent, whose program is the shell.
     fn start_agent(crew: &'a FakeAgents, name: &'static str) -> Self {
-        let manifest = crew.places().config.join("agents").join("shelled.toml");
+        let manifest = crew.dirs().config.join("agents").join("shelled.toml");
         std::fs::write(manifest, SHELLED).unwrap();
         Self::start_as(crew, name, |script| {
             let argv = ["shelled", "-c", script].map(str::to_owned).to_vec();

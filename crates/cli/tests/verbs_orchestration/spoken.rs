@@ -21,10 +21,10 @@ struct Case {
 }
 
 fn run(root: &Path, words: &[&str]) -> Command {
-    let places = Dirs::below(root);
+    let dirs = Dirs::below(root);
     let mut command = Command::new(QD);
-    command.args(words).env("QD_RUNTIME_DIR", &places.runtime).env("QD_DATA_DIR", &places.data);
-    command.env("QD_CONFIG_DIR", &places.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
+    command.args(words).env("QD_RUNTIME_DIR", &dirs.runtime).env("QD_DATA_DIR", &dirs.data);
+    command.env("QD_CONFIG_DIR", &dirs.config).env_remove("QD_RUN_TOKEN").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

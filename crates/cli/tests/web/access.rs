@@ -95,7 +95,7 @@ fn w9_devices_stay_signed_in_over_a_restart_and_no_file_has_a_secret() {
     drop(server);
     let server = Server::start_with(&daemon, &["--bind", &format!("127.0.0.1:{port}")]);
     assert_eq!(server.ask("GET", "/api/v1/me", &As::Page(cookie), b"").status, 200);
-    for path in process_scan::files(&daemon.places().data.join("web")) {
+    for path in process_scan::files(&daemon.dirs().data.join("web")) {
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         for hidden in [&secret, &token, &code] {
             assert!(!text.contains(hidden.as_str()), "{} has a secret", path.display());

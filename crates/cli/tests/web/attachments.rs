@@ -22,7 +22,7 @@ fn w14_a_file_is_stored_for_this_user_alone_and_served_to_nobody() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let stored = answer.json();
     let path = std::path::PathBuf::from(stored["path"].as_str().unwrap());
-    let directory = daemon.places().data.join("web/files").join(cat.id.to_string());
+    let directory = daemon.dirs().data.join("web/files").join(cat.id.to_string());
     assert_eq!(path, directory.join("evil-photo.jpg"));
     assert_eq!(std::fs::read(&path).unwrap(), b"bytes of a photo");
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
@@ -30,7 +30,7 @@ fn w14_a_file_is_stored_for_this_user_alone_and_served_to_nobody() {
         assert_ne!(server.ask("GET", &way, &page, b"").status, 200, "{way}");
     }
     assert_eq!(server.ask("GET", "/api/v1/processes/cat/files", &page, b"").status, 405);
-    let audit = std::fs::read_to_string(daemon.places().data.join("web/audit.jsonl")).unwrap();
+    let audit = std::fs::read_to_string(daemon.dirs().data.join("web/audit.jsonl")).unwrap();
     assert!(audit.contains("\"attached\"") && !audit.contains("photo"), "{audit}");
 }
 
@@ -43,7 +43,7 @@ fn w14_a_viewer_a_stranger_and_a_file_for_nothing_are_refused_before_a_byte_is_s
     daemon.spawn("cat", child::shell("exec cat"));
     assert_eq!(store(&server, &viewer, "x", b"x").status, 403);
     assert_eq!(store(&server, &As::Nobody, "x", b"x").status, 401);
-    assert!(!daemon.places().data.join("web/files").exists());
+    assert!(!daemon.dirs().data.join("web/files").exists());
 }
 
 #[test]
@@ -73,8 +73,7 @@ fn w14_a_giant_file_is_refused_within_16_mib_and_a_broken_one_leaves_nothing() {
     assert!(after < before + (16 << 10), "{before} KiB became {after}");
     let mut broken = server.connect();
     broken.write_all(format!("{head}Content-Length: 1000\r\n\r\nhalf of it").as_bytes()).unwrap();
-    let stored =
-        || files(&daemon.places().data.join("web/files")).iter().filter(|path| path.is_file()).count();
+    let stored = || files(&daemon.dirs().data.join("web/files")).iter().filter(|path| path.is_file()).count();
     eventually("the beginning of a file", || (stored() == 1).then_some(()));
     drop(broken);
     eventually("no part of a file", || (stored() == 0).then_some(()));

@@ -15,7 +15,7 @@ struct AuditLog(PathBuf);
 
 impl AuditLog {
     fn of(daemon: &TestDaemon) -> Self {
-        Self(daemon.places().data.join("web/audit.jsonl"))
+        Self(daemon.dirs().data.join("web/audit.jsonl"))
     }
 
     fn text(&self) -> String {

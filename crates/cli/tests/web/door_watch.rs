@@ -16,7 +16,7 @@ pub(crate) struct DoorWatch {
 
 impl DoorWatch {
     pub(crate) fn begin(daemon: &TestDaemon) -> Self {
-        let (pid, socket) = (Pid::from_raw(daemon.pid()).unwrap(), daemon.places().socket());
+        let (pid, socket) = (Pid::from_raw(daemon.pid()).unwrap(), daemon.dirs().socket());
         let aside = socket.with_extension("aside");
         kill_process(pid, Signal::STOP).unwrap();
         std::fs::rename(&socket, &aside).unwrap();

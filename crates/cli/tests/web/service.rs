@@ -89,7 +89,7 @@ fn w10_counters_at_every_address_of_the_machine_are_refused() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("--metrics-bind"), "{said}");
-    assert!(!daemon.places().socket().exists(), "no daemon was started for it");
+    assert!(!daemon.dirs().socket().exists(), "no daemon was started for it");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn w10_an_address_of_the_network_is_refused_with_three_ways_out() {
     for way in ["tailscale serve", "--behind-proxy", "SSH tunnel"] {
         assert!(said.contains(way), "{said}");
     }
-    assert!(!daemon.places().socket().exists(), "no daemon was started for it");
+    assert!(!daemon.dirs().socket().exists(), "no daemon was started for it");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn w10_no_server_code_or_token_is_made_inside_a_run() {
         daemon.run_terminal(&terminal, child::shell(&format!("{QD} {verb}; echo code=$?; exec sleep 1000")));
         daemon.wait_pattern(&terminal, "code=4");
     }
-    assert!(!daemon.places().data.join("web/code.json").exists());
+    assert!(!daemon.dirs().data.join("web/code.json").exists());
 }
 
 #[test]

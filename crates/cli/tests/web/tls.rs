@@ -20,7 +20,7 @@ struct Kept {
 }
 
 fn kept(daemon: &TestDaemon) -> Kept {
-    let text = std::fs::read(daemon.places().data.join("web/self-signed.json")).unwrap();
+    let text = std::fs::read(daemon.dirs().data.join("web/self-signed.json")).unwrap();
     let kept: Value = serde_json::from_slice(&text).unwrap();
     let text = |name: &str| kept[name].as_str().unwrap().to_owned();
     Kept { certificate: text("certificate"), key: text("key") }

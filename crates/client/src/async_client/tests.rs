@@ -14,7 +14,7 @@ use super::*;
 /// A daemon whose answers a test gives one by one.
 struct Scripted {
     listener: tokio::net::UnixListener,
-    places: Dirs,
+    dirs: Dirs,
     _root: tempfile::TempDir,
 }
 
@@ -27,15 +27,15 @@ struct Accepted {
 impl Scripted {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        std::fs::create_dir_all(&places.runtime).unwrap();
-        let listener = UnixListener::bind(places.socket()).unwrap();
+        let dirs = Dirs::below(root.path());
+        std::fs::create_dir_all(&dirs.runtime).unwrap();
+        let listener = UnixListener::bind(dirs.socket()).unwrap();
         listener.set_nonblocking(true).unwrap();
-        Self { listener: tokio::net::UnixListener::from_std(listener).unwrap(), places, _root: root }
+        Self { listener: tokio::net::UnixListener::from_std(listener).unwrap(), dirs, _root: root }
     }
 
     fn client(&self) -> AsyncClient {
-        AsyncClient::new(self.places.clone(), "/nonexistent/qd".into(), 2)
+        AsyncClient::new(self.dirs.clone(), "/nonexistent/qd".into(), 2)
     }
 
     /// Accepts a connection and answers its hello.

@@ -56,7 +56,7 @@ pub(super) fn run(
         unshown: Vec::new(),
         exit: None,
         last_kind: None,
-        keeper: TerminalOwner::Us,
+        terminal_owner: TerminalOwner::Us,
         watch: Watch::Resting,
         is_typed_for_daemon: false,
         has_input: true,
@@ -84,7 +84,7 @@ pub(super) fn run(
 /// Returns the present name of a process, if the daemon answers at once.
 fn name_now(address: &DaemonAddress, id: ProcessId) -> Option<String> {
     let deadline = Instant::now() + NAME_DEADLINE;
-    let mut connection = address.knock().ok()?;
+    let mut connection = address.connect_if_running().ok()?;
     connection.hello_before(deadline, None).ok()?;
     let request = Request::List(Empty {});
     let wait_limit = WaitLimit::with(&request).until(deadline);

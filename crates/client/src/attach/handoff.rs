@@ -32,11 +32,11 @@ impl Session<'_> {
     /// Offers the terminal to a daemon that accepts it. Pending output is drawn first; if the terminal does
     /// not accept that, it stays ours.
     pub(super) fn offer_terminal(&mut self) -> Result<(), ClientError> {
-        if self.keeper != TerminalOwner::Us {
+        if self.terminal_owner != TerminalOwner::Us {
             // The daemon that had it died, perhaps in the middle of a sequence.
             self.drawing.push(CANCEL);
         }
-        self.keeper = TerminalOwner::Us;
+        self.terminal_owner = TerminalOwner::Us;
         self.draw()?;
         if !self.attached.takes_terminal || !self.terminal.is_one() || !self.drawing.is_empty() {
             return Ok(());
@@ -51,24 +51,24 @@ impl Session<'_> {
         // A daemon that has closed the connection has sent all it had to send, the end of the run perhaps. Who
         // reads the connection next finds it.
         if let Ok(id) = self.connection.send_with(request, self.terminal.lend()) {
-            self.keeper = TerminalOwner::Offered(id);
+            self.terminal_owner = TerminalOwner::Offered(id);
         }
         Ok(())
     }
 
     /// Handles an answer: to the offer, or a sign of life.
     pub(super) fn heed_answer(&mut self, answer: &Answer) -> Result<(), ClientError> {
-        if self.keeper != TerminalOwner::Offered(answer.id) {
+        if self.terminal_owner != TerminalOwner::Offered(answer.id) {
             return self.note_answer(answer.id);
         }
         self.unshown.clear();
         match answer.outcome {
             Outcome::Ok(_) => {
-                self.keeper = TerminalOwner::Daemon;
+                self.terminal_owner = TerminalOwner::Daemon;
                 self.keys.forget_undecided();
             }
             Outcome::Error(_) => {
-                self.keeper = TerminalOwner::Us;
+                self.terminal_owner = TerminalOwner::Us;
                 self.give_back()?;
                 // What was sent to us meanwhile was not shown.
                 self.ask(View::Repaint(Empty {}))?;
@@ -81,7 +81,9 @@ impl Session<'_> {
     /// and closes the terminal before the connection. A daemon that was silent already is not waited for: it
     /// leaves a terminal alone that is not raw.
     pub(super) fn take_terminal_back(&mut self) {
-        if std::mem::replace(&mut self.keeper, TerminalOwner::Us) == TerminalOwner::Us || self.is_seized() {
+        if std::mem::replace(&mut self.terminal_owner, TerminalOwner::Us) == TerminalOwner::Us
+            || self.is_seized()
+        {
             return;
         }
         let deadline = Instant::now() + LET_GO;

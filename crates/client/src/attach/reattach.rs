@@ -34,7 +34,7 @@ impl Session<'_> {
             self.draw_all();
             return Ok(Some(Left::Exited(exit)));
         }
-        let is_ours = self.keeper == TerminalOwner::Us;
+        let is_ours = self.terminal_owner == TerminalOwner::Us;
         if self.connection.unsent() > 0 && self.reads_keys() {
             self.drawing.push(BELL);
             self.draw()?;
@@ -141,7 +141,7 @@ impl Session<'_> {
 
     /// Waits a little for the daemon while it handles keys and signals.
     fn pause(&mut self, pause: Duration, kept: &mut Vec<u8>) -> Result<Option<Left>, ClientError> {
-        let is_ours = self.keeper == TerminalOwner::Us;
+        let is_ours = self.terminal_owner == TerminalOwner::Us;
         let keys = if is_ours || kept.len() < MAX_KEPT { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
         if self.has_input {

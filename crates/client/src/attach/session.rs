@@ -46,7 +46,7 @@ pub(super) struct Session<'s> {
     pub(super) unshown: Vec<u8>,
     pub(super) exit: Option<Exit>,
     pub(super) last_kind: Option<DataKind>,
-    pub(super) keeper: TerminalOwner,
+    pub(super) terminal_owner: TerminalOwner,
     /// What is known about a daemon that has the terminal.
     pub(super) watch: Watch,
     /// True if keys were read in place of the daemon since it was last asked for a sign of life.
@@ -276,8 +276,8 @@ impl Session<'_> {
 
     /// Handles the daemon's end of the stream; the daemon has released the terminal before it.
     fn ended(&mut self, reason: String, last_row: Option<u16>) -> Result<Option<Left>, ClientError> {
-        let was_offered = matches!(self.keeper, TerminalOwner::Offered(_));
-        self.keeper = TerminalOwner::Us;
+        let was_offered = matches!(self.terminal_owner, TerminalOwner::Offered(_));
+        self.terminal_owner = TerminalOwner::Us;
         if was_offered {
             // The daemon has never drawn on the terminal: what it sent meanwhile is all there is to see.
             let unshown = std::mem::take(&mut self.unshown);
@@ -296,7 +296,7 @@ impl Session<'_> {
     }
 
     fn show(&mut self, kind: DataKind, bytes: &[u8]) {
-        match self.keeper {
+        match self.terminal_owner {
             TerminalOwner::Us => {}
             // The daemon will draw it, or a repaint is requested; it is kept in case the daemon ends before
             // that.

@@ -35,7 +35,7 @@ pub(super) enum Watch {
 impl Session<'_> {
     /// Returns true if this process reads the keys.
     pub(super) fn reads_keys(&self) -> bool {
-        self.keeper == TerminalOwner::Us || self.is_seized()
+        self.terminal_owner == TerminalOwner::Us || self.is_seized()
     }
 
     /// Returns true if this process reads the keys of a terminal that the daemon has.

@@ -30,9 +30,9 @@ fn a_daemon_that_was_shut_down_is_started_only_for_a_new_request() {
 }
 
 /// Returns the pauses of attempts that take no time and always fail.
-fn pauses(patience: RetryLimit) -> Vec<Duration> {
+fn pauses(retry_limit: RetryLimit) -> Vec<Duration> {
     let mut now = Instant::now();
-    let mut attempts = Attempts::new(patience, now);
+    let mut attempts = Attempts::new(retry_limit, now);
     let pauses = std::iter::from_fn(|| {
         let pause = attempts.pause_after(&broken(), now)?;
         now += pause;

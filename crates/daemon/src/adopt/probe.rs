@@ -26,7 +26,7 @@ use crate::warnings::Cause;
 /// How long a holder that has begun to answer may take to finish.
 const ANSWER: Duration = Duration::from_secs(2);
 /// The least time that a holder gets when it is greeted late.
-const LATE_PATIENCE: Duration = Duration::from_millis(50);
+const LATE_TIMEOUT: Duration = Duration::from_millis(50);
 /// The first and the longest pause before a holder is greeted again.
 const PAUSES: std::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(60);
 /// Descriptors that adoption leaves free for the door and for new runs: a daemon that has every run and
@@ -63,7 +63,7 @@ pub(super) struct HolderProbe {
     path: PathBuf,
     run: Option<RunKey>,
     record: Option<ProcessRecord>,
-    words: mpsc::Sender<ProbeResult>,
+    results: mpsc::Sender<ProbeResult>,
     /// Fires when the run is to end.
     end: Arc<Notify>,
     /// A permit to greet; dropping it lets the next probe greet its holder.
@@ -76,21 +76,21 @@ impl HolderProbe {
         search: Search,
         path: PathBuf,
         (run, record): Wanted,
-        words: mpsc::Sender<ProbeResult>,
+        results: mpsc::Sender<ProbeResult>,
         end: Option<Arc<Notify>>,
     ) -> Self {
         let end = end.unwrap_or_default();
-        Self { search, path, run, record, words, end, turn: None, has_spoken: false }
+        Self { search, path, run, record, results, end, turn: None, has_spoken: false }
     }
 
     /// Probes until the fate of the run is certain.
-    pub(super) async fn probe(mut self, patience: Instant, turns: Arc<Semaphore>) {
+    pub(super) async fn probe(mut self, deadline: Instant, turns: Arc<Semaphore>) {
         self.turn = turns.acquire_owned().await.ok();
-        let patience = patience.max(Instant::now() + LATE_PATIENCE);
+        let deadline = deadline.max(Instant::now() + LATE_TIMEOUT);
         let mut pause = *PAUSES.start();
         loop {
             let greeting = match PendingHello::at(&self.path) {
-                Ok(pending) => self.hear(pending, patience).await,
+                Ok(pending) => self.hear(pending, deadline).await,
                 Err(error) => Greeting::Failed(error),
             };
             match greeting {
@@ -119,7 +119,7 @@ impl HolderProbe {
     }
 
     /// Waits for the answer to a greeting, without a limit.
-    async fn hear(&mut self, pending: PendingHello, patience: Instant) -> Greeting {
+    async fn hear(&mut self, pending: PendingHello, deadline: Instant) -> Greeting {
         let stream = match UnixStream::from_std(pending.into()) {
             Ok(stream) => stream,
             Err(error) => return Greeting::Failed(error.into()),
@@ -130,7 +130,7 @@ impl HolderProbe {
                 // Reading the answer returns the same error.
                 _ = stream.readable() => break true,
                 () = end.notified() => break false,
-                () = sleep_until(patience), if !self.has_spoken => self.doubt(&LinkError::TimedOut).await,
+                () = sleep_until(deadline), if !self.has_spoken => self.doubt(&LinkError::TimedOut).await,
             }
         };
         let pending = match stream.into_std() {
@@ -176,11 +176,11 @@ impl HolderProbe {
         if !survivors.is_empty() {
             tracing::warn!(?survivors, run = ?self.run, "descendants survived the end of their holder");
         }
-        let word = match (self.run, &self.record) {
+        let result = match (self.run, &self.record) {
             (Some(run), Some(_)) => ProbeResult::Lost(LostRun { run, survivors }),
             _ => ProbeResult::Nobody,
         };
-        self.conclude(word).await;
+        self.conclude(result).await;
     }
 
     /// Reports that the holder is silent, and warns the user with the reason.
@@ -195,16 +195,16 @@ impl HolderProbe {
         if !self.has_spoken {
             self.has_spoken = true;
             // The receiver is gone only when the daemon is ending.
-            drop(self.words.send(ProbeResult::Silent).await);
+            drop(self.results.send(ProbeResult::Silent).await);
         }
     }
 
-    async fn conclude(self, word: ProbeResult) {
+    async fn conclude(self, result: ProbeResult) {
         self.search.warnings.clear(&Cause::SilentHolder(self.path.clone()));
-        if let (ProbeResult::Nobody, Some(run)) = (&word, self.run) {
+        if let (ProbeResult::Nobody, Some(run)) = (&result, self.run) {
             self.search.pending.remove(run);
         }
-        drop(self.words.send(word).await);
+        drop(self.results.send(result).await);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use agents::quota;
 use agents::state_file::{self, PidIdentity};
 use agents::transcript::location::AgentContext;
-use agents::transcript::{EndedTurn, Start, TranscriptNews, TranscriptReader};
+use agents::transcript::{EndedTurn, Start, TranscriptChange, TranscriptReader};
 use engine::RunFact;
 use proto::Evidence;
 use proto::agent::{Source, TurnEnd};
@@ -125,10 +125,11 @@ impl AgentFiles {
             session: note.session.as_deref(),
             pid: self.living.map(|living| living.pid),
         };
-        let state = manifest.state_file.as_ref().and_then(|spec| state_file::spot(spec, &around)?.only());
+        let state =
+            manifest.state_file.as_ref().and_then(|spec| state_file::file_location(spec, &around)?.only());
         let guessed = || {
-            let spot = manifest.transcript.as_ref()?.spot(&around)?;
-            spot.only().or_else(|| tail::find(&spot))
+            let file_location = manifest.transcript.as_ref()?.file_location(&around)?;
+            file_location.only().or_else(|| tail::find(&file_location))
         };
         let transcript = manifest.transcript.as_ref().and(note.transcript.clone().or_else(guessed));
         if let Some(path) = &transcript {
@@ -314,7 +315,7 @@ impl AgentFiles {
         let env = |name: &str| self.agent_run.env.get(name).cloned();
         let around =
             AgentContext { env: &env, cwd: &self.agent_run.cwd, session: None, pid: Some(living.pid) };
-        let path = state_file::spot(spec, &around).and_then(|spot| spot.only());
+        let path = state_file::file_location(spec, &around).and_then(|file_location| file_location.only());
         let text = path.filter(is_small_file).and_then(|path| std::fs::read_to_string(path).ok());
         let reading = text.as_deref().map(|text| state_file::read(spec, text, living));
         let (evidence, session) = match reading {
@@ -369,7 +370,7 @@ impl AgentFiles {
         }
     }
 
-    fn take_news(&mut self, news: TranscriptNews, agents: &Agents) -> bool {
+    fn take_news(&mut self, news: TranscriptChange, agents: &Agents) -> bool {
         let run = self.agent_run.run;
         if let Some(context) = news.context {
             agents.send_fact(run, RunFact::Context(context));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agents::Manifest;
-use engine::{ComposerSight, RunKey};
+use engine::{ComposerVisibility, RunKey};
 use proto::agent::Source;
 
 use super::directory::{Directory, Note};
@@ -123,9 +123,9 @@ impl AgentRun {
             agents::deliver::Channel::Command => true,
         };
         let composer = match (&manifest.composer, deliver.draft) {
-            (Some(_), _) => ComposerSight::Seen,
-            (None, agents::deliver::Draft::Unseen) => ComposerSight::Blind,
-            (None, agents::deliver::Draft::Wait) => ComposerSight::Undescribed,
+            (Some(_), _) => ComposerVisibility::Seen,
+            (None, agents::deliver::Draft::Unseen) => ComposerVisibility::Blind,
+            (None, agents::deliver::Draft::Wait) => ComposerVisibility::Undescribed,
         };
         let shell_prefix = manifest.composer.as_ref().and_then(|composer| composer.shell_prefix.clone());
         let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];

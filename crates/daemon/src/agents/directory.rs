@@ -60,9 +60,9 @@ pub(crate) struct Directory(PathBuf);
 
 impl Directory {
     /// Returns where a run's directory is, whether or not it exists.
-    pub(crate) fn of(places: &Dirs, run: RunKey) -> Self {
+    pub(crate) fn of(dirs: &Dirs, run: RunKey) -> Self {
         let name = format!("{}.{}", run.process, run.run);
-        let (usual, former) = (places.launches().join(&name), former(places).join(&name));
+        let (usual, former) = (dirs.launches().join(&name), former(dirs).join(&name));
         Self(if !usual.exists() && former.exists() { former } else { usual })
     }
 
@@ -128,14 +128,14 @@ impl Directory {
 }
 
 /// Returns where earlier versions had the directories.
-fn former(places: &Dirs) -> PathBuf {
-    places.runtime.join("launch")
+fn former(dirs: &Dirs) -> PathBuf {
+    dirs.runtime.join("launch")
 }
 
 /// Removes the directories of runs that no longer exist.
-pub(crate) fn sweep(places: &Dirs, alive: &HashSet<RunKey>) {
-    let kept: HashSet<PathBuf> = alive.iter().map(|run| Directory::of(places, *run).0).collect();
-    let all = [places.launches(), former(places)];
+pub(crate) fn sweep(dirs: &Dirs, alive: &HashSet<RunKey>) {
+    let kept: HashSet<PathBuf> = alive.iter().map(|run| Directory::of(dirs, *run).0).collect();
+    let all = [dirs.launches(), former(dirs)];
     for entry in all.iter().filter_map(|all| std::fs::read_dir(all).ok()).flatten().flatten() {
         let path = entry.path();
         if !kept.contains(&path)
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn b12_everything_in_it_is_closed_to_others_and_goes_with_it() {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        let directory = Directory::of(&places, run(1));
+        let dirs = Dirs::below(root.path());
+        let directory = Directory::of(&dirs, run(1));
         directory.create().unwrap();
         directory.write(Path::new("deep/settings.json"), "{}").unwrap();
         let note = Note { secret: "s".to_owned(), port: Some(7), ..Note::default() };
@@ -197,11 +197,11 @@ mod tests {
     #[test]
     fn directories_of_runs_that_are_gone_are_swept() {
         let root = tempfile::tempdir().unwrap();
-        let places = Dirs::below(root.path());
-        let (kept, gone) = (Directory::of(&places, run(1)), Directory::of(&places, run(2)));
+        let dirs = Dirs::below(root.path());
+        let (kept, gone) = (Directory::of(&dirs, run(1)), Directory::of(&dirs, run(2)));
         kept.create().unwrap();
         gone.create().unwrap();
-        sweep(&places, &[run(1)].into());
+        sweep(&dirs, &[run(1)].into());
         assert!(kept.path().exists() && !gone.path().exists());
     }
 }

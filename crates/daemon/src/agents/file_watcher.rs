@@ -149,7 +149,7 @@ struct Watching {
 impl Watching {
     fn work(mut self) {
         loop {
-            let changes = match self.watches.wait(self.patience()) {
+            let changes = match self.watches.wait(self.timeout()) {
                 Ok(changes) => changes,
                 Err(error) => return tracing::error!(%error, "agents' files are watched no longer"),
             };
@@ -169,7 +169,7 @@ impl Watching {
     }
 
     /// Returns the time until the wait for a text ends.
-    fn patience(&self) -> Option<Duration> {
+    fn timeout(&self) -> Option<Duration> {
         let due = self.watched.values().filter_map(AgentFiles::due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }

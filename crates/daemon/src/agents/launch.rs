@@ -20,7 +20,7 @@ use crate::tokens::{self, Tokens};
 
 /// What all launches share.
 pub(crate) struct AgentLauncher {
-    pub(crate) places: Arc<Dirs>,
+    pub(crate) dirs: Arc<Dirs>,
     /// This program, which agents call back.
     pub(crate) exe: PathBuf,
     /// The tokens with which agents' runs identify themselves.
@@ -32,7 +32,7 @@ impl AgentLauncher {
     /// themselves. The token itself is in none of them: vendors pass variables on to every tool, and write
     /// them into files.
     fn own_env(&self, directory: &Directory) -> Vec<(String, String)> {
-        let Dirs { runtime, data, config } = &*self.places;
+        let Dirs { runtime, data, config } = &*self.dirs;
         let token = directory.path().join(tokens::FILE);
         [
             ("QD_RUNTIME_DIR", runtime),
@@ -74,7 +74,7 @@ impl AgentLauncher {
             tracing::warn!(run = ?start.run, "{}", Printable(shortfall));
         }
         (note.version, note.shortfalls) = (fitted.version, fitted.shortfalls);
-        let token = random::secret().map_err(no_chance)?;
+        let token = random::secret().map_err(no_randomness)?;
         write(&directory, &plan, &note, &token).inspect_err(|_| drop(directory.remove()))?;
         self.tokens.admit(start.run, &token);
         start.argv = plan.argv;
@@ -91,10 +91,11 @@ impl AgentLauncher {
         directory: &Directory,
         env: &BTreeMap<String, String>,
     ) -> Result<(Plan, Note), Failure> {
-        let (fresh, secret) = (random::uuid().map_err(no_chance)?, random::secret().map_err(no_chance)?);
+        let (fresh, secret) =
+            (random::uuid().map_err(no_randomness)?, random::secret().map_err(no_randomness)?);
         let port = manifest.server.as_ref().and_then(|_| random::free_port().ok());
         let agent = start.agent.clone().unwrap_or_default();
-        let socket = self.places.socket();
+        let socket = self.dirs.socket();
         let own_env = self.own_env(directory);
         let inherited = |name: &str| env.get(name).cloned();
         let request = LaunchInput {
@@ -111,7 +112,7 @@ impl AgentLauncher {
             continues: false,
             port,
             secret: &secret,
-            parks_permissions: agent.parks_permissions,
+            permissions_wait: agent.permissions_wait,
             model: agent.model.as_deref(),
             mode: agent.mode,
         };
@@ -171,7 +172,7 @@ fn write(directory: &Directory, plan: &Plan, note: &Note, token: &str) -> Result
     })
 }
 
-fn no_chance(error: std::io::Error) -> Failure {
+fn no_randomness(error: std::io::Error) -> Failure {
     Failure::new(ErrorCode::SpawnFailed, format!("the system gives no random numbers: {error}"))
 }
 

@@ -67,7 +67,7 @@ impl Agents {
         }
         let program = program.flatten();
         let version = program.as_ref().and_then(|_| self.shared.versions.ask(&manifest.version_argv, env));
-        let launches = self.shared.launcher.places.launches();
+        let launches = self.shared.launcher.dirs.launches();
         let fitted = Fitted::find(&manifest_set.catalogue, name, version.clone(), &launches)?;
         if program.is_some() {
             problems.extend(fitted.shortfalls);

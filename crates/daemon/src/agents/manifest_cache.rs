@@ -119,8 +119,8 @@ impl ManifestCache {
     /// directory may be a busy one.
     pub(crate) fn files_of(&self, name: &str, project: &Path) -> Vec<PathBuf> {
         let project = Some(project.join(PROJECT)).filter(|dir| dir.is_dir());
-        let places = std::iter::once(self.user.clone()).chain(project);
-        places.map(|dir| dir.join(format!("{name}.toml"))).collect()
+        let dirs = std::iter::once(self.user.clone()).chain(project);
+        dirs.map(|dir| dir.join(format!("{name}.toml"))).collect()
     }
 
     /// Returns the manifests for a project, read again if a file has changed since.

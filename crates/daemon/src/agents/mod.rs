@@ -85,14 +85,14 @@ struct Shared {
 impl Agents {
     /// Starts the thread that watches agents' files.
     pub(crate) fn start(
-        places: Arc<Dirs>,
+        dirs: Arc<Dirs>,
         exe: PathBuf,
         screens: Screens,
         facts: mpsc::Sender<Input>,
         warnings: Warnings,
     ) -> std::io::Result<Self> {
-        let manifests = Mutex::new(ManifestCache::new(&places.config));
-        let launcher = AgentLauncher { places, exe, tokens: Tokens::default() };
+        let manifests = Mutex::new(ManifestCache::new(&dirs.config));
+        let launcher = AgentLauncher { dirs, exe, tokens: Tokens::default() };
         let env = std::env::vars().filter(|(name, _)| proto::inherited_variables::is_allowed(name)).collect();
         let (agent_runs, versions) = (Mutex::default(), Versions::default());
         let (file_watcher, post) = FileWatcher::new()?;
@@ -157,7 +157,7 @@ impl Agents {
         let manifest = manifest_set.catalogue.get(name).ok_or_else(|| unknown(name, &manifest_set))?;
         let search_path = start.env.iter().cloned().collect();
         let version = self.shared.versions.before_launch(manifest, &search_path);
-        let directory = Directory::of(&self.shared.launcher.places, start.run);
+        let directory = Directory::of(&self.shared.launcher.dirs, start.run);
         let fitted = Fitted::find(&manifest_set.catalogue, name, version, directory.path());
         let fitted = fitted.ok_or_else(|| unknown(name, &manifest_set))?;
         let agent_run = Arc::new(self.shared.launcher.prepare(start, directory, fitted)?);
@@ -203,7 +203,7 @@ impl Agents {
             return None;
         }
         let run = RunKey::new(record.id, record.run.number);
-        let directory = Directory::of(&self.shared.launcher.places, run);
+        let directory = Directory::of(&self.shared.launcher.dirs, run);
         if let Some(token) = directory.token() {
             self.tokens().admit(run, &token);
         }
@@ -323,7 +323,7 @@ impl Agents {
     /// Keeps a sample of the screen about which two sources disagree. Runs on a thread that may block.
     pub(crate) fn keep_drift(&self, run: RunKey, winner: Box<Evidence>, other: Box<Evidence>) {
         let (Some(agent_run), Some(handle)) = (self.find(run), self.shared.screens.find(run)) else { return };
-        let data = self.shared.launcher.places.data.clone();
+        let data = self.shared.launcher.dirs.data.clone();
         drop(crate::threads::run(move || {
             let (manifest, version) = (agent_run.manifest(), agent_run.version());
             let screen = handle.screen();
@@ -341,8 +341,8 @@ impl Agents {
 
     /// Returns the user's settings as the file has them now; a broken file is a warning until it is repaired.
     pub(crate) fn settings(&self) -> Settings {
-        let places = &self.shared.launcher.places;
-        let (settings, problem) = Settings::read(places);
+        let dirs = &self.shared.launcher.dirs;
+        let (settings, problem) = Settings::read(dirs);
         self.shared.warnings.set_all(Cause::Settings, problem.into_iter().collect());
         settings
     }
@@ -370,7 +370,7 @@ impl Agents {
             self.shared.file_watcher.end(run);
         }
         let directory = agent_run.map_or_else(
-            || Directory::of(&self.shared.launcher.places, run),
+            || Directory::of(&self.shared.launcher.dirs, run),
             |agent_run| agent_run.directory.clone(),
         );
         drop(crate::threads::run(move || {
@@ -391,7 +391,7 @@ impl Agents {
     /// theirs.
     pub(crate) fn sweep(&self, pending: &HashSet<RunKey>) {
         let alive: HashSet<RunKey> = self.agent_runs().keys().chain(pending).copied().collect();
-        directory::sweep(&self.shared.launcher.places, &alive);
+        directory::sweep(&self.shared.launcher.dirs, &alive);
     }
 
     fn agent_runs(&self) -> MutexGuard<'_, HashMap<RunKey, Arc<AgentRun>>> {

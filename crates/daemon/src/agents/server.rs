@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agents::server::{self, PendingRequest, ServerNews, ServerReader, ServerRequest, ServerSpec};
+use agents::server::{self, PendingRequest, ServerEvent, ServerReader, ServerRequest, ServerSpec};
 
 use tokio::sync::mpsc;
 
@@ -33,12 +33,12 @@ pub(crate) async fn follow(
     endpoint: &Endpoint,
     path: &str,
     reader: &Mutex<ServerReader>,
-    news: mpsc::Sender<ServerNews>,
+    news: mpsc::Sender<ServerEvent>,
 ) {
     while !news.is_closed() {
         let mut stream = EventStream::open(endpoint, path).await;
         let fetches = lock(reader).opened();
-        let fetches = fetches.into_iter().map(ServerNews::Fetch).collect();
+        let fetches = fetches.into_iter().map(ServerEvent::Fetch).collect();
         publish(endpoint, reader, fetches, &news).await;
         while let Some(data) = stream.next().await {
             let Ok(event) = serde_json::from_str(&data) else { continue };
@@ -54,12 +54,12 @@ pub(crate) async fn follow(
 async fn publish(
     endpoint: &Endpoint,
     reader: &Mutex<ServerReader>,
-    found: Vec<ServerNews>,
-    news: &mpsc::Sender<ServerNews>,
+    found: Vec<ServerEvent>,
+    news: &mpsc::Sender<ServerEvent>,
 ) {
-    let mut open: VecDeque<ServerNews> = found.into();
+    let mut open: VecDeque<ServerEvent> = found.into();
     while let Some(one) = open.pop_front() {
-        let ServerNews::Fetch(fetch) = one else {
+        let ServerEvent::Fetch(fetch) = one else {
             // Without a receiver the agent has ended, and `follow` ends.
             drop(news.send(one).await);
             continue;

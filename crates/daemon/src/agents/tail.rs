@@ -128,9 +128,9 @@ impl Opened {
 }
 
 /// Returns the newest file that matches a location.
-pub(crate) fn find(spot: &FileLocation) -> Option<PathBuf> {
-    let mut found = vec![spot.root.clone()];
-    for pattern in spot.below.split('/') {
+pub(crate) fn find(file_location: &FileLocation) -> Option<PathBuf> {
+    let mut found = vec![file_location.root.clone()];
+    for pattern in file_location.below.split('/') {
         found = found.iter().flat_map(|directory| matching(directory, pattern)).collect();
     }
     let dated = found.into_iter().filter_map(|path| {
@@ -258,8 +258,8 @@ mod tests {
     fn the_newest_of_the_fitting_files_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_owned();
-        let spot = FileLocation { root: root.clone(), below: "s/*/r-*-ab.jsonl".into() };
-        assert_eq!(find(&spot), None);
+        let file_location = FileLocation { root: root.clone(), below: "s/*/r-*-ab.jsonl".into() };
+        assert_eq!(find(&file_location), None);
         for (day, name) in
             [("1", "r-x-ab.jsonl"), ("2", "r-y-ab.jsonl"), ("2", "r-y-cd.jsonl"), ("3", "other")]
         {
@@ -268,7 +268,7 @@ mod tests {
         }
         let old = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
         File::options().append(true).open(root.join("s/1/r-x-ab.jsonl")).unwrap().set_modified(old).unwrap();
-        assert_eq!(find(&spot), Some(root.join("s/2/r-y-ab.jsonl")));
+        assert_eq!(find(&file_location), Some(root.join("s/2/r-y-ab.jsonl")));
         assert_eq!(
             find(&FileLocation { root: root.clone(), below: "s/3/other".into() }),
             Some(root.join("s/3/other"))

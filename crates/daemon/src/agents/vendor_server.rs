@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use agents::server::{PendingRequest, ServerNews, ServerReader, ServerSpec};
+use agents::server::{PendingRequest, ServerEvent, ServerReader, ServerSpec};
 use agents::transcript::EndedTurn;
 use engine::input::{HandOver, TypingOutcome};
 use engine::{Input, RunFact, RunKey};
@@ -172,28 +172,28 @@ impl Follower {
         tokio::join!(following, publishing);
     }
 
-    async fn publish(&self, news: ServerNews) {
+    async fn publish(&self, news: ServerEvent) {
         let run = self.agent_run.run;
         match news {
-            ServerNews::Evidence(evidence) => {
+            ServerEvent::Evidence(evidence) => {
                 self.send_fact(run, RunFact::Evidence(Box::new(self.line.with_dialog(evidence)))).await;
             }
-            ServerNews::Withdrawn(source) => self.send_fact(run, RunFact::Withdrawn(source)).await,
-            ServerNews::Session(session) => {
+            ServerEvent::Withdrawn(source) => self.send_fact(run, RunFact::Withdrawn(source)).await,
+            ServerEvent::Session(session) => {
                 if self.agent_run.pin_session(&session) {
                     self.send_fact(run, RunFact::Session(session)).await;
                 }
             }
-            ServerNews::Context(context) => self.send_fact(run, RunFact::Context(context)).await,
-            ServerNews::PromptSubmitted => {
+            ServerEvent::Context(context) => self.send_fact(run, RunFact::Context(context)).await,
+            ServerEvent::PromptSubmitted => {
                 self.file_watcher.notify(run, AgentNotice::Prompt);
                 self.send_fact(run, RunFact::PromptWritten).await;
             }
-            ServerNews::TurnEnded { text, end } => {
+            ServerEvent::TurnEnded { text, end } => {
                 self.file_watcher.notify(run, AgentNotice::ServerText(text, end));
             }
             // `server::follow` fetches these itself.
-            ServerNews::Fetch(_) => {}
+            ServerEvent::Fetch(_) => {}
         }
     }
 

@@ -15,7 +15,7 @@ use ::agents::hook;
 use super::connection::Client;
 use super::dispatch::{locate, unexpected};
 use super::read::hosted;
-use super::trust::{own_standing, path_of};
+use super::trust::{own_project, path_of};
 use crate::log::RateLimited;
 
 /// Largest manifest that is checked.
@@ -58,7 +58,7 @@ pub(super) async fn hook(client: &Client, request: Hook) -> Result<Reply, Failur
         CommandAnswer::Hook(decision) => decision,
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => {
             return Err(unexpected("hook"));
@@ -79,8 +79,8 @@ fn refused() -> Failure {
 /// Lists the agents.
 pub(super) async fn agents(client: &Client, request: AskAgents) -> Result<Reply, Failure> {
     let own = match client.caller() {
-        Caller::Process(_) => own_standing(client, "agents").await?.path,
-        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        Caller::Process(_) => own_project(client, "agents").await?.path,
+        Caller::Person | Caller::Via(_) | Caller::Nobody => None,
     };
     let path = path_of(client, own, request.path);
     Ok(Reply::Agents(client.door.agents.list(path).await))

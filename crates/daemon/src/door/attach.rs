@@ -32,27 +32,27 @@ pub(super) async fn locate(client: &Client, request: &Attach) -> Result<AttachTa
         }
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("attach")),
     }
 }
 
 /// Reserves a place for the viewer, unless the process would then show itself.
-pub(super) fn seat(
+pub(super) fn permit(
     client: &Client,
     request: &Attach,
-    sight: &AttachTarget,
+    target: &AttachTarget,
     place: CallPermit,
 ) -> Result<ViewerPermit, Failure> {
-    let (viewer_limits, process) = (&client.door.viewer_limits, sight.located.run.process);
-    let seat = match client.caller() {
+    let (viewer_limits, process) = (&client.door.viewer_limits, target.located.run.process);
+    let permit = match client.caller() {
         Caller::Process(run) | Caller::Via(run) => {
-            viewer_limits.sit_within(run.process, process, request.take_over)
+            viewer_limits.acquire_within(run.process, process, request.take_over)
         }
-        Caller::Human | Caller::Nobody => viewer_limits.sit(process, request.take_over),
+        Caller::Person | Caller::Nobody => viewer_limits.acquire(process, request.take_over),
     };
-    seat.map(|seat| seat.counted_as(place))
+    permit.map(|permit| permit.counted_as(place))
 }
 
 /// The stream of a connection that becomes a viewer.
@@ -70,10 +70,10 @@ pub(super) fn move_to_worker(
     leaving: LeavingStream,
     id: u64,
     request: &Attach,
-    sight: AttachTarget,
-    seat: ViewerPermit,
+    target: AttachTarget,
+    permit: ViewerPermit,
 ) {
-    let AttachTarget { located, handle } = sight;
+    let AttachTarget { located, handle } = target;
     let LeavingStream { socket, unread, unsent: mut greeting } = leaving;
     let stream = 1;
     let options = ViewOptions::of(request, located.run.run);
@@ -102,7 +102,7 @@ pub(super) fn move_to_worker(
         take_over: request.take_over,
         principal: client.principal.clone(),
         options,
-        permit: seat,
+        permit,
     };
     if !client.door.screens.order(located.run, Order::Attach(Box::new(viewer))) {
         tracing::debug!(run = ?located.run, "a run went while a viewer was handed over");

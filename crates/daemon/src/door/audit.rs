@@ -22,7 +22,7 @@ pub(super) async fn permit(client: &Client, verb: Verb) -> Result<(), Failure> {
         CommandAnswer::Reply(_) => Ok(()),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("permit")),
     }

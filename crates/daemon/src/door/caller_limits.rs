@@ -139,7 +139,7 @@ impl Quotas {
         let who = Who::of(caller);
         let allowance = self.allowance(who);
         let limit = allowance.limits.connections;
-        let own = take(&allowance.connections).ok_or_else(|| full(limit, "connections"))?;
+        let own = try_acquire(&allowance.connections).ok_or_else(|| full(limit, "connections"))?;
         let shared = self.shared(who, &self.connections_of_runs, CONNECTIONS_OF_RUNS, "connections")?;
         let (any, is_of_reserve) = self.any(who)?;
         let quotas = self.clone();
@@ -148,10 +148,10 @@ impl Quotas {
 
     /// Returns one of all connections, and true if it is of the reserve.
     fn any(&self, who: Who) -> Result<(OwnedSemaphorePermit, bool), Failure> {
-        if let Some(permit) = take(&self.connections) {
+        if let Some(permit) = try_acquire(&self.connections) {
             return Ok((permit, false));
         }
-        let reserve = take(&self.reserve).filter(|_| who == Who::People);
+        let reserve = try_acquire(&self.reserve).filter(|_| who == Who::People);
         reserve.map(|permit| (permit, true)).ok_or_else(all_in_use)
     }
 
@@ -175,7 +175,7 @@ impl Quotas {
         let message = format!(
             "all processes together have {limit} {what}, which is the limit: the rest is reserved for people"
         );
-        take(room).map(Some).ok_or_else(|| Failure::new(ErrorCode::Limit, message).hint(HINT))
+        try_acquire(room).map(Some).ok_or_else(|| Failure::new(ErrorCode::Limit, message).hint(HINT))
     }
 }
 
@@ -231,14 +231,14 @@ impl ConnectionPermit {
     }
 
     fn slip(&self, room: &Arc<Semaphore>, limit: usize, what: &str) -> Result<CallPermit, Failure> {
-        let own = take(room).ok_or_else(|| full(limit, what))?;
+        let own = try_acquire(room).ok_or_else(|| full(limit, what))?;
         Ok(CallPermit { _allowance: Arc::clone(&self.allowance), _own: own, _shared: None })
     }
 }
 
 const HINT: &str = "end some of them first";
 
-fn take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+fn try_acquire(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     Arc::clone(room).try_acquire_owned().ok()
 }
 
@@ -282,12 +282,12 @@ mod tests {
         assert_eq!(first.len() + others.len(), CONNECTIONS_OF_RUNS);
         assert!(quotas.admit(Caller::Nobody).is_err());
         let people: Vec<ConnectionPermit> =
-            (0..CONNECTIONS - CONNECTIONS_OF_RUNS).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
+            (0..CONNECTIONS - CONNECTIONS_OF_RUNS).map(|_| quotas.admit(Caller::Person).unwrap()).collect();
         assert!(people.iter().filter(|permit| permit.is_of_reserve()).count() == RESERVE);
         drop(first);
         assert_eq!(all(&quotas, process(1)).len(), OF_A_PROCESS.connections, "what is left is free");
         drop((others, people));
-        assert!(quotas.admit(Caller::Human).is_ok());
+        assert!(quotas.admit(Caller::Person).is_ok());
         assert_eq!(quotas.callers.lock().unwrap().len(), 1, "who has nothing in use is forgotten");
     }
 
@@ -295,17 +295,17 @@ mod tests {
     fn m5_the_last_connections_are_for_short_calls_of_people() {
         let quotas = Quotas::default();
         let idle: Vec<ConnectionPermit> =
-            (0..CONNECTIONS - RESERVE).map(|_| quotas.admit(Caller::Human).unwrap()).collect();
+            (0..CONNECTIONS - RESERVE).map(|_| quotas.admit(Caller::Person).unwrap()).collect();
         assert!(idle.iter().all(|permit| !permit.is_of_reserve()));
         assert_eq!(quotas.admit(process(1)).unwrap_err().code, ErrorCode::Limit);
-        let short = quotas.admit(Caller::Human).unwrap();
+        let short = quotas.admit(Caller::Person).unwrap();
         assert!(short.is_of_reserve() && short.call().is_ok());
         assert!(
             short.wait().is_err() && short.viewer().is_err(),
             "what may last has no place in the reserve"
         );
         drop(idle);
-        assert!(quotas.admit(Caller::Human).unwrap().wait().is_ok());
+        assert!(quotas.admit(Caller::Person).unwrap().wait().is_ok());
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) fn failure_line(id: u64, failure: Failure) -> Vec<u8> {
 }
 
 struct Connection {
-    visitor: Peer,
+    peer: Peer,
     pass: ConnectionPermit,
     /// Memory for the request that is being read.
     input: InputPermit,
@@ -123,8 +123,8 @@ enum Next {
 /// Serves a connection until its peer closes it or it becomes a viewer.
 pub(super) async fn serve(door: Server, stream: UnixStream) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
-    let visitor = Peer::meet(&stream, &door.screens, &door.places.holders());
-    let caller = visitor.caller();
+    let peer = Peer::identify(&stream, &door.screens, &door.dirs.holders());
+    let caller = peer.caller();
     let (closing, severed) = (door.closing(), door.severed.subscribe());
     let pass = match door.quotas.admit(caller) {
         Ok(pass) => pass,
@@ -135,7 +135,7 @@ pub(super) async fn serve(door: Server, stream: UnixStream) {
         }
     };
     let connection = Connection {
-        visitor,
+        peer,
         pass,
         input: InputPermit::default(),
         stream,
@@ -175,7 +175,7 @@ impl Connection {
                 }
             }
             let has_room = self.calls.len() < CALLS;
-            if !self.turn(has_room.then_some(&mut buffer)).await {
+            if !self.wait_for_bytes(has_room.then_some(&mut buffer)).await {
                 return;
             }
             if let Err(failure) = self.pass.count_input(self.decoder.memory(), &mut self.input) {
@@ -188,7 +188,7 @@ impl Connection {
 
     /// Waits for bytes in either direction; returns false when the peer is gone. Without a buffer nothing is
     /// read, and a peer that leaves is still noticed. Cancel-safe: what was waited for is handled at once.
-    async fn turn(&mut self, buffer: Option<&mut Vec<u8>>) -> bool {
+    async fn wait_for_bytes(&mut self, buffer: Option<&mut Vec<u8>>) -> bool {
         let is_writing = self.writing.1 < self.writing.0.len();
         let is_closing = *self.closing.borrow();
         if is_closing && !is_writing && self.calls.is_empty() && self.outgoing.is_empty() {
@@ -269,15 +269,15 @@ impl Connection {
             return parse_call(line);
         }
         // Never closed; a failure would only mean not to wait.
-        let turn = self.client.door.parsing.acquire().await.ok();
+        let wait_for_bytes = self.client.door.parsing.acquire().await.ok();
         let parsed = parse_call(line);
         tokio::task::yield_now().await;
-        drop(turn);
+        drop(wait_for_bytes);
         parsed
     }
 
     async fn on_call(&mut self, call: Call) -> Next {
-        self.look_again().await;
+        self.identify_again().await;
         self.place().await;
         match call.request {
             Request::Hello(hello) => {
@@ -303,19 +303,19 @@ impl Connection {
 
     /// Identifies a caller again that could not be identified when it came. A program may call before its run is
     /// hosted: its first call waits for that.
-    async fn look_again(&mut self) {
+    async fn identify_again(&mut self) {
         if self.client.caller() == Caller::Nobody {
             let door = &self.client.door;
-            let (mut arrivals, holders) = (door.screens.arrivals(), door.places.holders());
+            let (mut arrivals, holders) = (door.screens.arrivals(), door.dirs.holders());
             let latest = tokio::time::Instant::now() + EARLY;
-            self.visitor.look_again(&door.screens, &holders);
+            self.peer.identify_again(&door.screens, &holders);
             while !self.is_welcome
-                && self.visitor.is_early()
+                && self.peer.is_early()
                 && tokio::time::timeout_at(latest, arrivals.changed()).await.is_ok_and(|seen| seen.is_ok())
             {
-                self.visitor.look_again(&door.screens, &holders);
+                self.peer.identify_again(&door.screens, &holders);
             }
-            self.client.principal.caller = self.visitor.caller();
+            self.client.principal.caller = self.peer.caller();
             // Over its limit it stays counted as it came.
             if self.client.caller() != Caller::Nobody
                 && let Ok(pass) = door.quotas.admit(self.client.caller())
@@ -332,12 +332,12 @@ impl Connection {
         if std::mem::replace(&mut self.is_placed, true) {
             return;
         }
-        let asked = self.client.ask(Command::Standing(engine::PLACING)).await;
-        if let Ok(EngineAnswer::Standing(standing)) = asked
-            && standing.identity.acts_for_person
+        let asked = self.client.ask(Command::CallerIdentity(engine::PLACING)).await;
+        if let Ok(EngineAnswer::CallerIdentity(found)) = asked
+            && found.identity.acts_for_person
         {
             self.client.principal.caller = Caller::Via(run);
-            self.client.via = standing.identity.process.map(|process| process.name.to_string());
+            self.client.via = found.identity.process.map(|process| process.name.to_string());
         }
     }
 
@@ -386,8 +386,8 @@ impl Connection {
     /// nobody for good.
     async fn take_token(&mut self, token: Option<&str>) {
         let Some(token) = token else { return };
-        let note = self.visitor.bring(token, self.client.door.agents.tokens());
-        self.client.principal.caller = self.visitor.caller();
+        let note = self.peer.check_token(token, self.client.door.agents.tokens());
+        self.client.principal.caller = self.peer.caller();
         if let Some(note) = note {
             self.client.door.records.note(note).await;
         }
@@ -400,8 +400,8 @@ impl Connection {
             Request::Follow(_) | Request::Subscribe(_) => self.pass.check_long().map(|()| None),
             _ => Ok(None),
         };
-        let places = match self.pass.call().and_then(|place| wait.map(|wait| (place, wait))) {
-            Ok(places) => places,
+        let dirs = match self.pass.call().and_then(|place| wait.map(|wait| (place, wait))) {
+            Ok(dirs) => dirs,
             Err(failure) => return self.refuse(call.id, failure).await,
         };
         let pieces = dispatch::wants_pieces(&call.request).then(|| {
@@ -412,7 +412,7 @@ impl Connection {
         let client = self.client.clone();
         self.calls.spawn(async move {
             dispatch::serve(client, call, pieces).await;
-            drop(places);
+            drop(dirs);
         });
     }
 
@@ -429,7 +429,7 @@ impl Connection {
             tokio::select! {
                 // A call that gave up has dropped its end; the rest of its bytes is dropped.
                 room = sender.reserve() => break room.map(|room| room.send(bytes)).is_err(),
-                is_there = self.turn(None) => if !is_there { return Next::Left },
+                is_there = self.wait_for_bytes(None) => if !is_there { return Next::Left },
             }
         };
         if is_last || is_gone {
@@ -443,8 +443,8 @@ impl Connection {
 
     /// Turns the connection into a viewer; on failure it stays a connection.
     async fn move_to_worker(&mut self, id: u64, request: proto::request::Attach) -> Next {
-        let sight = match attach::locate(&self.client, &request).await {
-            Ok(sight) => sight,
+        let target = match attach::locate(&self.client, &request).await {
+            Ok(target) => target,
             Err(failure) => {
                 self.refuse(id, failure).await;
                 return Next::GoOn;
@@ -456,21 +456,22 @@ impl Connection {
             self.refuse(id, failure.hint("open another connection for attach")).await;
             return Next::GoOn;
         }
-        let seated = self.pass.viewer().and_then(|place| attach::seat(&self.client, &request, &sight, place));
-        let seat = match seated {
-            Ok(seat) => seat,
+        let permitted =
+            self.pass.viewer().and_then(|place| attach::permit(&self.client, &request, &target, place));
+        let permit = match permitted {
+            Ok(permit) => permit,
             Err(failure) => {
                 self.refuse(id, failure).await;
                 return Next::GoOn;
             }
         };
-        audit::attached(&self.client, &sight.located, request.read_only).await;
+        audit::attached(&self.client, &target.located, request.read_only).await;
         let unsent = self.unsent();
         let unread = self.decoder.pending().to_vec();
         match self.take_stream() {
             Ok(socket) => {
                 let leaving = LeavingStream { socket, unread, unsent };
-                attach::move_to_worker(&self.client, leaving, id, &request, sight, seat);
+                attach::move_to_worker(&self.client, leaving, id, &request, target, permit);
             }
             Err(error) => tracing::warn!(%error, "a connection could not become a viewer"),
         }

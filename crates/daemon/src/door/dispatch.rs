@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::connection::{Client, failure_line};
 use super::{agents, audit, follow, listing, pads, ports, read, spawn, tasks, trust, write};
 use crate::screens::offset_of;
-use crate::{caller, pattern};
+use crate::{caller, line_pattern};
 
 /// Refuses a client of another protocol.
 pub(super) fn check_version(hello: &Hello) -> Result<(), Failure> {
@@ -105,7 +105,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
     let command = match request {
         Request::Wait(wait) => {
             if let Until::Pattern(text) = &wait.until {
-                drop(pattern::compile(text)?);
+                drop(line_pattern::compile(text)?);
             }
             Command::Wait(read::wait_since(client, wait).await?)
         }
@@ -119,7 +119,7 @@ async fn command(client: &Client, request: Request) -> Result<Reply, Failure> {
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected(verb)),
     }
@@ -157,7 +157,7 @@ pub(super) async fn locate(client: &Client, target: Target, verb: Verb) -> Resul
         CommandAnswer::Located(located) => Ok(located),
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("locate")),
     }
@@ -178,7 +178,7 @@ async fn hook(client: &Client, request: Hook) -> Result<Reply, Failure> {
 async fn status(client: &Client) -> Result<Reply, Failure> {
     let listed = match client.caller() {
         Caller::Nobody => None,
-        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
+        Caller::Person | Caller::Via(_) | Caller::Process(_) => {
             match listing::processes(client, Command::List).await {
                 Err(failure) if failure.code == ErrorCode::Unauthorized => None,
                 listed => Some(listed?.0),
@@ -205,7 +205,7 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
 fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
     let Some(Ready::Pattern(text)) = ready else { return Ok(()) };
     let named = |failure: Failure| Failure { message: format!("ready.{}", failure.message), ..failure };
-    pattern::compile(text).map(drop).map_err(named)
+    line_pattern::compile(text).map(drop).map_err(named)
 }
 
 fn not_attached() -> Failure {

@@ -24,7 +24,7 @@ pub(super) async fn processes(client: &Client, command: Command) -> Result<(Vec<
         }
         CommandAnswer::Reply(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Located(_) => Err(unexpected("list")),
     }

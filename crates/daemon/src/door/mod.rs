@@ -43,7 +43,7 @@ use crate::tasks::TaskRunner;
 use crate::warnings::Warnings;
 
 /// How long an ending daemon waits for clients to read their last answers.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The pause before accepting again on a system without descriptors.
 const BREATHE: Duration = Duration::from_millis(100);
 
@@ -63,7 +63,7 @@ pub(crate) struct Server {
     pub(crate) started: Instant,
     viewers: Arc<AtomicU64>,
     pub(crate) viewer_limits: ViewerLimits,
-    pub(crate) places: Arc<Dirs>,
+    pub(crate) dirs: Arc<Dirs>,
     /// Becomes true when the engine task has ended: connections send their pending answers and close.
     closing: watch::Sender<bool>,
     /// Names each process that a person has taken a right from: its connections close, and with them what it reads.
@@ -81,10 +81,10 @@ impl Server {
         agents: Agents,
         records: Records,
         warnings: Warnings,
-        places: Arc<Dirs>,
+        dirs: Arc<Dirs>,
     ) -> Self {
-        let pads = crate::pads::open(&places, &engine.facts);
-        let tasks = TaskRunner::new(engine.clone(), &places);
+        let pads = crate::pads::open(&dirs, &engine.facts);
+        let tasks = TaskRunner::new(engine.clone(), &dirs);
         Self {
             engine,
             screens,
@@ -96,7 +96,7 @@ impl Server {
             started: Instant::now(),
             viewers: Arc::new(AtomicU64::new(1)),
             viewer_limits: ViewerLimits::default(),
-            places,
+            dirs,
             closing: watch::Sender::new(false),
             severed: broadcast::Sender::new(SEVERED),
             room: Arc::new(Semaphore::new(CONNECTIONS)),
@@ -109,7 +109,7 @@ impl Server {
     pub(crate) async fn close(&self) {
         self.closing.send_replace(true);
         let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
-        if tokio::time::timeout(FAREWELL, self.room.acquire_many(all)).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.room.acquire_many(all)).await.is_err() {
             tracing::debug!("some connections were closed before they had read everything");
         }
     }
@@ -168,7 +168,7 @@ impl Server {
 
     fn welcome(&self, stream: UnixStream) {
         if !caller::is_same_user(&stream) {
-            tracing::warn!(socket = %self.places.socket().display(), "a connection of another user was closed");
+            tracing::warn!(socket = %self.dirs.socket().display(), "a connection of another user was closed");
             return;
         }
         // Before anything that costs: a program may connect and leave as fast as it can.

@@ -7,7 +7,7 @@ use proto::{ErrorCode, Failure, Reply, Role};
 use store::{PadError, PadName, Pads, Revision, StoreError};
 
 use super::connection::Client;
-use super::trust::{blocking, standing};
+use super::trust::{blocking, caller_project};
 
 /// Author names that a process may not have.
 const TAKEN: [&str; 2] = ["human", "editor"];
@@ -15,10 +15,10 @@ const TAKEN: [&str; 2] = ["human", "editor"];
 /// Reads or changes scratchpads.
 pub(super) async fn pad(client: &Client, request: Pad) -> Result<Reply, Failure> {
     let role = if is_reading(&request.act) { Role::View } else { Role::Type };
-    let standing = standing(client, "pad", request.project, role).await?;
-    let is_taken = !client.caller().is_person() && TAKEN.contains(&standing.name.as_str());
-    let author = if is_taken { format!("process-{}", standing.name) } else { standing.name };
-    let (pads, project_dir) = (client.door.pads.clone(), standing.project_dir);
+    let caller_project = caller_project(client, "pad", request.project, role).await?;
+    let is_taken = !client.caller().is_person() && TAKEN.contains(&caller_project.name.as_str());
+    let author = if is_taken { format!("process-{}", caller_project.name) } else { caller_project.name };
+    let (pads, project_dir) = (client.door.pads.clone(), caller_project.project_dir);
     blocking(move || {
         let project = &project_dir.project.key;
         for former in project_dir.former_keys() {

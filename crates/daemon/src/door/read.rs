@@ -18,7 +18,7 @@ use self::pages::Span;
 use self::scan::Wanted;
 use super::connection::Client;
 use super::dispatch::locate;
-use crate::pattern;
+use crate::line_pattern;
 use crate::screens::{ReadableRun, ScreenHandle, newest_before, offset_of};
 
 const DEFAULT_LIMIT: usize = 12_000;
@@ -65,8 +65,10 @@ fn read_limit(request: &Read) -> Result<usize, Failure> {
 pub(super) async fn search(client: &Client, request: Search) -> Result<Reply, Failure> {
     let limit = bounded("limit", request.limit, 1, DEFAULT_MATCHES, MAX_MATCHES)?;
     let bytes = bounded("bytes", request.bytes, 1, DEFAULT_LIMIT, MAX_LIMIT)?;
-    let wanted =
-        Wanted { regex: pattern::compile(&request.pattern)?, is_light: pattern::is_light(&request.pattern) };
+    let wanted = Wanted {
+        regex: line_pattern::compile(&request.pattern)?,
+        is_light: line_pattern::is_light(&request.pattern),
+    };
     let handle = hosted(client, &locate(client, request.target, Verb::Read).await?)?;
     catch_up(&*handle).await;
     blocking(move || {

@@ -14,7 +14,7 @@ use proto::{ErrorCode, Failure, Kind, Reply};
 use super::audit;
 use super::connection::Client;
 use super::dispatch::unexpected;
-use super::trust::{blocking, own_home, own_path, own_standing, site_of};
+use super::trust::{blocking, own_home, own_path, own_project, project_dir_of};
 use crate::agents::ForeignManifest;
 use crate::policy::CommandRule;
 use crate::presets::{Preset, PresetSet};
@@ -27,20 +27,20 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
     if let (None, Some(task)) = (&spawn.cwd, &spawn.task) {
         spawn.cwd = task_directory(client, task.clone()).await?;
     }
-    let config = client.door.places.config.clone();
+    let config = client.door.dirs.config.clone();
     let order = match client.caller() {
         // The engine refuses it.
         Caller::Nobody => SpawnOrder::from(spawn),
-        Caller::Human | Caller::Via(_) => {
+        Caller::Person | Caller::Via(_) => {
             // Nothing is read for a connection that may start nothing, and what a limited one starts never
             // acts for the person.
             let is_limited = !client.principal.limit.is_none();
             if is_limited {
                 audit::permit(client, Verb::Spawn).await?;
             }
-            let (places, agents) = (std::sync::Arc::clone(&client.door.places), client.door.agents.clone());
+            let (dirs, agents) = (std::sync::Arc::clone(&client.door.dirs), client.door.agents.clone());
             let own = move |spawn| {
-                let spawn = if is_limited { spawn } else { own_rights(spawn, &places) };
+                let spawn = if is_limited { spawn } else { own_rights(spawn, &dirs) };
                 without_dropped(spawn, &agents.settings().spawn)
             };
             blocking(move || persons(own(spawn), &config)).await?
@@ -51,7 +51,7 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("spawn")),
     }
@@ -64,7 +64,7 @@ async fn task_directory(client: &Client, name: String) -> Result<Option<String>,
     }
     let command = TaskCommand::Find { name, verb: Verb::List };
     match client.door.tasks.ask_one(&client.principal, command).await {
-        Ok(sight) => Ok(Some(sight.task.directory)),
+        Ok(item) => Ok(Some(item.task.directory)),
         // The engine refuses the spawn, and says whether the task is in another workspace.
         Err(failure) if failure.code == ErrorCode::TaskNotFound && is_in_workspace(client) => Ok(None),
         Err(failure) => Err(failure),
@@ -76,9 +76,9 @@ fn is_in_workspace(client: &Client) -> bool {
 }
 
 /// Applies the person's settings to terminals that do not state their rights.
-fn own_rights(mut spawn: Spawn, places: &proto::Dirs) -> Spawn {
+fn own_rights(mut spawn: Spawn, dirs: &proto::Dirs) -> Spawn {
     if spawn.kind == Kind::Terminal && spawn.as_me.is_none() {
-        spawn.as_me = Some(crate::settings::terminals_act_for_people(places));
+        spawn.as_me = Some(crate::settings::terminals_act_for_people(dirs));
     }
     spawn
 }
@@ -106,7 +106,7 @@ fn persons(mut spawn: Spawn, config: &Path) -> Result<SpawnOrder, Failure> {
     if spawn.kind == Kind::Agent {
         return Err(Failure::invalid("preset", "a preset is a command: leave kind out"));
     }
-    let project_dir = site_of("cwd", &dir)?;
+    let project_dir = project_dir_of("cwd", &dir)?;
     let preset_set = PresetSet::read(&project_dir, config);
     apply_preset(&mut spawn, preset_set.find(&name)?, &project_dir)?;
     Ok(SpawnOrder { spawn, project: project_dir.project, trust_subject: None })
@@ -131,7 +131,7 @@ fn apply_preset(spawn: &mut Spawn, preset: &Preset, project_dir: &ProjectDir) ->
 
 /// Returns the order for a process's spawn.
 async fn processes(client: &Client, mut spawn: Spawn, config: PathBuf) -> Result<SpawnOrder, Failure> {
-    let own = own_standing(client, "spawn").await?;
+    let own = own_project(client, "spawn").await?;
     if spawn.cwd.is_none() {
         spawn.cwd = Some(own.project_dir.project.path.clone());
     }
@@ -170,10 +170,10 @@ fn judged(mut spawn: Spawn, asker: &Asker<'_>) -> Result<SpawnOrder, Failure> {
     }
     spawn.base_env_hex.clear();
     let dir = spawn.cwd.clone().unwrap_or_default();
-    site_of("cwd", &dir)?;
+    project_dir_of("cwd", &dir)?;
     // The judged directory is the one that is used: a link that changes meanwhile has no effect.
     let dir = project::real("cwd", Path::new(&dir))?;
-    let project_dir = site_of("cwd", &dir)?;
+    let project_dir = project_dir_of("cwd", &dir)?;
     let preset_set = PresetSet::read(&project_dir, asker.config);
     let preset = match spawn.preset.clone() {
         Some(name) => {

@@ -16,7 +16,7 @@ mod run;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, TaskCommand, TaskEnd, TaskRecord, TaskSight, Verb};
+use engine::{Caller, TaskCommand, TaskEnd, TaskRecord, TaskWithProcesses, Verb};
 use proto::request::{DiffTask, Task, TaskAct, TaskTarget};
 use proto::task::{TaskDiff, TaskFileStat, TaskOutcome, TaskView};
 use proto::{ErrorCode, Failure, Reply};
@@ -98,15 +98,15 @@ async fn answer(client: &Client, act: TaskAct) -> Result<TaskOutcome, Failure> {
     Ok(match act {
         TaskAct::List(_) => TaskOutcome::Listed(list(client).await?),
         TaskAct::Show(target) => {
-            let sight = find(client, target, Verb::List).await?;
-            TaskOutcome::Task(Box::new(view(client, sight).await?))
+            let item = find(client, target, Verb::List).await?;
+            TaskOutcome::Task(Box::new(view(client, item).await?))
         }
         TaskAct::Diff(request) => TaskOutcome::Diff(diff(client, request).await?),
         TaskAct::Review(request) => review::review(client, request).await?,
         TaskAct::Forecast(_) => {
             let runner = &client.door.tasks;
-            let sights = runner.ask(&client.principal, TaskCommand::List).await?;
-            TaskOutcome::Forecast(runner.forecast(sights).await?)
+            let items = runner.ask(&client.principal, TaskCommand::List).await?;
+            TaskOutcome::Forecast(runner.forecast(items).await?)
         }
         TaskAct::Dropped(_) => TaskOutcome::Restorable(change::restorable(client).await?),
         TaskAct::Collect(request) => {
@@ -135,13 +135,13 @@ async fn list(client: &Client) -> Result<Vec<TaskView>, Failure> {
 }
 
 /// One task as a client sees it.
-async fn view(client: &Client, sight: TaskSight) -> Result<TaskView, Failure> {
-    let found = client.door.tasks.views(vec![sight]).await?.into_iter().next();
+async fn view(client: &Client, item: TaskWithProcesses) -> Result<TaskView, Failure> {
+    let found = client.door.tasks.views(vec![item]).await?.into_iter().next();
     found.ok_or_else(|| Failure::new(ErrorCode::Internal, "the task has no view"))
 }
 
 /// The task that a client means, by its name or from a directory inside.
-async fn find(client: &Client, target: TaskTarget, verb: Verb) -> Result<TaskSight, Failure> {
+async fn find(client: &Client, target: TaskTarget, verb: Verb) -> Result<TaskWithProcesses, Failure> {
     let command = match target {
         TaskTarget::Name(name) => TaskCommand::Find { name, verb },
         TaskTarget::Directory(directory) => {
@@ -158,14 +158,14 @@ async fn find(client: &Client, target: TaskTarget, verb: Verb) -> Result<TaskSig
 
 /// The changes of a task since its branch began, with what is not committed.
 async fn diff(client: &Client, request: DiffTask) -> Result<TaskDiff, Failure> {
-    let sight = find(client, request.target, Verb::Read).await?;
+    let item = find(client, request.target, Verb::Read).await?;
     let runner = client.door.tasks.clone();
     blocking(move || {
-        let (base, target, place) = compared(&runner, &sight, request.base.as_deref())?;
+        let (base, target, place) = compared(&runner, &item, request.base.as_deref())?;
         let git = runner.git()?;
         let files = diff_stat(&git, &place, &base, &target).map_err(|error| failure(&error))?;
         let mut diff = TaskDiff {
-            name: sight.task.name,
+            name: item.task.name,
             base: base.to_string(),
             files: files.into_iter().map(file).collect(),
             text: String::new(),
@@ -184,19 +184,19 @@ async fn diff(client: &Client, request: DiffTask) -> Result<TaskDiff, Failure> {
 /// What a task is compared with, what of it, and where. Blocks.
 fn compared(
     runner: &TaskRunner,
-    sight: &TaskSight,
+    item: &TaskWithProcesses,
     base: Option<&str>,
 ) -> Result<(Oid, DiffTarget, PathBuf), Failure> {
-    let place = PathBuf::from(&sight.task.directory);
+    let place = PathBuf::from(&item.task.directory);
     let has_directory = place.join(".git").exists();
-    let common_dir = sight.task.common_dir.clone().map(PathBuf::from);
+    let common_dir = item.task.common_dir.clone().map(PathBuf::from);
     let opened = if has_directory { place.clone() } else { common_dir.unwrap_or_else(|| place.clone()) };
     let repository = Repository::open(&runner.git()?, &opened).map_err(|error| failure(&error))?;
-    let head = match &sight.task.branch {
+    let head = match &item.task.branch {
         Some(branch) => repository.commit(branch),
         None => repository.commit("HEAD"),
     };
-    let base = match base.map(str::to_owned).or_else(|| sight.task.base.clone()) {
+    let base = match base.map(str::to_owned).or_else(|| item.task.base.clone()) {
         Some(base) => base,
         None => repository.default_branch().map_err(|error| failure(&error))?,
     };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Caller, CallerStanding, Command, CommandAnswer, Principal, TrustSubject};
+use engine::{Caller, CallerIdentity, Command, CommandAnswer, Principal, TrustSubject};
 use proto::presets::PresetList;
 use proto::request::{Presets, Trust, TrustWhat};
 use proto::trust::TrustView;
@@ -32,7 +32,7 @@ pub(super) struct CallerProject {
 }
 
 /// Returns the project that a caller means. A process has only its own.
-pub(super) async fn standing(
+pub(super) async fn caller_project(
     client: &Client,
     verb: &'static str,
     dir: Option<String>,
@@ -40,17 +40,17 @@ pub(super) async fn standing(
 ) -> Result<CallerProject, Failure> {
     match client.caller() {
         Caller::Nobody => Err(audit::turn_away(client, verb).await),
-        Caller::Human | Caller::Via(_) => {
+        Caller::Person | Caller::Via(_) => {
             let dir = dir.unwrap_or_else(own_home);
             permit_project(client, None, role, verb).await?;
-            let project_dir = blocking(move || site_of("project", &dir)).await?;
+            let project_dir = blocking(move || project_dir_of("project", &dir)).await?;
             permit_project(client, Some(&project_dir), role, verb).await?;
             Ok(CallerProject { project_dir, name: "human".to_owned(), path: None, shell: None })
         }
         Caller::Process(_) => {
-            let own = own_standing(client, verb).await?;
+            let own = own_project(client, verb).await?;
             if let Some(dir) = dir
-                && blocking(move || site_of("project", &dir)).await?.project.key
+                && blocking(move || project_dir_of("project", &dir)).await?.project.key
                     != own.project_dir.project.key
             {
                 audit::refused(client, verb, ErrorCode::NotRelated, "another project").await;
@@ -79,9 +79,9 @@ async fn permit_project(
 }
 
 /// Returns a process's name and project.
-pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
-    let CallerStanding { identity, path, shell } = match client.ask(Command::Standing(verb)).await? {
-        CommandAnswer::Standing(standing) => *standing,
+pub(super) async fn own_project(client: &Client, verb: &'static str) -> Result<CallerProject, Failure> {
+    let CallerIdentity { identity, path, shell } = match client.ask(Command::CallerIdentity(verb)).await? {
+        CommandAnswer::CallerIdentity(found) => *found,
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
@@ -94,14 +94,14 @@ pub(super) async fn own_standing(client: &Client, verb: &'static str) -> Result<
     let name = view.name.to_string();
     if identity.project.key.is_empty() {
         // Its record is from before projects were known.
-        let project_dir = blocking(move || site_of("project", &view.program.cwd)).await?;
+        let project_dir = blocking(move || project_dir_of("project", &view.program.cwd)).await?;
         return Ok(CallerProject { project_dir, name, path, shell });
     }
     Ok(CallerProject { project_dir: ProjectDir::recorded(identity.project), name, path, shell })
 }
 
 /// Returns the project of a directory that a caller named.
-pub(super) fn site_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
+pub(super) fn project_dir_of(field: &str, dir: &str) -> Result<ProjectDir, Failure> {
     if !dir.starts_with('/') || dir.contains('\0') {
         return Err(Failure::invalid(field, "a directory is an absolute path"));
     }
@@ -128,12 +128,12 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// Returns everything that people trust.
 pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
-    match client.door.engine.ask(Principal::unlimited(Caller::Human), Command::Trusted).await? {
+    match client.door.engine.ask(Principal::unlimited(Caller::Person), Command::Trusted).await? {
         CommandAnswer::Reply(Reply::Trusted(all)) => Ok(all),
         CommandAnswer::Reply(_)
         | CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("trusted")),
     }
@@ -142,10 +142,10 @@ pub(super) async fn ledger(client: &Client) -> Result<Vec<TrustView>, Failure> {
 /// Lists the presets.
 pub(super) async fn presets(client: &Client, request: Presets) -> Result<Reply, Failure> {
     let CallerProject { project_dir, path, .. } =
-        standing(client, "presets", request.project, Role::View).await?;
+        caller_project(client, "presets", request.project, Role::View).await?;
     let path = path_of(client, path, request.path);
     let trusted = ledger(client).await?;
-    let config = client.door.places.config.clone();
+    let config = client.door.dirs.config.clone();
     blocking(move || Ok(Reply::Presets(list(&project_dir, &config, &trusted, path.as_deref())))).await
 }
 
@@ -203,9 +203,9 @@ pub(super) fn draw(
 /// Trusts a preset, an agent's manifest or the project's list of commands, as it is now. Only people may.
 pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Failure> {
     let trust_subject = match client.caller() {
-        Caller::Human | Caller::Via(_) => {
+        Caller::Person | Caller::Via(_) => {
             permit_project(client, None, Role::Admin, "trust").await?;
-            let (config, agents) = (client.door.places.config.clone(), client.door.agents.clone());
+            let (config, agents) = (client.door.dirs.config.clone(), client.door.agents.clone());
             blocking(move || meant(request, config, &agents)).await?
         }
         // The engine refuses and audits it, so the subject is empty.
@@ -215,7 +215,7 @@ pub(super) async fn trust(client: &Client, request: Trust) -> Result<Reply, Fail
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)
-        | CommandAnswer::Standing(_)
+        | CommandAnswer::CallerIdentity(_)
         | CommandAnswer::Tasks(_)
         | CommandAnswer::Listed { .. } => Err(unexpected("trust")),
     }
@@ -253,7 +253,7 @@ fn manifest_subject(
 }
 
 fn meant(request: Trust, config: PathBuf, agents: &Agents) -> Result<TrustSubject, Failure> {
-    let project_dir = site_of("project", &request.project.unwrap_or_else(own_home))?;
+    let project_dir = project_dir_of("project", &request.project.unwrap_or_else(own_home))?;
     let preset_set = PresetSet::read(&project_dir, &config);
     let path = request.path.or_else(own_path);
     match request.what {

@@ -49,7 +49,7 @@ impl ViewerPermit {
 impl ViewerLimits {
     /// Returns a permit for one more viewer. A viewer that detaches the others always gets one for this
     /// process.
-    pub(crate) fn sit(&self, process: ProcessId, is_taking_over: bool) -> Result<ViewerPermit, Failure> {
+    pub(crate) fn acquire(&self, process: ProcessId, is_taking_over: bool) -> Result<ViewerPermit, Failure> {
         let mut taken = self.lock();
         if taken.values().sum::<usize>() >= IN_ALL {
             return Err(full(format!("there are {IN_ALL} viewers, which is the limit")));
@@ -63,7 +63,7 @@ impl ViewerLimits {
     }
 
     /// Reserves a place for a viewer in the terminal of a process.
-    pub(crate) fn sit_within(
+    pub(crate) fn acquire_within(
         &self,
         within: ProcessId,
         process: ProcessId,
@@ -81,10 +81,10 @@ impl ViewerLimits {
                 format!("this process has {PER_PROCESS_WITHIN} viewers in terminals of its own kind");
             return Err(full(message));
         }
-        let mut seat = self.sit(process, is_taking_over)?;
+        let mut permit = self.acquire(process, is_taking_over)?;
         shown.push((within, process));
-        seat.within = Some(within);
-        Ok(seat)
+        permit.within = Some(within);
+        Ok(permit)
     }
 
     fn lock_shown(&self) -> MutexGuard<'_, Vec<(ProcessId, ProcessId)>> {
@@ -148,18 +148,18 @@ mod tests {
     fn a_process_is_shown_neither_in_its_own_terminal_nor_in_one_that_is_shown_there() {
         let viewer_limits = ViewerLimits::default();
         let [a, b, c] = [1, 2, 3].map(process);
-        let refused = viewer_limits.sit_within(a, a, true).unwrap_err();
+        let refused = viewer_limits.acquire_within(a, a, true).unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidArgs);
-        let a_shows_b = viewer_limits.sit_within(a, b, false).unwrap();
-        let b_shows_c = viewer_limits.sit_within(b, c, false).unwrap();
-        let again = viewer_limits.sit_within(b, c, false).unwrap();
-        assert!(viewer_limits.sit_within(b, a, false).is_err());
-        assert!(viewer_limits.sit_within(c, a, false).is_err());
-        assert!(viewer_limits.sit_within(a, c, false).is_ok(), "the same twice is no circle");
+        let a_shows_b = viewer_limits.acquire_within(a, b, false).unwrap();
+        let b_shows_c = viewer_limits.acquire_within(b, c, false).unwrap();
+        let again = viewer_limits.acquire_within(b, c, false).unwrap();
+        assert!(viewer_limits.acquire_within(b, a, false).is_err());
+        assert!(viewer_limits.acquire_within(c, a, false).is_err());
+        assert!(viewer_limits.acquire_within(a, c, false).is_ok(), "the same twice is no circle");
         drop(b_shows_c);
-        assert!(viewer_limits.sit_within(c, a, false).is_err(), "the second of two still shows it");
+        assert!(viewer_limits.acquire_within(c, a, false).is_err(), "the second of two still shows it");
         drop(again);
-        drop(viewer_limits.sit_within(c, a, false).unwrap());
+        drop(viewer_limits.acquire_within(c, a, false).unwrap());
         drop(a_shows_b);
         assert!(viewer_limits.lock().is_empty() && viewer_limits.lock_shown().is_empty());
     }
@@ -168,18 +168,18 @@ mod tests {
     fn d10_viewers_are_bounded_for_one_process_and_in_all_and_a_left_seat_is_free() {
         let viewer_limits = ViewerLimits::default();
         let mut seats: Vec<ViewerPermit> =
-            (0..PER_PROCESS).map(|_| viewer_limits.sit(process(0), false).unwrap()).collect();
-        let refused = viewer_limits.sit(process(0), false).unwrap_err();
+            (0..PER_PROCESS).map(|_| viewer_limits.acquire(process(0), false).unwrap()).collect();
+        let refused = viewer_limits.acquire(process(0), false).unwrap_err();
         assert_eq!(refused.code, ErrorCode::Limit);
         assert!(refused.message.contains("256"), "{}", refused.message);
         drop(seats.pop());
-        seats.push(viewer_limits.sit(process(0), false).unwrap());
-        let more = (1..).map_while(|n| viewer_limits.sit(process(n), false).ok());
+        seats.push(viewer_limits.acquire(process(0), false).unwrap());
+        let more = (1..).map_while(|n| viewer_limits.acquire(process(n), false).ok());
         seats.extend(more);
         assert_eq!(seats.len(), IN_ALL);
-        assert!(viewer_limits.sit(process(0), true).is_err(), "in all is in all");
+        assert!(viewer_limits.acquire(process(0), true).is_err(), "in all is in all");
         seats.pop();
-        seats.push(viewer_limits.sit(process(0), true).unwrap());
+        seats.push(viewer_limits.acquire(process(0), true).unwrap());
         drop(seats);
         assert!(viewer_limits.lock().is_empty());
     }

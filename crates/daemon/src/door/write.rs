@@ -54,8 +54,8 @@ pub(super) async fn write(
     let typed = Typed::begin(client, located.run);
     let (name, deadline) = (located.name.as_str(), Instant::now() + timeout);
     let writer = Writer { client, handle: &handle, name, deadline, typed: &typed, key };
-    let turn = tokio::time::timeout(timeout, handle.turn.acquire()).await;
-    let Ok(Ok(_turn)) = turn else {
+    let permit = tokio::time::timeout(timeout, handle.typing_permit.acquire()).await;
+    let Ok(Ok(_permit)) = permit else {
         return Err(Failure::new(
             ErrorCode::Timeout,
             format!("another write to {} is not done", located.name),
@@ -214,7 +214,7 @@ impl Writer<'_> {
                 WritePosition::Prompt => ComposerIs::Ready,
                 WritePosition::OwnText => ComposerIs::NoShell,
             },
-            human_quiet_ms: engine::LEASE_MS,
+            person_quiet_ms: engine::LEASE_MS,
         });
         let most = text.most();
         self.typed.queued(most as u64);

@@ -26,14 +26,14 @@ fn poll<T>(future: &mut std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T
 
 /// Sends a command and goes before there is an answer.
 fn ask_and_go(handle: &EngineHandle) {
-    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
+    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Person), wait()));
     assert!(poll(&mut asking).is_none());
 }
 
 /// Returns everything that waits to be decided: `ask` and `gone` with their tickets.
-fn decided(inbox: &mut Inbox) -> Vec<(&'static str, Ticket)> {
+fn decided(inputs: &mut Inputs) -> Vec<(&'static str, Ticket)> {
     let mut all = Vec::new();
-    while let Some(inputs) = poll(&mut pin!(inbox.next())) {
+    while let Some(inputs) = poll(&mut pin!(inputs.next())) {
         all.extend(inputs.into_iter().filter_map(|input| match input {
             Input::Command { ticket, .. } => Some(("ask", ticket)),
             Input::CallerGone { ticket } => Some(("gone", ticket)),
@@ -45,32 +45,32 @@ fn decided(inbox: &mut Inbox) -> Vec<(&'static str, Ticket)> {
 
 #[test]
 fn whoever_goes_before_the_desk_has_heard_them_is_seen_off_behind_their_question() {
-    let Channels { handle, mut inbox } = Channels::new();
+    let Channels { handle, mut inputs } = Channels::new();
     ask_and_go(&handle);
-    let decided = decided(&mut inbox);
+    let decided = decided(&mut inputs);
     assert_eq!(decided.last(), Some(&("gone", Ticket(1))), "{decided:?}");
     assert!(decided.contains(&("ask", Ticket(1))), "{decided:?}");
 }
 
 #[test]
 fn whoever_goes_while_the_desk_works_for_them_is_seen_off() {
-    let Channels { handle, mut inbox } = Channels::new();
+    let Channels { handle, mut inputs } = Channels::new();
     {
-        let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
+        let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Person), wait()));
         assert!(poll(&mut asking).is_none());
-        assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
+        assert_eq!(decided(&mut inputs), [("ask", Ticket(1))]);
     }
-    assert_eq!(decided(&mut inbox), [("gone", Ticket(1))]);
-    assert_eq!(decided(&mut inbox), []);
+    assert_eq!(decided(&mut inputs), [("gone", Ticket(1))]);
+    assert_eq!(decided(&mut inputs), []);
 }
 
 #[test]
 fn nobody_is_forgotten_because_the_queue_is_full() {
-    let Channels { handle, mut inbox } = Channels::new();
+    let Channels { handle, mut inputs } = Channels::new();
     let run = RunKey { process: proto::ProcessId::from_entropy(1), run: proto::RunNumber(1) };
     while handle.facts.try_send(Input::Fact { run, fact: RunFact::TreeGone }).is_ok() {}
     (0..100).for_each(|_| ask_and_go(&handle));
-    let gone: Vec<Ticket> = decided(&mut inbox)
+    let gone: Vec<Ticket> = decided(&mut inputs)
         .into_iter()
         .filter(|(what, _)| *what == "gone")
         .map(|(_, ticket)| ticket)
@@ -80,30 +80,30 @@ fn nobody_is_forgotten_because_the_queue_is_full() {
 
 #[test]
 fn whoever_was_answered_is_not_seen_off() {
-    let Channels { handle, mut inbox } = Channels::new();
-    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Human), wait()));
+    let Channels { handle, mut inputs } = Channels::new();
+    let mut asking = pin!(handle.ask(Principal::unlimited(Caller::Person), wait()));
     assert!(poll(&mut asking).is_none());
-    assert_eq!(decided(&mut inbox), [("ask", Ticket(1))]);
+    assert_eq!(decided(&mut inputs), [("ask", Ticket(1))]);
     let failure = Failure::new(proto::ErrorCode::Timeout, "the wait timed out");
-    assert!(inbox.tickets.remove(&Ticket(1)).unwrap().send(Err(failure)).is_ok());
+    assert!(inputs.tickets.remove(&Ticket(1)).unwrap().send(Err(failure)).is_ok());
     assert!(poll(&mut asking).unwrap().is_err());
-    assert_eq!(decided(&mut inbox), []);
+    assert_eq!(decided(&mut inputs), []);
 }
 
 #[test]
 fn t9_who_wants_the_end_when_the_desk_has_closed_has_it_and_nobody_else_is_served() {
     let asked = |caller, command| {
-        let Channels { handle, inbox } = Channels::new();
+        let Channels { handle, inputs } = Channels::new();
         let mut asking = pin!(handle.ask(Principal::unlimited(caller), command));
         assert!(poll(&mut asking).is_none());
         // The command waits, and the engine task that would take it is gone.
-        drop(inbox);
+        drop(inputs);
         poll(&mut asking).expect("answered at once")
     };
     let shutdown = |kill| Command::Shutdown(Shutdown { kill, stop: proto::Stop::default() });
-    assert!(matches!(asked(Caller::Human, shutdown(false)), Ok(CommandAnswer::Reply(Reply::Done(_)))));
+    assert!(matches!(asked(Caller::Person, shutdown(false)), Ok(CommandAnswer::Reply(Reply::Done(_)))));
     for (caller, command) in
-        [(Caller::Human, shutdown(true)), (Caller::Human, wait()), (Caller::Nobody, shutdown(false))]
+        [(Caller::Person, shutdown(true)), (Caller::Person, wait()), (Caller::Nobody, shutdown(false))]
     {
         assert_eq!(asked(caller, command).unwrap_err().code, ErrorCode::ShuttingDown);
     }

@@ -20,9 +20,9 @@ use crate::warnings::{Cause, Warnings};
 /// How often a failed write is retried while nothing new comes.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a write waits for another program that has the database locked: every decision waits with it.
-const PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits after a refused write, so that the next caller gets its error soon.
-const IMPATIENCE: Duration = Duration::from_millis(50);
+const SHORT_LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 /// The most changes that are kept while the disk refuses them, not counting older states of the same record.
 const MAX_KEPT: usize = 10_000;
 
@@ -62,7 +62,7 @@ pub(super) struct StoreThread {
 
 impl StoreThread {
     pub(super) fn new(store: Store, warnings: Warnings, behind: watch::Sender<bool>) -> Self {
-        store.wait_for_others(PATIENCE);
+        store.wait_for_others(LOCK_TIMEOUT);
         Self {
             behind,
             store,
@@ -188,7 +188,7 @@ impl StoreThread {
                 self.kept = Vec::new();
                 self.given_up.0 = 0;
                 self.warnings.clear(&Cause::StoreRefuses);
-                self.store.wait_for_others(PATIENCE);
+                self.store.wait_for_others(LOCK_TIMEOUT);
                 self.behind.send_replace(false);
                 Ok(())
             }
@@ -197,7 +197,7 @@ impl StoreThread {
                 if loss.is_some() {
                     self.kept.pop();
                 }
-                self.store.wait_for_others(IMPATIENCE);
+                self.store.wait_for_others(SHORT_LOCK_TIMEOUT);
                 self.behind.send_replace(true);
                 Err(Unsaved::new(&error))
             }

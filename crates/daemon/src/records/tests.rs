@@ -9,11 +9,11 @@ use super::store_thread::AuditQuery;
 use super::*;
 
 /// Far more than a loaded machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn launch_spec(number: u64) -> Change {
     audit(AuditNote {
-        caller: Some(Caller::Human),
+        caller: Some(Caller::Person),
         via: None,
         verb: "write",
         target: Some("p_aaaaaaaa".to_owned()),
@@ -24,7 +24,7 @@ fn launch_spec(number: u64) -> Change {
 
 /// Waits for something, and fails when it does not come.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let Ok(come) = tokio::time::timeout(PATIENCE, future).await else { panic!("{what} does not come") };
+    let Ok(come) = tokio::time::timeout(TIMEOUT, future).await else { panic!("{what} does not come") };
     come
 }
 
@@ -55,7 +55,7 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
 fn f11_nothing_in_a_row_of_the_audit_log_is_invisible() {
     let hidden: String = ('\0'..=char::MAX).filter(|c| c.is_control() || is_hidden(*c)).collect();
     let Change::Audit(row) = audit(AuditNote {
-        caller: Some(Caller::Human),
+        caller: Some(Caller::Person),
         via: Some(hidden.clone()),
         verb: "write",
         target: Some(hidden.clone()),

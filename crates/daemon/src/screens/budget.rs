@@ -1,12 +1,12 @@
 //! Limits how much drawing one run may cost its worker, so that a run that asks for much work with few bytes
 //! only falls behind itself.
 //!
-//! There is a limit per turn, and one for work that delays others (a replay, the last output before an end).
+//! There is a limit per share, and one for work that delays others (a replay, the last output before an end).
 //! Work is counted by the screen, in units of about one byte of ordinary text, so it is the same on a busy
 //! machine.
 
-/// Work of one turn, a millisecond or two: it never cuts a slice of ordinary output.
-pub(super) const TURN: u64 = 256 * 1024;
+/// Work of one share, a millisecond or two: it never cuts a slice of ordinary output.
+pub(super) const SHARE: u64 = 256 * 1024;
 /// Work of a replay. A ring full of ordinary output costs a tenth of it.
 const REPLAY: u64 = 128 << 20;
 /// Work for what was printed before an end. A ring full of ordinary output costs a fifth of it.
@@ -18,10 +18,10 @@ const NEWEST: u64 = 4 << 20;
 /// How much output the newest is.
 const NEWEST_BYTES: u64 = 4096;
 
-/// What one run may still do in turns of equal work.
+/// What one run may still do in shares of equal work.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Work done beyond earlier turns, because one operation is never cut.
+    /// Work done beyond earlier shares, because one operation is never cut.
     owed: u64,
     /// What drawing may cost until the replay or the end is over, and whether some was skipped already.
     allowance: Option<(u64, bool)>,
@@ -35,19 +35,19 @@ impl Budget {
         Self { allowance: (bytes > 0).then_some((REPLAY, false)), ..Self::default() }
     }
 
-    /// Returns the work of the next turn; `None` while earlier turns are not paid off, which takes one turn
+    /// Returns the work of the next share; `None` while earlier shares are not paid off, which takes one share
     /// each.
-    pub(super) fn next_turn(&mut self) -> Option<u64> {
-        match self.owed.checked_sub(TURN) {
+    pub(super) fn next_share(&mut self) -> Option<u64> {
+        match self.owed.checked_sub(SHARE) {
             Some(rest) => {
                 self.owed = rest;
                 None
             }
-            None => Some(TURN - std::mem::take(&mut self.owed)),
+            None => Some(SHARE - std::mem::take(&mut self.owed)),
         }
     }
 
-    /// Records that a turn of `granted` work has cost `work`.
+    /// Records that a share of `granted` work has cost `work`.
     pub(super) fn spent(&mut self, granted: u64, work: u64) {
         self.owed += work.saturating_sub(granted);
         if let Some((left, _)) = &mut self.allowance {
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn m5e_turns_are_worth_the_same_however_much_one_operation_cost() {
         let mut budget = Budget::default();
-        assert_eq!(budget.next_turn(), Some(TURN));
-        budget.spent(TURN, TURN * 3 + 7);
-        assert_eq!((budget.next_turn(), budget.next_turn()), (None, None));
-        assert_eq!(budget.next_turn(), Some(TURN - 7));
-        budget.spent(TURN - 7, 100);
-        assert_eq!(budget.next_turn(), Some(TURN));
+        assert_eq!(budget.next_share(), Some(SHARE));
+        budget.spent(SHARE, SHARE * 3 + 7);
+        assert_eq!((budget.next_share(), budget.next_share()), (None, None));
+        assert_eq!(budget.next_share(), Some(SHARE - 7));
+        budget.spent(SHARE - 7, 100);
+        assert_eq!(budget.next_share(), Some(SHARE));
     }
 
     #[test]
@@ -113,22 +113,22 @@ mod tests {
         assert_eq!(budget.pass_over_to(1 << 22), None);
         budget.end();
         budget.replayed();
-        budget.spent(TURN, LAST_WORDS - 1);
+        budget.spent(SHARE, LAST_WORDS - 1);
         assert_eq!(budget.pass_over_to(1 << 22), None, "ordinary output is drawn to its end");
-        budget.spent(TURN, 1);
+        budget.spent(SHARE, 1);
         assert_eq!(budget.pass_over_to(1 << 22), Some((1 << 22) - NEWEST_BYTES));
         assert_eq!(budget.pass_over_to(1 << 22), None);
-        budget.spent(TURN, NEWEST);
+        budget.spent(SHARE, NEWEST);
         assert_eq!((budget.pass_over_to(99), budget.pass_over_to(100)), (Some(99), Some(100)));
     }
 
     #[test]
     fn m5e_a_replay_is_bounded_and_what_comes_after_it_is_not_passed_over() {
         let mut budget = Budget::for_replay(1);
-        budget.spent(TURN, REPLAY);
+        budget.spent(SHARE, REPLAY);
         assert_eq!(budget.pass_over_to(5000), Some(5000 - NEWEST_BYTES));
         budget.replayed();
-        budget.spent(TURN, u64::MAX / 2);
+        budget.spent(SHARE, u64::MAX / 2);
         assert_eq!(budget.pass_over_to(5000), None);
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct ScreenHandle {
     /// The child's pid.
     pub(crate) child_pid: i32,
     /// Allows one program at a time to write: a paste in pieces is not interleaved with another's.
-    pub(crate) turn: Arc<Semaphore>,
+    pub(crate) typing_permit: Arc<Semaphore>,
     /// The limits of its screen.
     pub(crate) limits: Limits,
     /// The terminal's answers that the child has not read.
@@ -75,7 +75,7 @@ impl ScreenHandle {
             holder_pid: hello.holder_pid,
             holder_start_time: holder::proc_stat::start_time(hello.holder_pid),
             child_pid: hello.child_pid,
-            turn: Arc::new(Semaphore::new(1)),
+            typing_permit: Arc::new(Semaphore::new(1)),
             limits: hello.limits,
             answers: AnswerGauge::default(),
             master: hello.master,

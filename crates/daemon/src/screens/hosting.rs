@@ -9,7 +9,7 @@ use engine::{Input, RunFact, RunKey};
 use rustix::event::epoll;
 use rustix::io::Result;
 
-use super::budget::TURN;
+use super::budget::SHARE;
 use super::failpoint;
 use super::fault::{FaultScope, attempt};
 use super::holder_end::name_survivors;
@@ -167,7 +167,7 @@ impl Worker {
     fn drain(&mut self, run: &mut Run, now: Instant) {
         run.budget.end_at_once();
         while let Some(advance) = run.advance(&mut self.buffer, now) {
-            let drawn = run.draw(&self.buffer[..advance.count], TURN, now);
+            let drawn = run.draw(&self.buffer[..advance.count], SHARE, now);
             run.after_drawing(&self.buffer[..drawn.bytes], now, &mut self.facts);
             run.skip_costly(now, &mut self.facts);
         }

@@ -173,10 +173,10 @@ impl Screens {
 
     /// Watches a run that is to be hosted, so that one that cannot be watched is never announced.
     pub(crate) fn watch(&self, run: &mut NewRun) -> io::Result<()> {
-        let turn = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let worker = turn % self.shared.workers.len();
+        let count = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let worker = count % self.shared.workers.len();
         // Workers number other runs from one on.
-        let number = REGISTERED + turn as u64;
+        let number = REGISTERED + count as u64;
         register(self.shared.workers[worker].epoll.as_fd(), run, number)?;
         run.place = Some(WorkerSlot { worker, number });
         Ok(())

@@ -21,7 +21,7 @@ use super::observe::ObservedAgent;
 use super::typing::TypeJob;
 use super::view_options::ViewOptions;
 use crate::door::ViewerPermit;
-use crate::pattern::LinePattern;
+use crate::line_pattern::LinePattern;
 
 /// One order to the worker that hosts a run.
 pub(crate) enum Order {

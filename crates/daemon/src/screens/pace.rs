@@ -58,7 +58,7 @@ impl Pace {
         self.flood.note_look(false, now);
     }
 
-    /// Returns whether the run floods.
+    /// Returns true if the run floods.
     pub(crate) fn flood(&self) -> &Flood {
         &self.flood
     }

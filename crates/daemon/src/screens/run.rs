@@ -79,7 +79,7 @@ pub(crate) struct Advance {
     pub(crate) has_more: bool,
 }
 
-/// What was drawn in one turn.
+/// What was drawn in one share.
 pub(super) struct Drawn {
     /// How many bytes.
     pub(super) bytes: usize,
@@ -199,7 +199,7 @@ impl Run {
     }
 
     /// Draws output within this much work; returns how many bytes that were, and their cost. The rest follows
-    /// in the next turn.
+    /// in the next share.
     pub(super) fn draw(&mut self, bytes: &[u8], work: u64, now: Instant) -> Drawn {
         if self.faults.is_blind(now) {
             return Drawn { bytes: bytes.len(), work: 0 };

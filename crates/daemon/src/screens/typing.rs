@@ -40,13 +40,13 @@ pub(crate) struct TypeJob {
     pub(crate) what: Keystrokes,
     pub(crate) guard: Guard,
     /// Keeps other writers out until it is done.
-    pub(crate) turn: OwnedSemaphorePermit,
+    pub(crate) permit: OwnedSemaphorePermit,
 }
 
 struct UnderWay {
     job: JobId,
     stage: Stage,
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 enum Stage {
@@ -71,9 +71,9 @@ pub(crate) struct GuardedTyping {
     waiting: VecDeque<(TypeJob, Instant)>,
     under_way: Option<UnderWay>,
     /// When a person last typed.
-    human_at: Option<Instant>,
+    person_at: Option<Instant>,
     /// A person has typed since the composer was last seen empty.
-    is_human_draft: bool,
+    is_persons_draft: bool,
     settle: Duration,
     /// The key that makes a new line in the composer.
     new_line: Option<Key>,
@@ -129,7 +129,7 @@ pub(super) enum TypingStep {
 impl GuardedTyping {
     pub(crate) fn new(settle: Duration, new_line: Option<Key>) -> Self {
         let (waiting, under_way) = (VecDeque::new(), None);
-        Self { waiting, under_way, human_at: None, is_human_draft: false, settle, new_line }
+        Self { waiting, under_way, person_at: None, is_persons_draft: false, settle, new_line }
     }
 
     /// Adds something to be typed.
@@ -189,7 +189,7 @@ impl GuardedTyping {
         let (is_prompt, by) = (matches!(then, Then::Settle { .. }), Owner::Orchestrator);
         let (deadline, guard) = (run.now + DRAIN, Some(job.guard));
         let stage = Stage::Draining { outcome, then };
-        self.under_way = Some(UnderWay { job: job.job, stage, _turn: job.turn });
+        self.under_way = Some(UnderWay { job: job.job, stage, _permit: job.permit });
         TypingStep::Write(WriteJob { text, is_prompt, deadline, by, guard, key: None, reply })
     }
 
@@ -235,8 +235,8 @@ impl GuardedTyping {
     fn obstacle(&mut self, guard: &Guard, run: &mut TypingRun<'_>) -> Option<TypingOutcome> {
         let look = self.look(run);
         let (written, is_secret) = (run.written(), run.is_secret);
-        let human_quiet = self.human_at.map(|at| run.now.duration_since(at));
-        obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, human_quiet })
+        let person_quiet = self.person_at.map(|at| run.now.duration_since(at));
+        obstacle(guard, &TypingContext { look: &look, written: &written, is_secret, person_quiet })
     }
 
     /// Returns the obstacle for a program that writes by itself.
@@ -246,7 +246,7 @@ impl GuardedTyping {
         run: &mut TypingRun<'_>,
     ) -> Option<TypingOutcome> {
         let is_described = run.observer.as_ref().is_some_and(|observer| observer.knows_composer());
-        let composer = wanted_by_writer(&guard.composer, is_described, self.is_human_draft);
+        let composer = wanted_by_writer(&guard.composer, is_described, self.is_persons_draft);
         self.obstacle(&Guard { composer, ..guard.clone() }, run)
     }
 
@@ -258,16 +258,16 @@ impl GuardedTyping {
     }
 
     /// A person typed.
-    pub(crate) fn human_typed(&mut self, now: Instant) {
-        self.human_at = Some(now);
-        self.is_human_draft = true;
+    pub(crate) fn person_typed(&mut self, now: Instant) {
+        self.person_at = Some(now);
+        self.is_persons_draft = true;
     }
 
     /// Records a read of the screen.
     pub(crate) fn looked(&mut self, look: &ScreenSeen, now: Instant) {
-        let is_shown = self.human_at.is_none_or(|at| now.duration_since(at) > ECHO);
+        let is_shown = self.person_at.is_none_or(|at| now.duration_since(at) > ECHO);
         if look.composer == Composer::Empty && is_shown {
-            self.is_human_draft = false;
+            self.is_persons_draft = false;
         }
     }
 
@@ -370,11 +370,11 @@ mod tests {
         let start = Instant::now();
         let mut typing = GuardedTyping::new(SETTLE, None);
         let empty = ScreenSeen { composer: Composer::Empty, ..ScreenSeen::default() };
-        typing.human_typed(start);
+        typing.person_typed(start);
         typing.looked(&empty, start + Duration::from_millis(10));
-        assert!(typing.is_human_draft);
+        assert!(typing.is_persons_draft);
         typing.looked(&empty, start + Duration::from_millis(400));
-        assert!(!typing.is_human_draft);
+        assert!(!typing.is_persons_draft);
     }
 
     /// Returns what typing sees of a run whose screen shows the output up to `seen` of `log_end`.
@@ -388,9 +388,9 @@ mod tests {
     }
 
     fn paste(number: u64) -> TypeJob {
-        let turn = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let guard = Guard { dialog: None, composer: ComposerIs::Any, human_quiet_ms: 0 };
-        TypeJob { job: JobId(number), what: Keystrokes::Paste("text".to_owned()), guard, turn }
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let guard = Guard { dialog: None, composer: ComposerIs::Any, person_quiet_ms: 0 };
+        TypeJob { job: JobId(number), what: Keystrokes::Paste("text".to_owned()), guard, permit }
     }
 
     /// Answers a write as a child that has read everything.

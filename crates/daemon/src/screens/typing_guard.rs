@@ -16,20 +16,20 @@ pub(super) struct TypingContext<'a> {
     /// The terminal reads lines without echo.
     pub(super) is_secret: bool,
     /// How long ago a person typed.
-    pub(super) human_quiet: Option<Duration>,
+    pub(super) person_quiet: Option<Duration>,
 }
 
 /// Returns why nothing may be typed; `None` when it may.
 pub(super) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<TypingOutcome> {
     let open = around.look.dialog.as_ref();
     let digest = open.and_then(|evidence| evidence.dialog.as_ref()).map(|dialog| dialog.digest.as_str());
-    let is_human_near =
-        around.human_quiet.is_some_and(|quiet| quiet < Duration::from_millis(guard.human_quiet_ms));
+    let is_person_near =
+        around.person_quiet.is_some_and(|quiet| quiet < Duration::from_millis(guard.person_quiet_ms));
     match &guard.dialog {
         Some(wanted) if digest != Some(wanted.as_str()) => Some(TypingOutcome::Stale),
         None if open.is_some() => Some(TypingOutcome::Dialog),
         _ if around.is_secret => Some(TypingOutcome::NoEcho),
-        _ if is_human_near => Some(TypingOutcome::HumanTyping),
+        _ if is_person_near => Some(TypingOutcome::HumanTyping),
         _ => composer_obstacle(&guard.composer, around),
     }
 }
@@ -54,11 +54,15 @@ fn composer_obstacle(wanted: &ComposerIs, around: &TypingContext<'_>) -> Option<
 
 /// Returns what the composer must hold for a program that writes by itself. Unlike for mail, its own unsubmitted text
 /// is no obstacle: only a person's draft is. A composer that no rule describes is never seen.
-pub(super) fn wanted_by_writer(wanted: &ComposerIs, is_described: bool, is_human_draft: bool) -> ComposerIs {
+pub(super) fn wanted_by_writer(
+    wanted: &ComposerIs,
+    is_described: bool,
+    is_persons_draft: bool,
+) -> ComposerIs {
     match wanted {
-        ComposerIs::Ready if is_described && is_human_draft => ComposerIs::Empty,
+        ComposerIs::Ready if is_described && is_persons_draft => ComposerIs::Empty,
         ComposerIs::Ready if is_described => ComposerIs::Ready,
-        ComposerIs::Ready | ComposerIs::NoDraft if is_human_draft => ComposerIs::NoDraft,
+        ComposerIs::Ready | ComposerIs::NoDraft if is_persons_draft => ComposerIs::NoDraft,
         ComposerIs::Ready | ComposerIs::NoDraft => ComposerIs::NoShell,
         wanted => wanted.clone(),
     }
@@ -71,7 +75,7 @@ mod tests {
     use proto::{AgentState, Evidence};
 
     fn guard() -> Guard {
-        Guard { dialog: None, composer: ComposerIs::Empty, human_quiet_ms: 3_000 }
+        Guard { dialog: None, composer: ComposerIs::Empty, person_quiet_ms: 3_000 }
     }
 
     fn dialog(digest: &str) -> Evidence {
@@ -86,8 +90,8 @@ mod tests {
         is_secret: bool,
         quiet_ms: Option<u64>,
     ) -> Option<TypingOutcome> {
-        let human_quiet = quiet_ms.map(Duration::from_millis);
-        obstacle(guard, &TypingContext { look, written: &Written::default(), is_secret, human_quiet })
+        let person_quiet = quiet_ms.map(Duration::from_millis);
+        obstacle(guard, &TypingContext { look, written: &Written::default(), is_secret, person_quiet })
     }
 
     fn seen(composer: Composer) -> ScreenSeen {
@@ -127,8 +131,8 @@ mod tests {
 
     #[test]
     fn c17_a_program_submits_only_in_a_composer_that_is_seen_where_it_can_be_seen() {
-        let submits = |is_described, is_human_draft, composer| {
-            let composer_is = wanted_by_writer(&ComposerIs::Ready, is_described, is_human_draft);
+        let submits = |is_described, is_persons_draft, composer| {
+            let composer_is = wanted_by_writer(&ComposerIs::Ready, is_described, is_persons_draft);
             let write = Guard { composer: composer_is, ..guard() };
             obstacle_with(&write, &seen(composer), false, None)
         };
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn c3_an_answer_reaches_only_the_dialog_it_names() {
-        let answer = Guard { dialog: Some("d1".to_owned()), composer: ComposerIs::Any, human_quiet_ms: 0 };
+        let answer = Guard { dialog: Some("d1".to_owned()), composer: ComposerIs::Any, person_quiet_ms: 0 };
         let asking = |digest| ScreenSeen { dialog: Some(dialog(digest)), ..ScreenSeen::default() };
         assert_eq!(obstacle_with(&answer, &asking("d1"), false, None), None);
         assert_eq!(obstacle_with(&answer, &asking("d2"), false, None), Some(TypingOutcome::Stale));

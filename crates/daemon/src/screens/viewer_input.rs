@@ -111,7 +111,7 @@ impl Run {
         self.echo.is_due = true;
         self.input_queue.type_keys(viewer.id, keys, &self.handle, &mut self.link);
         if viewer.by == Owner::User {
-            self.typing.human_typed(now);
+            self.typing.person_typed(now);
         }
         if self.reports.typist.is_news(viewer.id, now) {
             facts.push_fact(self.key(), RunFact::Typed { by: viewer.by, viewer: Some(viewer.id) });

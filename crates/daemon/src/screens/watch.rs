@@ -26,7 +26,7 @@ use term::{LineId, Screen, Wraps};
 use self::search::{LogScan, ScreenSearch, Search};
 use super::facts::FactQueue;
 use super::run::Run;
-use crate::pattern::LinePattern;
+use crate::line_pattern::LinePattern;
 
 pub(super) use self::matcher::Matcher;
 
@@ -122,7 +122,7 @@ impl Watches {
             return;
         }
         self.looked_at = Some(now);
-        let has_given_all = self.look(screen, seen, whom);
+        let has_given_all = self.pass_new_text(screen, seen, whom);
         // A search that is behind gets the rest when it has caught up.
         self.due = (!has_given_all).then(|| now + LOOK);
     }
@@ -161,7 +161,7 @@ impl Watches {
     }
 
     /// Gives what is new to these searches; returns true if there are no others.
-    fn look(&mut self, screen: &Screen, seen: u64, whom: Searches) -> bool {
+    fn pass_new_text(&mut self, screen: &Screen, seen: u64, whom: Searches) -> bool {
         let all = self.watches.len();
         let matcher = &self.matcher;
         let is_given = |watch: &&mut Watch| whom == Searches::All || !matcher.is_behind(watch.id);

@@ -13,7 +13,7 @@ use engine::{Input, RunFact, RunKey, ViewerId};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
-use super::budget::TURN;
+use super::budget::SHARE;
 use super::facts::FactQueue;
 use super::fault::FaultScope;
 use super::hosting::sweep_holder;
@@ -27,10 +27,10 @@ use crate::warnings::Warnings;
 /// The most orders that wait. When the queue is full, the engine waits, because a worker never waits for the
 /// engine. The queue is allocated in full, so it is no larger than needed.
 const ORDERS: usize = 256;
-/// The most output handled for one run before the others get their turn: a fraction of a millisecond of
+/// The most output handled for one run before the others get their share: a fraction of a millisecond of
 /// parsing.
 const SLICE: usize = 128 * 1024;
-/// Events read per turn.
+/// Events read per round.
 const EVENTS: usize = 256;
 /// How soon to check again what has no event: a full fact queue, a holder about to be reaped.
 const SOON: Duration = Duration::from_millis(5);
@@ -74,7 +74,7 @@ impl Source {
 #[derive(Clone)]
 pub(crate) struct OrderSender {
     orders: SyncSender<Order>,
-    bell: Arc<OwnedFd>,
+    wake_fd: Arc<OwnedFd>,
     /// The worker's own epoll, for registering a run before it is hosted.
     pub(super) epoll: Arc<OwnedFd>,
 }
@@ -84,7 +84,7 @@ impl OrderSender {
     pub(crate) fn send(&self, order: Order) {
         if self.orders.send(order).is_ok() {
             // A full counter means that a wake-up is pending.
-            let _already = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            let _already = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) struct Slot {
 /// One worker.
 pub(crate) struct Worker {
     pub(super) epoll: OwnedFd,
-    pub(super) bell: Arc<OwnedFd>,
+    pub(super) wake_fd: Arc<OwnedFd>,
     pub(super) orders: Receiver<Order>,
     pub(super) facts: FactQueue,
     pub(super) warnings: Warnings,
@@ -114,9 +114,9 @@ pub(crate) struct Worker {
     pub(super) next_slot: u64,
     /// Slots that may have output right now.
     pub(super) ready: BTreeSet<u64>,
-    /// Slots that have had their turn and have more output.
+    /// Slots that have had their share and have more output.
     pub(super) behind: BTreeSet<u64>,
-    /// The one of them that had the last turn.
+    /// The one of them that had the last share.
     pub(super) last_behind: u64,
     /// Slots with a deadline.
     pub(super) timed: BTreeSet<u64>,
@@ -135,14 +135,14 @@ impl Worker {
         last_colors: LastColors,
     ) -> io::Result<OrderSender> {
         let (sender, orders) = sync_channel(ORDERS);
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let wake_fd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let registry = Arc::new(epoll.try_clone()?);
-        let bell_event = epoll::EventData::new_u64(Source::Bell.token());
-        epoll::add(&epoll, &bell, bell_event, epoll::EventFlags::IN)?;
+        let wake_event = epoll::EventData::new_u64(Source::Bell.token());
+        epoll::add(&epoll, &wake_fd, wake_event, epoll::EventFlags::IN)?;
         let mut worker = Self {
             epoll,
-            bell: Arc::clone(&bell),
+            wake_fd: Arc::clone(&wake_fd),
             orders,
             facts: FactQueue::new(engine),
             warnings,
@@ -169,7 +169,7 @@ impl Worker {
             std::process::abort();
         };
         std::thread::Builder::new().name(format!("screens-{number}")).spawn(work)?;
-        Ok(OrderSender { orders: sender, bell, epoll: registry })
+        Ok(OrderSender { orders: sender, wake_fd, epoll: registry })
     }
 
     /// Serves until the daemon ends.
@@ -254,7 +254,7 @@ impl Worker {
     }
 
     fn on_bell(&mut self, now: Instant) {
-        let _count = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _count = rustix::io::read(&self.wake_fd, &mut [0u8; 8]);
         while let Ok(order) = self.orders.try_recv() {
             let number = order.run().and_then(|run| self.by_run.get(&run).copied());
             let owed = order.owed_fact();
@@ -352,9 +352,9 @@ impl Worker {
         self.report_unread_answers(number);
     }
 
-    /// Gives runs with output their turns. Runs that have kept up come first: a keystroke's echo never waits
-    /// for more than the turn of one that is behind. Those take turns of equal work, one after the other,
-    /// about one turn in all; then all events are read again.
+    /// Gives runs with output their shares. Runs that have kept up come first: a keystroke's echo never waits
+    /// for more than the share of one that is behind. Those get shares of equal work, one after the other,
+    /// about one share in all; then all events are read again.
     fn serve_ready(&mut self) {
         for number in std::mem::take(&mut self.ready) {
             if !self.behind.contains(&number) {
@@ -368,13 +368,13 @@ impl Worker {
             self.last_behind = number;
             self.behind.remove(&number);
             work += self.serve_and_show(number);
-            if work >= TURN {
+            if work >= SHARE {
                 return;
             }
         }
     }
 
-    /// Executes one turn; returns the work that was done.
+    /// Executes one share of work; returns the work that was done.
     fn serve_and_show(&mut self, number: u64) -> u64 {
         let now = Instant::now();
         let mut work = 0;
@@ -397,7 +397,7 @@ impl Worker {
         if slot.run.faults.is_output_resting(now) {
             return 0;
         }
-        let Some(granted) = slot.run.budget.next_turn() else {
+        let Some(granted) = slot.run.budget.next_share() else {
             self.behind.insert(number);
             return 0;
         };
@@ -407,7 +407,7 @@ impl Worker {
         if let Some(advance) = slot.run.advance(&mut self.buffer[..slice], now) {
             let bytes = &self.buffer[..advance.count];
             let drawn = catch_unwind(AssertUnwindSafe(|| slot.run.draw(bytes, granted, now)));
-            // Viewers that get bytes get those of a failed turn, too: the log has them.
+            // Viewers that get bytes get those of a failed share, too: the log has them.
             let bytes = drawn.as_ref().map_or(bytes, |drawn| &bytes[..drawn.bytes]);
             for id in &slot.viewers {
                 if let Some(viewer) = self.viewers.get_mut(id) {

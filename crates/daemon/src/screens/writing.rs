@@ -34,7 +34,7 @@ impl Run {
             return;
         }
         if job.by == Owner::User {
-            self.typing.human_typed(now);
+            self.typing.person_typed(now);
         }
         facts.push_fact(self.key(), RunFact::Typed { by: job.by, viewer: None });
         let modes = self.handle.screen().modes();

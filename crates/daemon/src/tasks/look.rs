@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use engine::tasks::status::{StatusInput, derive, sort};
-use engine::{TaskRecord, TaskSight};
+use engine::{TaskRecord, TaskWithProcesses};
 use proto::task::{TaskConflict, TaskForecast, TaskGit, TaskProcess, TaskView, TaskWorktree};
 use proto::{Failure, ProcessView};
 use worktree::{Merged, Oid, StatusQuery, WorktreeStatus, occupants};
@@ -25,16 +25,16 @@ struct Found {
 
 impl TaskRunner {
     /// The tasks as a client sees them, what needs a person first.
-    pub(crate) async fn views(&self, sights: Vec<TaskSight>) -> Result<Vec<TaskView>, Failure> {
+    pub(crate) async fn views(&self, items: Vec<TaskWithProcesses>) -> Result<Vec<TaskView>, Failure> {
         let mut groups: BTreeMap<PathBuf, Vec<TaskRecord>> = BTreeMap::new();
-        for sight in &sights {
-            if let Some(common_dir) = &sight.task.common_dir {
-                groups.entry(PathBuf::from(common_dir)).or_default().push(sight.task.clone());
+        for item in &items {
+            if let Some(common_dir) = &item.task.common_dir {
+                groups.entry(PathBuf::from(common_dir)).or_default().push(item.task.clone());
             }
         }
         let looks = groups.into_iter().map(|(common_dir, tasks)| {
             let runner = self.clone();
-            crate::threads::run(move || runner.look(&common_dir, &tasks))
+            crate::threads::run(move || runner.read_tasks(&common_dir, &tasks))
         });
         let looks: Vec<_> = looks.collect();
         let mut found: BTreeMap<u64, Found> = BTreeMap::new();
@@ -47,10 +47,10 @@ impl TaskRunner {
         }
         let now = crate::clock::now().wall_ms;
         let view = move || {
-            count_occupants(&sights, &mut found);
-            let views = sights.into_iter().map(|sight| {
-                let found = found.remove(&sight.task.id).unwrap_or_default();
-                view(sight, found, now)
+            count_occupants(&items, &mut found);
+            let views = items.into_iter().map(|item| {
+                let found = found.remove(&item.task.id).unwrap_or_default();
+                view(item, found, now)
             });
             let mut views: Vec<TaskView> = views.collect();
             sort(&mut views);
@@ -61,14 +61,14 @@ impl TaskRunner {
 
     /// A task as a client sees it, without what git says: of a worktree that was made a moment ago that is nothing new, and
     /// asking takes as long as a good part of making it.
-    pub(crate) async fn unread_view(&self, sight: TaskSight) -> Result<TaskView, Failure> {
+    pub(crate) async fn unread_view(&self, item: TaskWithProcesses) -> Result<TaskView, Failure> {
         let now = crate::clock::now().wall_ms;
-        blocking(move || Ok(view(sight, Found::default(), now))).await
+        blocking(move || Ok(view(item, Found::default(), now))).await
     }
 
     /// Which live tasks would conflict, with one another or with their bases.
-    pub(crate) async fn forecast(&self, sights: Vec<TaskSight>) -> Result<Vec<TaskForecast>, Failure> {
-        let views = self.views(sights).await?;
+    pub(crate) async fn forecast(&self, items: Vec<TaskWithProcesses>) -> Result<Vec<TaskForecast>, Failure> {
+        let views = self.views(items).await?;
         let pairs = views.iter().flat_map(|view| {
             let once = view.conflicts.iter().filter(|conflict| conflict.is_base || view.name < conflict.with);
             once.map(|conflict| TaskForecast { task: view.name.clone(), conflict: conflict.clone() })
@@ -79,7 +79,7 @@ impl TaskRunner {
     }
 
     /// Looks at all tasks of one repository. Blocks.
-    fn look(&self, common_dir: &Path, tasks: &[TaskRecord]) -> Result<Vec<(u64, Found)>, Failure> {
+    fn read_tasks(&self, common_dir: &Path, tasks: &[TaskRecord]) -> Result<Vec<(u64, Found)>, Failure> {
         let git = self.git()?;
         let state = self.repository(common_dir);
         let mut caches = state.caches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,10 +108,10 @@ impl TaskRunner {
 }
 
 /// Counts the processes in each worktree. The system's processes are looked at once for all repositories. Blocks.
-fn count_occupants(sights: &[TaskSight], found: &mut BTreeMap<u64, Found>) {
-    let in_git: Vec<&TaskRecord> = sights
+fn count_occupants(items: &[TaskWithProcesses], found: &mut BTreeMap<u64, Found>) {
+    let in_git: Vec<&TaskRecord> = items
         .iter()
-        .map(|sight| &sight.task)
+        .map(|item| &item.task)
         .filter(|task| found.get(&task.id).is_some_and(|found| found.git.is_some()))
         .collect();
     if in_git.is_empty() {
@@ -186,8 +186,8 @@ fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
-    let TaskSight { task, processes, .. } = sight;
+fn view(item: TaskWithProcesses, found: Found, now: u64) -> TaskView {
+    let TaskWithProcesses { task, processes, .. } = item;
     let newest = processes.iter().map(|process| process.times.active_at).max().unwrap_or(0);
     let happened = task.events.last().map_or(task.created_at, |event| event.at);
     let active_at = newest.max(happened).max(found.moved_at);
@@ -216,7 +216,7 @@ fn view(sight: TaskSight, found: Found, now: u64) -> TaskView {
         prompt: task.prompt,
         created_at: task.created_at,
         active_at,
-        processes: processes.iter().map(shown).collect(),
+        processes: processes.iter().map(task_process).collect(),
         runs: task.runs,
         git: found.git,
         ports: task.ports,
@@ -232,7 +232,7 @@ fn worktree(task: &TaskRecord) -> Option<TaskWorktree> {
     task.is_owned.then_some(TaskWorktree { branch, base })
 }
 
-fn shown(process: &ProcessView) -> TaskProcess {
+fn task_process(process: &ProcessView) -> TaskProcess {
     let context = process.agent.as_ref().and_then(|agent| agent.context.as_ref());
     TaskProcess {
         id: process.id,

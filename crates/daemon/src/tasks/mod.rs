@@ -25,7 +25,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use engine::{Caller, Command, CommandAnswer, Principal, TaskCommand, TaskEnd, TaskRecord, TaskSight};
+use engine::{
+    Caller, Command, CommandAnswer, Principal, TaskCommand, TaskEnd, TaskRecord, TaskWithProcesses,
+};
 use proto::{Dirs, ErrorCode, Failure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use worktree::{ForecastCache, Git, GitError, StatusCache};
@@ -42,7 +44,7 @@ pub(crate) struct TaskRunner {
 }
 
 struct Shared {
-    places: Dirs,
+    dirs: Dirs,
     git: OnceLock<Git>,
     repositories: Mutex<HashMap<PathBuf, Arc<RepositoryState>>>,
     /// Changes whenever an operation has ended or cannot be finished.
@@ -75,9 +77,9 @@ struct Caches {
 }
 
 impl TaskRunner {
-    pub(crate) fn new(engine: EngineHandle, places: &Dirs) -> Self {
+    pub(crate) fn new(engine: EngineHandle, dirs: &Dirs) -> Self {
         let shared = Shared {
-            places: places.clone(),
+            dirs: dirs.clone(),
             git: OnceLock::new(),
             repositories: Mutex::default(),
             ends: watch::Sender::default(),
@@ -89,14 +91,14 @@ impl TaskRunner {
     /// The directory that worktrees are made in: the one of the settings, else one beside the data directory. Settings that
     /// do not read are an error: a worktree in a directory that the person did not choose is hard to find. Blocks.
     pub(crate) fn root(&self) -> Result<PathBuf, Failure> {
-        let (settings, problem) = Settings::read(&self.shared.places);
+        let (settings, problem) = Settings::read(&self.shared.dirs);
         if let Some(problem) = problem {
             let failure = Failure::new(ErrorCode::InvalidArgs, problem);
             return Err(failure.hint(
                 "correct the file, which says where worktrees are made; qd config check shows every fault",
             ));
         }
-        Ok(settings.tasks.root.map_or_else(|| worktrees(&self.shared.places), |root| root.resolve()))
+        Ok(settings.tasks.root.map_or_else(|| worktrees(&self.shared.dirs), |root| root.resolve()))
     }
 
     /// git, found when it is first needed. Blocks.
@@ -129,9 +131,9 @@ impl TaskRunner {
         &self,
         principal: &Principal,
         command: TaskCommand,
-    ) -> Result<Vec<TaskSight>, Failure> {
+    ) -> Result<Vec<TaskWithProcesses>, Failure> {
         match self.engine.ask(principal.clone(), Command::Task(command)).await? {
-            CommandAnswer::Tasks(sights) => Ok(sights),
+            CommandAnswer::Tasks(items) => Ok(items),
             _ => Ok(Vec::new()),
         }
     }
@@ -141,14 +143,14 @@ impl TaskRunner {
         &self,
         principal: &Principal,
         command: TaskCommand,
-    ) -> Result<TaskSight, Failure> {
+    ) -> Result<TaskWithProcesses, Failure> {
         let found = self.ask(principal, command).await?.into_iter().next();
         found.ok_or_else(|| Failure::new(ErrorCode::Internal, "the engine answered about no task"))
     }
 
     /// Records that an operation is over.
     pub(crate) async fn end(&self, id: u64, end: TaskEnd) -> Result<(), Failure> {
-        let ended = self.ask(&Principal::unlimited(Caller::Human), TaskCommand::End { id, end }).await;
+        let ended = self.ask(&Principal::unlimited(Caller::Person), TaskCommand::End { id, end }).await;
         self.shared.ends.send_replace(());
         ended.map(drop)
     }
@@ -191,11 +193,11 @@ async fn permit(one: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failure> {
 }
 
 /// Where worktrees are made: beside the data directory, so that no tool that cleans or backs up one meets the other.
-fn worktrees(places: &Dirs) -> PathBuf {
-    let name = places.data.file_name().map_or_else(Default::default, std::ffi::OsStr::to_os_string);
+fn worktrees(dirs: &Dirs) -> PathBuf {
+    let name = dirs.data.file_name().map_or_else(Default::default, std::ffi::OsStr::to_os_string);
     let mut beside = name;
     beside.push("-worktrees");
-    places.data.with_file_name(beside)
+    dirs.data.with_file_name(beside)
 }
 
 /// Runs what waits for git or for the disk on a thread that may block.

@@ -106,13 +106,14 @@ impl AskedBy {
     fn new(principal: &Principal) -> Self {
         let by = match principal.caller {
             Caller::Process(run) => Some((run.process, run.run)),
-            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+            Caller::Person | Caller::Via(_) | Caller::Nobody => None,
         };
         Self { by, label: principal.label.clone(), limit: principal.limit.clone() }
     }
 
     fn principal(&self) -> Principal {
-        let caller = self.by.map_or(Caller::Human, |(process, run)| Caller::Process(RunKey { process, run }));
+        let caller =
+            self.by.map_or(Caller::Person, |(process, run)| Caller::Process(RunKey { process, run }));
         Principal { caller, label: self.label.clone(), limit: self.limit.clone() }
     }
 }

@@ -83,7 +83,7 @@ impl Agent {
     }
 
     /// Takes a look at the screen: its three opinions, the composer and the background work.
-    pub(crate) fn take_screen(&mut self, look: ScreenSeen, out: &mut Outbox) -> ScreenNews {
+    pub(crate) fn take_screen(&mut self, look: ScreenSeen, out: &mut Outbox) -> ScreenChange {
         let mut quota = None;
         for (source, seen) in
             [(Source::Screen, look.screen), (Source::Dialog, look.dialog), (Source::Title, look.title)]
@@ -100,7 +100,7 @@ impl Agent {
         let before = std::mem::replace(&mut self.live.screen.composer, look.composer);
         self.live.screen.is_looked_at = true;
         let is_taken_over = self.live.progress.saw_composer(before, look.composer, out.now.uptime_ms);
-        ScreenNews { quota, is_taken_over }
+        ScreenChange { quota, is_taken_over }
     }
 
     /// Notes the moment at which no source reports any more that the agent is blocked; the state may follow later.
@@ -257,7 +257,7 @@ impl Agent {
 
 /// What a look at the screen means beyond the agent itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ScreenNews {
+pub(crate) struct ScreenChange {
     /// The words of a source that began to report that the vendor refuses turns.
     pub(crate) quota: Option<String>,
     /// A person took the text of the message in flight out of the composer.

@@ -44,10 +44,10 @@ impl Agent {
         &mut self,
         ticket: Ticket,
         keys: Vec<String>,
-        human_quiet_ms: u64,
+        person_quiet_ms: u64,
         out: &mut Outbox,
     ) {
-        let guard = Guard { dialog: None, composer: ComposerIs::Any, human_quiet_ms };
+        let guard = Guard { dialog: None, composer: ComposerIs::Any, person_quiet_ms };
         let until = out.now.uptime_ms + TYPED_MS;
         let job = out.next_job();
         let interrupting = Interrupting { job, ticket, keys, guard, tries: 0, is_typed: false, until };
@@ -96,7 +96,7 @@ impl Agent {
             return;
         }
         if let Some(interrupting) = self.live.interrupting.take_if(|interrupting| interrupting.is_typed) {
-            self.expect_prompt_back(interrupting.guard.human_quiet_ms, out.now.uptime_ms);
+            self.expect_prompt_back(interrupting.guard.person_quiet_ms, out.now.uptime_ms);
             out.reply(interrupting.ticket, Ok(CommandAnswer::Reply(Reply::Done(Done {}))));
         }
     }

@@ -16,7 +16,7 @@ pub(crate) mod turns;
 use std::collections::BTreeMap;
 
 use proto::agent::{AgentView, Composer, Context, InboxItem, Opinion, Quota, Source, Turn, TurnEnd};
-use proto::request::{PermissionDesk, PermissionMode};
+use proto::request::{PermissionMode, PermissionWait};
 use proto::{AgentState, Evidence};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct AgentRecord {
     pub resumed: Option<String>,
     /// Who answers its requests for permission.
     #[serde(default)]
-    pub permissions: Option<PermissionDesk>,
+    pub permissions: Option<PermissionWait>,
     /// Which model it was asked to use.
     #[serde(default)]
     pub model: Option<String>,
@@ -161,7 +161,7 @@ pub(crate) struct ScreenFacts {
     pub(crate) background: u32,
     pub(crate) context: Option<Context>,
     /// When a person last typed, on the uptime clock.
-    pub(crate) human_at: Option<u64>,
+    pub(crate) person_at: Option<u64>,
 }
 
 /// What the vendor allows a run.
@@ -239,9 +239,9 @@ impl Agent {
 
     /// What the current run is started with.
     pub(crate) fn order(&self) -> AgentStart {
-        let parks_permissions = self.record.permissions.is_some();
+        let permissions_wait = self.record.permissions.is_some();
         let (model, mode) = (self.record.model.clone(), self.record.mode);
-        AgentStart { resume: self.record.resumed.clone(), parks_permissions, model, mode }
+        AgentStart { resume: self.record.resumed.clone(), permissions_wait, model, mode }
     }
 
     /// What it is believed to do.
@@ -254,7 +254,7 @@ impl Agent {
         self.turns.get(&self.record.turn).filter(|turn| turn.end == TurnEnd::Running).map(|turn| turn.turn)
     }
 
-    /// The strongest sight of what blocks it: a dialog on the screen, else any source that reports it as blocked.
+    /// The strongest evidence of what blocks it: a dialog on the screen, else any source that reports it as blocked.
     pub(crate) fn blocking(&self) -> Option<&Evidence> {
         let says_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
         let dialog = self.live.evidence.table.get(Source::Dialog).filter(says_blocked);

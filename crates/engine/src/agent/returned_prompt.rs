@@ -16,17 +16,17 @@ const SETTLE_MS: u64 = 700;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReturnedPrompt {
     text: String,
-    human_quiet_ms: u64,
+    person_quiet_ms: u64,
     until: u64,
 }
 
 impl Agent {
     /// Expects the prompt of the interrupted turn back, if we typed it and the manifest names the keys that clear it.
-    pub(crate) fn expect_prompt_back(&mut self, human_quiet_ms: u64, now: u64) {
+    pub(crate) fn expect_prompt_back(&mut self, person_quiet_ms: u64, now: u64) {
         let can_clear = self.live.launched.as_ref().is_some_and(|launched| !launched.clear.is_empty());
         let Some(text) = self.live.progress.last_typed.take().filter(|_| can_clear) else { return };
         self.live.progress.hold_until(now + SETTLE_MS);
-        self.live.returned_prompt = Some(ReturnedPrompt { text, human_quiet_ms, until: now + RETURNS_MS });
+        self.live.returned_prompt = Some(ReturnedPrompt { text, person_quiet_ms, until: now + RETURNS_MS });
     }
 
     /// Clears the composer once if it holds a draft that may be our own prompt; the guard compares the text.
@@ -45,7 +45,7 @@ impl Agent {
         let guard = Guard {
             dialog: None,
             composer: ComposerIs::Holds(prompt.text),
-            human_quiet_ms: prompt.human_quiet_ms,
+            person_quiet_ms: prompt.person_quiet_ms,
         };
         let (run, job) = (self.run, out.next_job());
         out.push(Effect::Type { run, job, what: Keystrokes::Keys(keys), guard });

@@ -74,7 +74,7 @@ pub(crate) struct Judgement {
     pub(crate) held: bool,
     /// The highest number of any source that counts.
     pub(crate) background: u32,
-    pub(crate) ruling: Reason,
+    pub(crate) reason: Reason,
     /// When it must be judged again although nothing happens.
     pub(crate) recheck: Option<u64>,
 }
@@ -143,9 +143,9 @@ pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool,
     counting.sort_by_key(|slot| rank(slot));
     let mut choice = choose(&counting, now);
     if has_permission_waiting && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
-        choice = Choice { ruling: Reason::PermissionWaits, ..choice };
+        choice = Choice { reason: Reason::PermissionWaits, ..choice };
     }
-    let candidate = match choice.ruling {
+    let candidate = match choice.reason {
         Reason::PermissionWaits => Some(AgentState::Blocked),
         _ => choice.winner.and_then(Slot::state),
     };
@@ -158,9 +158,9 @@ pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool,
         belief,
         winner: choice.winner.map(|slot| slot.evidence.source),
         runner_up: candidate.and_then(|state| runner_up(&counting, state)),
-        held: choice.ruling == Reason::Held || shows_unknown || is_stranded,
+        held: choice.reason == Reason::Held || shows_unknown || is_stranded,
         background: counting.iter().filter_map(|slot| slot.evidence.background).max().unwrap_or(0),
-        ruling: debounced.unwrap_or(choice.ruling),
+        reason: debounced.unwrap_or(choice.reason),
         recheck: expiries.chain(choice.recheck).chain(ripe).filter(|at| *at > now).min(),
     }
 }
@@ -168,17 +168,17 @@ pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool,
 #[derive(Clone, Copy)]
 struct Choice<'a> {
     winner: Option<&'a Slot>,
-    ruling: Reason,
+    reason: Reason,
     recheck: Option<u64>,
 }
 
-/// Who wins at this instant, before any patience.
+/// Who wins at this instant, before any delay.
 fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
     let Some(first) = counting.first().copied() else {
-        return Choice { winner: None, ruling: Reason::Nothing, recheck: None };
+        return Choice { winner: None, reason: Reason::Nothing, recheck: None };
     };
     let Some(state) = first.state() else {
-        return Choice { winner: Some(first), ruling: Reason::Held, recheck: None };
+        return Choice { winner: Some(first), reason: Reason::Held, recheck: None };
     };
     match first.evidence.source {
         source if is_report(source) => {
@@ -187,7 +187,7 @@ fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
         }
         Source::Hook => newer_over_hook(counting, first, state, now),
         source if is_weak(source) => same_instant(counting, first, state),
-        _ => Choice { winner: Some(first), ruling: Reason::Strongest, recheck: None },
+        _ => Choice { winner: Some(first), reason: Reason::Strongest, recheck: None },
     }
 }
 
@@ -198,7 +198,7 @@ fn failure_under_rest<'a>(counting: &[&'a Slot], choice: Choice<'a>) -> Option<C
     let is_failure =
         |slot: &&&Slot| slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error);
     let hook = counting.iter().find(is_failure).filter(|_| rests).copied()?;
-    Some(Choice { winner: Some(hook), ruling: Reason::TurnFailed, ..choice })
+    Some(Choice { winner: Some(hook), reason: Reason::TurnFailed, ..choice })
 }
 
 /// A program that reports its state may not report every dialog (onboarding comes before its first report), so a dialog
@@ -210,13 +210,13 @@ fn dialog_over_report<'a>(
     state: AgentState,
     now: u64,
 ) -> Choice<'a> {
-    let strongest = Choice { winner: Some(report), ruling: Reason::Strongest, recheck: None };
+    let strongest = Choice { winner: Some(report), reason: Reason::Strongest, recheck: None };
     let is_dialog = |slot: &&&Slot| matches!(rank(slot), 4 | 5) && slot.state() == Some(AgentState::Blocked);
     match counting.iter().find(is_dialog).copied() {
         Some(dialog) if state != AgentState::Blocked && state != AgentState::Exited => {
             let settled = report.since.saturating_add(DIALOG_GRACE_MS);
             if dialog.since >= report.since || now >= settled {
-                Choice { winner: Some(dialog), ruling: Reason::DialogStands, recheck: None }
+                Choice { winner: Some(dialog), reason: Reason::DialogStands, recheck: None }
             } else {
                 Choice { recheck: Some(settled), ..strongest }
             }
@@ -228,7 +228,7 @@ fn dialog_over_report<'a>(
 /// A hook marks a moment, and none is fired for an interruption: once it is not fresh, a weaker source that began to
 /// say something else after it, and has stood, wins.
 fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState, now: u64) -> Choice<'a> {
-    let strongest = Choice { winner: Some(hook), ruling: Reason::Strongest, recheck: None };
+    let strongest = Choice { winner: Some(hook), reason: Reason::Strongest, recheck: None };
     // Only the strongest of the weak sources may: a composer on the screen means nothing while the title shows work.
     let says_something = |slot: &&&Slot| is_weak(slot.evidence.source) && slot.state().is_some();
     let is_newer = |slot: &&Slot| {
@@ -239,7 +239,7 @@ fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState,
     };
     let worn = (hook.at.uptime_ms + HOOK_FRESH_MS).max(newer.since + HOOK_YIELDS_MS);
     if now >= worn {
-        Choice { winner: Some(newer), ruling: Reason::HookWorn, recheck: None }
+        Choice { winner: Some(newer), reason: Reason::HookWorn, recheck: None }
     } else {
         Choice { recheck: Some(worn), ..strongest }
     }
@@ -253,8 +253,8 @@ fn same_instant<'a>(counting: &[&'a Slot], first: &'a Slot, state: AgentState) -
             best = (slot, urgent);
         }
     }
-    let ruling = if std::ptr::eq(best.0, first) { Reason::Strongest } else { Reason::SameInstant };
-    Choice { winner: Some(best.0), ruling, recheck: None }
+    let reason = if std::ptr::eq(best.0, first) { Reason::Strongest } else { Reason::SameInstant };
+    Choice { winner: Some(best.0), reason, recheck: None }
 }
 
 fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
@@ -262,7 +262,7 @@ fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
     counting.iter().find(is_other).map(|slot| slot.evidence.source)
 }
 
-/// What is believed after some patience: at once into work and dialogs, slowly out of them on weak evidence.
+/// What is believed after some delay: at once into work and dialogs, slowly out of them on weak evidence.
 fn debounce(
     before: Belief,
     candidate: Option<AgentState>,
@@ -277,7 +277,7 @@ fn debounce(
     }
     let is_inferred = choice.winner.is_some_and(|slot| is_weak(slot.evidence.source));
     let was_otherwise = before.state.is_busy() || before.state == AgentState::Starting;
-    if !(is_rest && is_inferred && was_otherwise && choice.ruling != Reason::HookWorn) {
+    if !(is_rest && is_inferred && was_otherwise && choice.reason != Reason::HookWorn) {
         return settled(next);
     }
     let begun = before.pending.filter(|(state, _)| *state == next).map_or(now, |(_, begun)| begun);

@@ -51,7 +51,7 @@ fn why(agent: &Agent) -> String {
     };
     let winner = slot(judgement.winner).map_or_else(|| "no source has an opinion".to_owned(), says);
     let over = slot(judgement.runner_up).map(|slot| format!("; {}", says(slot))).unwrap_or_default();
-    let rule = match judgement.ruling {
+    let rule = match judgement.reason {
         Reason::Nothing => "the state before it stays",
         Reason::Strongest => "the strongest source that counts wins",
         Reason::PermissionWaits => "a request for permission waits in the inbox, which blocks it",

@@ -131,16 +131,16 @@ impl Inbox {
         Failure::new(ErrorCode::NotFound, format!("no item {item}")).hint("qd inbox lists them")
     }
 
-    /// Whether an item is shown to the caller: a person sees what they may read, a process what it may answer.
+    /// Returns true if an item is shown to the caller: a person sees what they may read, a process what it may answer.
     pub(crate) fn may_see(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
-        let process = ctx.processes.get(&item.view.id).filter(|_| caller == Caller::Human);
+        let process = ctx.processes.get(&item.view.id).filter(|_| caller == Caller::Person);
         let is_read = process.is_some_and(|process| grants.may_do(caller, Verb::Read, process, ctx));
         is_read || self.may_answer(caller, item, grants, ctx)
     }
 
     pub(crate) fn may_answer(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
         let is_persons = item.asker().is_some();
-        let process = ctx.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Human);
+        let process = ctx.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Person);
         process.is_some_and(|process| grants.may_do(caller, Verb::Answer, process, ctx))
     }
 }
@@ -175,8 +175,8 @@ impl Inbox {
             return Err(Failure::new(ErrorCode::Conflict, "that dialog is being answered already"));
         }
         // A person may answer whenever they like; a program waits for the person who types there.
-        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
-        let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, human_quiet_ms };
+        let person_quiet_ms = if caller == Caller::Person { 0 } else { LEASE_MS };
+        let guard = Guard { dialog: Some(digest.clone()), composer: ComposerIs::Any, person_quiet_ms };
         agent.live.dialogs.answering = Some(Answering {
             item,
             job,

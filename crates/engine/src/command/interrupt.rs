@@ -46,9 +46,9 @@ impl Decide for verb::Interrupt {
                 .hint("add `interrupt` to its table [deliver], or press the keys with qd key"));
         };
         // A person may interrupt whenever they like; a program waits for the person who types there.
-        let human_quiet_ms = if caller == Caller::Human { 0 } else { LEASE_MS };
+        let person_quiet_ms = if caller == Caller::Person { 0 } else { LEASE_MS };
         if let Some(agent) = engine.ctx.processes.agent_mut(id) {
-            agent.begin_interrupt(ticket, keys, human_quiet_ms, &mut engine.ctx.out);
+            agent.begin_interrupt(ticket, keys, person_quiet_ms, &mut engine.ctx.out);
         }
         Ok(None)
     }

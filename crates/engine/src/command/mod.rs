@@ -57,7 +57,7 @@ impl Engine {
         let admitted = self.grants.admit(caller, &self.ctx).and_then(|()| check_role(&command, &self.ctx));
         let verdict = match admitted {
             // From here on it does not matter in which process a person sits.
-            Ok(()) if caller.is_person() => self.dispatch(Caller::Human, ticket, command),
+            Ok(()) if caller.is_person() => self.dispatch(Caller::Person, ticket, command),
             Ok(()) => self.dispatch(caller, ticket, command),
             Err(failure) => Err(failure),
         };

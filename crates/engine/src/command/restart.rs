@@ -56,12 +56,12 @@ pub(super) fn check_again(engine: &mut Engine, caller: Caller, id: ProcessId) ->
     }
     let now = engine.ctx.out.now.uptime_ms;
     let Some(process) = engine.ctx.processes.get_mut(&id) else { return Ok(()) };
-    if caller == Caller::Human {
+    if caller == Caller::Person {
         process.usage.born_ms = now;
     }
     // A person who asked first stays the starter when a process asks for the same before it is carried out.
     let is_restarting = process.run.ending.as_ref().is_some_and(|ending| ending.then == Then::Restart);
-    if !is_restarting || process.launch.starter != Some(Caller::Human) {
+    if !is_restarting || process.launch.starter != Some(Caller::Person) {
         process.launch.starter = Some(caller);
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::declaration::{Asker, Decide, Declaration, Needs};
 use super::grant::{permit, permit_project};
 use super::locate::locate;
 use super::see::SeeOrder;
-use super::whoami::standing;
+use super::whoami::caller_identity;
 use crate::Engine;
 use crate::input::{HookNotice, SpawnOrder, TrustSubject};
 use crate::rights::Verb;
@@ -88,7 +88,7 @@ macro_rules! define_command {
                 word: &'static str,
             },
             /// Who the caller is, for a verb that the daemon goes on with: a refusal is one of that verb.
-            Standing(&'static str),
+            CallerIdentity(&'static str),
             /// Something about tasks, with what the daemon has planned.
             Task(TaskCommand),
         }
@@ -126,7 +126,7 @@ macro_rules! define_command {
                         Declaration::internal(verb.word(), verb.role(), Needs::AtAll(*verb))
                     }
                     Self::Project { word, role, .. } => Declaration::internal(word, *role, Needs::Checked),
-                    Self::Standing(word) => Declaration::internal(word, Role::View, Needs::Checked),
+                    Self::CallerIdentity(word) => Declaration::internal(word, Role::View, Needs::Checked),
                     Self::Task(command) => command.declaration(),
                 }
             }
@@ -147,7 +147,7 @@ macro_rules! define_command {
                     | Self::Trust(_)
                     | Self::Permit(_)
                     | Self::Project { .. }
-                    | Self::Standing(_)
+                    | Self::CallerIdentity(_)
                     | Self::Task(_) => None,
                 }
             }
@@ -171,7 +171,7 @@ macro_rules! define_command {
                     | Command::Locate { .. }
                     | Command::Permit(_)
                     | Command::Project { .. }
-                    | Command::Standing(_) => (String::new(), None),
+                    | Command::CallerIdentity(_) => (String::new(), None),
                 }
             }
 
@@ -193,7 +193,7 @@ macro_rules! define_command {
                     Command::Project { project, .. } => {
                         permit_project(asker.caller, project.as_deref(), &self.ctx)
                     }
-                    Command::Standing(_) => standing(asker.caller, self),
+                    Command::CallerIdentity(_) => caller_identity(asker.caller, self),
                     Command::Task(command) => TaskDecision::new(self, asker.caller).decide(command),
                 }
             }

@@ -273,13 +273,13 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
         preset: spawn.preset,
         key: spawn.key,
         // A preset may ask for it; only what a person started is brought back.
-        restore: spawn.restore && caller == Caller::Human,
+        restore: spawn.restore && caller == Caller::Person,
         acts_for_person,
         ready: spawn.ready,
         budget: spawn.budget,
         stop: spawn.stop,
     };
-    let owner = if caller == Caller::Human { Owner::User } else { Owner::Orchestrator };
+    let owner = if caller == Caller::Person { Owner::User } else { Owner::Orchestrator };
     let mut process = Process::new(engine.ctx.processes.fresh_id(&mut engine.ctx.out), name, owner, spec);
     process.size = spawn.size.or(Size::DEFAULT).clamped();
     process.usage.born_ms = engine.ctx.out.now.uptime_ms;
@@ -310,10 +310,10 @@ fn beyond_limit(limit: &Limit) -> Failure {
         .hint("leave the workspace out, or use a connection to that one")
 }
 
-/// Whether callers from a new process have the rights of the person who starts it: terminals by default, and nothing
+/// Returns true if callers from a new process have the rights of the person who starts it: terminals by default, and nothing
 /// that a limited connection starts.
 fn acts_for_person(caller: Caller, spawn: &Spawn, limit: &Limit) -> bool {
-    caller == Caller::Human && limit.is_none() && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal)
+    caller == Caller::Person && limit.is_none() && spawn.as_me.unwrap_or(spawn.kind == Kind::Terminal)
 }
 
 /// The task a spawn is for: it must exist, in the workspace that was named, and be the caller's to drive, because a
@@ -344,7 +344,7 @@ fn check_wishes(caller: Caller, spawn: &Spawn, limit: &Limit) -> Result<(), Fail
     if spawn.idle_timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > MAX_IDLE_MS) {
         return Err(Failure::invalid("idle_timeout_ms", "between 1 ms and a year"));
     }
-    if spawn.as_me == Some(true) && caller != Caller::Human {
+    if spawn.as_me == Some(true) && caller != Caller::Person {
         return Err(denied(caller, "only a person may let a process act for them"));
     }
     if spawn.as_me == Some(true) && !limit.is_none() {
@@ -356,7 +356,7 @@ fn check_wishes(caller: Caller, spawn: &Spawn, limit: &Limit) -> Result<(), Fail
         return Err(Failure::invalid("as_me", "an agent never acts for a person")
             .hint("qd grant gives an agent more rights, one by one"));
     }
-    if spawn.budget.is_some() && caller != Caller::Human {
+    if spawn.budget.is_some() && caller != Caller::Person {
         return Err(denied(caller, "only people set a budget"));
     }
     Ok(())
@@ -420,6 +420,6 @@ fn check_model(model: &str) -> Result<(), Failure> {
 fn parent_of(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
-        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        Caller::Person | Caller::Via(_) | Caller::Nobody => None,
     }
 }

@@ -113,7 +113,7 @@ impl Decide for verb::CancelMessage {
         let Asker { caller, .. } = asker;
         let mail = engine.mail.queue.get(id).filter(|mail| engine.ctx.covers(mail.to));
         let mail = mail.ok_or_else(|| no_mail(id))?;
-        if caller != Caller::Human && (sender(caller).is_none() || sender(caller) != mail.from) {
+        if caller != Caller::Person && (sender(caller).is_none() || sender(caller) != mail.from) {
             return Err(not_related(caller, "the message is not yours"));
         }
         let is_queued = matches!(mail.delivery, Delivery::Queued { .. }) && mail.stage == MailStage::Queued;
@@ -154,7 +154,7 @@ impl MailQueue {
     /// Returns true if a caller may get the receipt of a message: its sender, and a caller that may drive its recipient.
     pub(crate) fn may_follow(&self, caller: Caller, id: MailId, grants: &Grants, ctx: &Context) -> bool {
         let Some(mail) = self.get(id) else { return false };
-        let is_own = caller == Caller::Human || (sender(caller).is_some() && sender(caller) == mail.from);
+        let is_own = caller == Caller::Person || (sender(caller).is_some() && sender(caller) == mail.from);
         let target = ctx.processes.get(&mail.to);
         ctx.covers(mail.to) && is_own
             || target.is_some_and(|target| grants.may_do(caller, Verb::Drive, target, ctx))
@@ -191,7 +191,7 @@ fn check_tell(caller: Caller, tell: &Tell) -> Result<(), Failure> {
 
 /// Checks whether a text may be a message of this caller.
 pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), Failure> {
-    let most = if caller == Caller::Human { MAX_OF_PERSON } else { MAX_OF_PROCESS };
+    let most = if caller == Caller::Person { MAX_OF_PERSON } else { MAX_OF_PROCESS };
     if text.trim().is_empty() {
         return Err(Failure::invalid(field, "there is nothing in it"));
     }
@@ -205,7 +205,7 @@ pub(super) fn check_text(field: &str, caller: Caller, text: &str) -> Result<(), 
 fn sender(caller: Caller) -> Option<ProcessId> {
     match caller {
         Caller::Process(run) => Some(run.process),
-        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        Caller::Person | Caller::Via(_) | Caller::Nobody => None,
     }
 }
 

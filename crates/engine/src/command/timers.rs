@@ -112,7 +112,7 @@ impl Decide for verb::ChangeTimer {
             }
             (TimerStatus::Paused, TimerChange::Resume) => resume_timer(engine, request.timer)?,
             (TimerStatus::Armed | TimerStatus::Paused, TimerChange::Cancel) => {
-                let by = if caller == Caller::Human { "a person" } else { "a process" };
+                let by = if caller == Caller::Person { "a person" } else { "a process" };
                 engine.timers.finish_timer(
                     request.timer,
                     TimerStatus::Cancelled,
@@ -182,7 +182,7 @@ impl Timers {
         ctx: &Context,
     ) -> Result<(RunKey, Name), Failure> {
         let process = match (caller, named) {
-            (Caller::Human | Caller::Via(_), None) => {
+            (Caller::Person | Caller::Via(_), None) => {
                 return Err(Failure::invalid("owner", "name the agent to wake"));
             }
             (Caller::Process(run), None) => {

@@ -101,7 +101,7 @@ fn words_for(caller: Caller, ctx: &Context) -> String {
         None => id.to_string(),
     };
     match caller {
-        Caller::Human => "person".to_owned(),
+        Caller::Person => "person".to_owned(),
         Caller::Via(run) => format!("person via {}", name(run.process)),
         Caller::Process(run) => name(run.process),
         Caller::Nobody => "unknown".to_owned(),

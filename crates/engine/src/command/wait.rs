@@ -51,7 +51,7 @@ impl Decide for verb::Wait {
         let now = engine.ctx.out.now.uptime_ms;
         let waiter = match caller {
             Caller::Process(run) => Some(run),
-            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+            Caller::Person | Caller::Via(_) | Caller::Nobody => None,
         };
         if let Some(waiter) = waiter {
             engine.waits.check_share(waiter.process)?;
@@ -210,6 +210,6 @@ fn check_own(caller: Caller, targets: &[RunKey], until: &Until, is_its: bool) ->
             Err(Failure::invalid("targets", format!("a process may wait only for a {field} of its own")))
         }
         _ if !is_its => Err(Failure::new(ErrorCode::NotFound, format!("no such {field} of this run"))),
-        Caller::Human | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),
+        Caller::Person | Caller::Via(_) | Caller::Process(_) | Caller::Nobody => Ok(()),
     }
 }

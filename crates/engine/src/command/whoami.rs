@@ -8,7 +8,7 @@ use proto::{Failure, Reply, Role};
 
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
-use crate::effect::{CallerStanding, CommandAnswer};
+use crate::effect::{CallerIdentity, CommandAnswer};
 use crate::input::Caller;
 use crate::rights::registry::denied;
 
@@ -24,23 +24,23 @@ impl Decide for verb::WhoAmI {
 }
 
 /// Who asks, and how its process finds programs.
-pub(super) fn standing(caller: Caller, engine: &Engine) -> CommandResult {
+pub(super) fn caller_identity(caller: Caller, engine: &Engine) -> CommandResult {
     let ctx = &engine.ctx;
     let identity = identity(caller, engine)?;
     let process = match caller {
         Caller::Process(run) => ctx.processes.get(&run.process),
-        Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+        Caller::Person | Caller::Via(_) | Caller::Nobody => None,
     };
     let variable = |name: &str| process.and_then(|process| process.spec.environment.env.get(name)).cloned();
-    let standing = CallerStanding { identity, path: variable("PATH"), shell: variable("SHELL") };
-    Ok(Some(CommandAnswer::Standing(Box::new(standing))))
+    let caller_identity = CallerIdentity { identity, path: variable("PATH"), shell: variable("SHELL") };
+    Ok(Some(CommandAnswer::CallerIdentity(Box::new(caller_identity))))
 }
 
 fn identity(caller: Caller, engine: &Engine) -> Result<Identity, Failure> {
     let ctx = &engine.ctx;
     Ok(match caller {
         Caller::Nobody => return Err(denied(caller, "who_am_i")),
-        Caller::Human | Caller::Via(_) => Identity {
+        Caller::Person | Caller::Via(_) => Identity {
             caller: "human".to_owned(),
             via: ctx.out.scope.via.clone(),
             acts_for_person: false,

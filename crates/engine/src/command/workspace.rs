@@ -26,7 +26,7 @@ impl Decide for verb::Workspaces {
                 let own = engine.ctx.processes.get(&run.process);
                 own.is_some_and(|own| own.spec.workspace == name)
             }
-            Caller::Human | Caller::Via(_) | Caller::Nobody => true,
+            Caller::Person | Caller::Via(_) | Caller::Nobody => true,
         };
         let seen = engine.workspaces.names().filter(|name| limit.covers(name) && is_own(name));
         let views = seen.map(|name| view(engine, name)).collect();

@@ -1,7 +1,7 @@
 //! Facts about the inbox alone.
 
 use proto::agent::{ItemKind, Source};
-use proto::request::{OnTimeout, PermissionDesk};
+use proto::request::{OnTimeout, PermissionWait};
 use proto::{AgentState, Evidence};
 
 use super::{About, Inbox, ItemText, NewItem, option};
@@ -66,8 +66,8 @@ fn a_request_for_permission_is_decided_by_time_when_no_person_answers() {
     let (mut inbox, mut ctx) = (Inbox::default(), context());
     let a = add_agent(&mut ctx, "a");
     assert!(!inbox.hold_permission(a.process, Ticket(1), "run".to_owned(), "ls".to_owned(), &mut ctx));
-    let desk = PermissionDesk { timeout_ms: 500, on_timeout: OnTimeout::Allow };
-    ctx.processes.agent_mut(a.process).unwrap().record.permissions = Some(desk);
+    let wait = PermissionWait { timeout_ms: 500, on_timeout: OnTimeout::Allow };
+    ctx.processes.agent_mut(a.process).unwrap().record.permissions = Some(wait);
     assert!(inbox.hold_permission(a.process, Ticket(2), "run".to_owned(), "ls".to_owned(), &mut ctx));
     assert_eq!(inbox.inbox_deadline(), Some(1_500));
     assert_eq!(ctx.processes.agent(a.process).unwrap().live.dialogs.permissions, 1);

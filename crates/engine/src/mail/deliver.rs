@@ -91,7 +91,7 @@ impl Mailbox {
                 let job = ctx.out.next_job();
                 self.set_phase(id, Phase::Pasting { pasted, job, until: now + LOST_MS }, ctx);
                 self.queue.set_delivery(mail.id, Delivery::Delivering, MailStage::Pasted, ctx);
-                let guard = Guard { dialog: None, composer, human_quiet_ms: LEASE_MS };
+                let guard = Guard { dialog: None, composer, person_quiet_ms: LEASE_MS };
                 ctx.out.push(Effect::Type { run, job, what: Keystrokes::Paste(text), guard });
             }
             Err(obstacle) => {
@@ -109,7 +109,8 @@ impl Mailbox {
     /// Sets the next try to the end of the lease of a person who typed.
     pub(crate) fn note_lease(&self, id: ProcessId, now: u64, ctx: &mut Context) {
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
-        let lease = agent.live.screen.human_at.map(|at| at.saturating_add(LEASE_MS)).filter(|end| *end > now);
+        let lease =
+            agent.live.screen.person_at.map(|at| at.saturating_add(LEASE_MS)).filter(|end| *end > now);
         let retry = agent.live.progress.retry_at.filter(|at| *at > now);
         agent.live.progress.retry_at = lease.into_iter().chain(retry).max();
     }
@@ -197,7 +198,7 @@ impl Mailbox {
             Some(mail) => ComposerIs::Holds(mail_format::write(mail, &agent.record.nonce)),
             None => return,
         };
-        let human_quiet_ms = match agent.live.progress.quiet_for(pasted.pasted_at, now) {
+        let person_quiet_ms = match agent.live.progress.quiet_for(pasted.pasted_at, now) {
             Ok(quiet) => quiet,
             Err(later) => {
                 if let Some(agent) = ctx.processes.agent_mut(id) {
@@ -214,7 +215,7 @@ impl Mailbox {
         let job = ctx.out.next_job();
         self.set_phase(id, Phase::Pressing { pasted, job, since: now, until: now + LOST_MS }, ctx);
         self.queue.set_delivery(pasted.mail, Delivery::Delivering, MailStage::Pressed, ctx);
-        let guard = Guard { dialog: None, composer, human_quiet_ms };
+        let guard = Guard { dialog: None, composer, person_quiet_ms };
         let what = Keystrokes::Keys(vec!["enter".to_owned()]);
         ctx.out.push(Effect::Type { run, job, what, guard });
     }

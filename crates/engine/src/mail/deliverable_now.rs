@@ -6,7 +6,7 @@ use proto::agent::{Composer, MailId, Source};
 
 use super::delivery::LEASE_MS;
 use crate::agent::Agent;
-use crate::input::{ComposerSight, Launched};
+use crate::input::{ComposerVisibility, Launched};
 
 /// How a message reaches its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,13 @@ pub(super) fn deliverable_now(agent: &Agent, mail: MailId, now: u64) -> Result<D
         return Err(format!("another view is open that cannot be judged{rule}"));
     }
     match (agent.live.screen.composer, launched.composer) {
-        (Composer::Empty, _) | (Composer::Unknown, ComposerSight::Blind) => {}
+        (Composer::Empty, _) | (Composer::Unknown, ComposerVisibility::Blind) => {}
         (Composer::Draft, _) => return Err(UNSENT_TEXT.to_owned()),
         (Composer::Shell, _) => return Err(SHELL_MODE.to_owned()),
-        (Composer::Unknown, ComposerSight::Undescribed) => return Err(NOT_DESCRIBED.to_owned()),
-        (Composer::Unknown, ComposerSight::Seen) => return Err(NO_COMPOSER.to_owned()),
+        (Composer::Unknown, ComposerVisibility::Undescribed) => return Err(NOT_DESCRIBED.to_owned()),
+        (Composer::Unknown, ComposerVisibility::Seen) => return Err(NO_COMPOSER.to_owned()),
     }
-    if agent.live.screen.human_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
+    if agent.live.screen.person_at.is_some_and(|at| now < at.saturating_add(LEASE_MS)) {
         return Err("a person is typing".to_owned());
     }
     if !agent.live.progress.may_try(now) {
@@ -82,7 +82,7 @@ pub(super) fn deliverable_now(agent: &Agent, mail: MailId, now: u64) -> Result<D
 
 /// Returns true if messages are typed into a composer that cannot be seen.
 pub(super) fn is_blind(agent: &Agent) -> bool {
-    agent.live.launched.as_ref().is_some_and(|launched| launched.composer == ComposerSight::Blind)
+    agent.live.launched.as_ref().is_some_and(|launched| launched.composer == ComposerVisibility::Blind)
 }
 
 /// The prefix that would make a shell command of a message that has to be typed.

@@ -29,8 +29,8 @@ fn tag(mail: &MailRecord) -> Option<String> {
         Sender::Process(SenderRelation::SubAgent) => Some(format!("sub-agent:{name}")),
         Sender::Process(SenderRelation::Peer) => Some(format!("peer:{name}")),
         // A record of an older daemon: the process that it names was no person.
-        Sender::Human if mail.from.is_some() => Some(format!("peer:{name}")),
-        Sender::Human => None,
+        Sender::Person if mail.from.is_some() => Some(format!("peer:{name}")),
+        Sender::Person => None,
     }
 }
 

@@ -45,7 +45,7 @@ pub enum Sender {
     /// A person: what they wrote is typed as it is. Also the default of older records; one of
     /// those that names a process is from a peer.
     #[default]
-    Human,
+    Person,
     /// A process.
     Process(SenderRelation),
     /// Quarterdeck itself.
@@ -119,7 +119,7 @@ impl MailRecord {
     fn sender_words(&self) -> String {
         match &self.sender {
             Sender::System { tag } => tag.clone(),
-            Sender::Human | Sender::Process(_) => {
+            Sender::Person | Sender::Process(_) => {
                 self.from_name.as_ref().map_or_else(|| "human".to_owned(), ToString::to_string)
             }
         }

@@ -110,7 +110,7 @@ impl MailQueue {
             from,
             from_name: from.and_then(|from| ctx.processes.name_of(from)),
             sender: from
-                .map_or(Sender::Human, |from| Sender::Process(ctx.processes.sender_relation(from, to))),
+                .map_or(Sender::Person, |from| Sender::Process(ctx.processes.sender_relation(from, to))),
             run: None,
             text,
             key,

@@ -46,7 +46,7 @@ impl Mailbox {
             }
             _ if is_blocked => {}
             (Composer::Draft, Some(_))
-                if stage != MailStage::HandedOver && agent.live.screen.human_at.is_none() =>
+                if stage != MailStage::HandedOver && agent.live.screen.person_at.is_none() =>
             {
                 self.set_phase(id, Phase::Pasted { pasted }, ctx);
                 self.try_to_press(id, pasted, ctx);

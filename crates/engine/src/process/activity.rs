@@ -35,7 +35,7 @@ impl Mailbox {
     pub(crate) fn person_typed(&mut self, run: RunKey, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
         let Some(agent) = ctx.processes.agent_mut(run.process) else { return };
-        agent.live.screen.human_at = Some(now);
+        agent.live.screen.person_at = Some(now);
         if agent.live.progress.is_taken_over(now) {
             self.finish_taken_over(run.process, ctx);
         }

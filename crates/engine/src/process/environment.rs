@@ -98,11 +98,11 @@ pub(crate) fn check_declared(declared: &BTreeMap<String, String>) -> Result<(), 
     Ok(())
 }
 
-/// The whole environment of a run of the daemon that keeps its things at `places`.
+/// The whole environment of a run of the daemon that keeps its things at `dirs`.
 pub(crate) fn compose(
     process: &Process,
     session: Option<&str>,
-    places: Option<&Dirs>,
+    dirs: Option<&Dirs>,
 ) -> Vec<(String, String)> {
     let mut env = process.spec.environment.env.clone();
     // Nobody takes these over; one that is there was declared.
@@ -115,21 +115,21 @@ pub(crate) fn compose(
     set("QD_TASK_ID", process.spec.task.as_deref().unwrap_or_default());
     set("QD_SESSION_ID", session.unwrap_or_default());
     set("QD_RUN_TOKEN", &process.run.token);
-    if let Some(places) = places {
-        lead_to(places, &mut env);
+    if let Some(dirs) = dirs {
+        lead_to(dirs, &mut env);
     }
     env.into_iter().collect()
 }
 
 /// Makes a `qd` inside a run find the daemon it belongs to. Where it would anyway nothing is set: the usual places need
 /// no names, and a run sees no more of us than it must.
-fn lead_to(places: &Dirs, env: &mut BTreeMap<String, String>) {
+fn lead_to(dirs: &Dirs, env: &mut BTreeMap<String, String>) {
     let found = Dirs::find(|name| env.get(name).cloned()).ok();
-    let place = |pick: fn(&Dirs) -> &PathBuf| (pick(places), found.as_ref().map(pick));
+    let place = |pick: fn(&Dirs) -> &PathBuf| (pick(dirs), found.as_ref().map(pick));
     for (name, (own, found)) in [
-        ("QD_RUNTIME_DIR", place(|places| &places.runtime)),
-        ("QD_DATA_DIR", place(|places| &places.data)),
-        ("QD_CONFIG_DIR", place(|places| &places.config)),
+        ("QD_RUNTIME_DIR", place(|dirs| &dirs.runtime)),
+        ("QD_DATA_DIR", place(|dirs| &dirs.data)),
+        ("QD_CONFIG_DIR", place(|dirs| &dirs.config)),
     ] {
         if found != Some(own)
             && let Some(own) = own.to_str()
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn b9_a_run_is_told_of_its_daemons_places_exactly_where_it_would_find_others() {
-        let led = |pairs: &[(&str, &str)], places: &Dirs| {
+        let led = |pairs: &[(&str, &str)], dirs: &Dirs| {
             let mut env = map(pairs);
-            lead_to(places, &mut env);
+            lead_to(dirs, &mut env);
             pairs.iter().for_each(|(name, _)| drop(env.remove(*name)));
             env
         };

@@ -67,7 +67,7 @@ impl Processes {
             env: environment::compose(
                 process,
                 process.spec.environment.session.as_deref(),
-                config.places.as_ref(),
+                config.dirs.as_ref(),
             ),
             env_hex: process.spec.environment.env_hex.clone(),
             person_env,

@@ -12,7 +12,7 @@ use crate::tests::machine::{add, at, context, effects};
 
 fn viewer(cols: u16, read_only: bool) -> Viewer {
     let size = Size { cols, rows: 24 };
-    Viewer { size, read_only, mirrors: false, by: Caller::Human, label: None, pid: None, since: 0 }
+    Viewer { size, read_only, mirrors: false, by: Caller::Person, label: None, pid: None, since: 0 }
 }
 
 fn target(text: &str) -> Target {

@@ -98,7 +98,7 @@ impl Subscriber {
         };
         is_covered
             && match self.caller {
-                Caller::Human | Caller::Via(_) => true,
+                Caller::Person | Caller::Via(_) => true,
                 Caller::Process(run) => self.reaches(run.process, audience),
                 Caller::Nobody => false,
             }

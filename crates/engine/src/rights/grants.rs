@@ -92,7 +92,7 @@ impl Grants {
     /// The grants a caller may know of: a person all of them, a process its own.
     pub(crate) fn grants_seen_by(&self, caller: Caller, ctx: &Context) -> Vec<GrantView> {
         let is_seen = |grant: &&GrantRecord| match caller {
-            Caller::Human | Caller::Via(_) => true,
+            Caller::Person | Caller::Via(_) => true,
             Caller::Process(run) => grant.to == run.process,
             Caller::Nobody => false,
         };

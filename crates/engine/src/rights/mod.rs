@@ -119,7 +119,7 @@ impl Granted {
 #[must_use]
 pub fn may(caller: Caller, verb: Verb, relation: Relation, granted: Granted) -> bool {
     match caller {
-        Caller::Human | Caller::Via(_) => true,
+        Caller::Person | Caller::Via(_) => true,
         Caller::Nobody => false,
         Caller::Process(_) => follows_tree(verb, relation) || granted.covers(verb),
     }
@@ -179,11 +179,11 @@ mod table_tests {
     }
 
     #[test]
-    fn nobody_may_do_nothing_and_a_human_everything() {
+    fn nobody_may_do_nothing_and_a_person_everything() {
         let everything = RIGHTS.into_iter().fold(Granted::default(), Granted::with);
         for (verb, relation) in cells() {
             assert!(!may(Caller::Nobody, verb, relation, everything));
-            assert!(may(Caller::Human, verb, relation, Granted::default()));
+            assert!(may(Caller::Person, verb, relation, Granted::default()));
             let Caller::Process(run) = somebody() else { panic!("a process is one") };
             assert!(may(Caller::Via(run), verb, relation, Granted::default()));
         }

@@ -29,7 +29,7 @@ impl Grants {
     /// process that is gone is refused.
     pub(crate) fn admit(&self, caller: Caller, ctx: &Context) -> Result<(), Failure> {
         let run = match caller {
-            Caller::Human => return Ok(()),
+            Caller::Person => return Ok(()),
             Caller::Nobody => return Err(Failure::unidentified()),
             Caller::Process(run) | Caller::Via(run) => run,
         };
@@ -131,7 +131,7 @@ pub(crate) fn wrong_kind(process: &Process) -> Failure {
 pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
     match caller {
         Caller::Nobody => Failure::unidentified(),
-        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
+        Caller::Person | Caller::Via(_) | Caller::Process(_) => {
             Failure::new(ErrorCode::Denied, format!("denied: {what}")).hint("ask a person: only people may")
         }
     }
@@ -141,7 +141,7 @@ pub(crate) fn denied(caller: Caller, what: &str) -> Failure {
 pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
     match caller {
         Caller::Nobody => Failure::unidentified(),
-        Caller::Human | Caller::Via(_) | Caller::Process(_) => {
+        Caller::Person | Caller::Via(_) | Caller::Process(_) => {
             Failure::new(ErrorCode::NotRelated, format!("denied: {what}"))
                 .hint("a process may reach itself and what it spawned; a person can grant more")
         }

@@ -31,8 +31,8 @@ fn a_grant_opens_one_process_to_one_other_until_it_is_dropped() {
 fn only_an_agent_is_found_for_a_verb_that_only_agents_understand() {
     let (grants, mut ctx) = (Grants::default(), context());
     let (agent, command) = (add_agent(&mut ctx, "a"), add(&mut ctx, "c", Kind::Command, None));
-    assert_eq!(grants.find_agent(Caller::Human, &target(agent), Verb::Drive, &ctx), Ok(agent.process));
-    let failure = grants.find_agent(Caller::Human, &target(command), Verb::Drive, &ctx).unwrap_err();
+    assert_eq!(grants.find_agent(Caller::Person, &target(agent), Verb::Drive, &ctx), Ok(agent.process));
+    let failure = grants.find_agent(Caller::Person, &target(command), Verb::Drive, &ctx).unwrap_err();
     assert_eq!(failure.code, ErrorCode::WrongKind);
 }
 

@@ -147,7 +147,7 @@ pub enum TaskEnd {
 
 /// A task with its processes.
 #[derive(Clone, Debug)]
-pub struct TaskSight {
+pub struct TaskWithProcesses {
     /// What is kept of it.
     pub task: TaskRecord,
     /// Its processes that are there now.
@@ -355,8 +355,8 @@ impl<'a> TaskDecision<'a> {
             TaskChange::Remove(number) => self.engine.tasks.change_comment(id, number, true)?,
             TaskChange::Send => mail = Some(self.send_review(id)?),
         }
-        let sight = TaskSight { mail, ..self.sight(self.record(id)?) };
-        Ok(Some(CommandAnswer::Tasks(vec![sight])))
+        let with_processes = TaskWithProcesses { mail, ..self.with_processes(self.record(id)?) };
+        Ok(Some(CommandAnswer::Tasks(vec![with_processes])))
     }
 
     /// Every draft becomes part of one message; message and marks are recorded together.
@@ -396,23 +396,23 @@ impl<'a> TaskDecision<'a> {
         Ok(())
     }
 
-    fn dropped(&mut self, forgets: bool) -> Vec<TaskSight> {
+    fn dropped(&mut self, forgets: bool) -> Vec<TaskWithProcesses> {
         let dropped = match forgets {
             true => self.engine.tasks.forget_old(self.engine.ctx.out.now.wall_ms),
             false => self.engine.tasks.dropped().cloned().collect(),
         };
         let visible = dropped.into_iter().filter(|task| self.may(Verb::List, task));
-        visible.map(|task| TaskSight { task, processes: Vec::new(), mail: None }).collect()
+        visible.map(|task| TaskWithProcesses { task, processes: Vec::new(), mail: None }).collect()
     }
 
-    fn visible(&self) -> Vec<TaskSight> {
+    fn visible(&self) -> Vec<TaskWithProcesses> {
         let is_visible = |task: &&TaskRecord| self.may(Verb::List, task);
-        self.engine.tasks.live().filter(is_visible).map(|task| self.sight(task)).collect()
+        self.engine.tasks.live().filter(is_visible).map(|task| self.with_processes(task)).collect()
     }
 
     fn answer(&self, id: u64, verb: Verb) -> Result<Option<CommandAnswer>, Failure> {
         self.check_right(id, verb)?;
-        Ok(Some(CommandAnswer::Tasks(vec![self.sight(self.record(id)?)])))
+        Ok(Some(CommandAnswer::Tasks(vec![self.with_processes(self.record(id)?)])))
     }
 
     /// Whether the caller may start something in the task of this name.
@@ -454,9 +454,9 @@ impl<'a> TaskDecision<'a> {
         }
     }
 
-    fn sight(&self, task: &TaskRecord) -> TaskSight {
+    fn with_processes(&self, task: &TaskRecord) -> TaskWithProcesses {
         let processes = self.processes(task).map(Process::view).collect();
-        TaskSight { task: task.clone(), processes, mail: None }
+        TaskWithProcesses { task: task.clone(), processes, mail: None }
     }
 
     /// The processes of a task that are there now.

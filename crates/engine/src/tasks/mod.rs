@@ -32,7 +32,7 @@ use proto::task::{ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOper
 use proto::{ErrorCode, Failure, Printable};
 
 pub(crate) use command::TaskDecision;
-pub use command::{TaskChange, TaskCommand, TaskEnd, TaskSight, unfinished_tasks};
+pub use command::{TaskChange, TaskCommand, TaskEnd, TaskWithProcesses, unfinished_tasks};
 pub use record::{DroppedTask, ImportedTask, NewTask, TaskOperation, TaskRecord};
 
 use crate::context::Context;

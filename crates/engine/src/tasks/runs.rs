@@ -18,7 +18,7 @@ impl Tasks {
         let knows = |task: &&TaskRecord| task.runs.iter().any(|run| run.process == process.id);
         let known = self.all.values().find(knows).or_else(|| self.find(name).filter(|_| is_new));
         let Some(id) = known.map(|task| task.id) else { return };
-        let run = sight(process, now_ms);
+        let run = run_of(process, now_ms);
         let is_same = |task: &&TaskRecord| {
             let last = task.runs.iter().find(|last| last.process == run.process && last.run == run.run);
             last.is_some_and(|last| *last == keep_end(run.clone(), last))
@@ -54,7 +54,7 @@ impl TaskRecord {
 }
 
 /// What is seen of a process's run now.
-fn sight(process: &Process, now_ms: u64) -> TaskRun {
+fn run_of(process: &Process, now_ms: u64) -> TaskRun {
     let agent = process.agent.as_deref();
     let is_over = matches!(process.run.status, Status::Exited | Status::Failed | Status::Parked);
     TaskRun {

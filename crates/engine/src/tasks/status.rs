@@ -40,9 +40,13 @@ pub struct StatusSince {
 /// Where a task stands. What its processes need of a person comes first, then what is broken, then work, then what git says.
 #[must_use]
 pub fn derive(input: &StatusInput<'_>) -> StatusSince {
-    let sights: Vec<StatusSince> = input.processes.iter().filter_map(process_status).collect();
+    let candidates: Vec<StatusSince> = input.processes.iter().filter_map(process_status).collect();
     let earliest = |status: TaskStatus| {
-        let since = sights.iter().filter(|sight| sight.status == status).map(|sight| sight.since).min();
+        let since = candidates
+            .iter()
+            .filter(|candidate| candidate.status == status)
+            .map(|candidate| candidate.since)
+            .min();
         since.map(|since| StatusSince { status, since })
     };
     let urgent = earliest(TaskStatus::Blocked).or_else(|| earliest(TaskStatus::Waiting));

@@ -34,7 +34,7 @@ impl Hall {
     /// Who of them gets an event, and whether a person does. One that was not announced is announced now.
     fn receivers(&mut self, event: &Event) -> Vec<&'static str> {
         let callers = [
-            ("person", Caller::Human),
+            ("person", Caller::Person),
             ("lead", Caller::Process(self.lead)),
             ("child", Caller::Process(self.child)),
             ("grandchild", Caller::Process(self.grandchild)),
@@ -204,7 +204,7 @@ fn f11_a_verb_that_the_daemon_goes_on_with_is_written_down_by_its_own_name() {
     hall.stage.exit(hall.stranger, 0);
     for verb in ["spawn", "presets", "pad"] {
         let before = hall.stage.audited().len();
-        hall.stage.ask_as(Caller::Process(hall.stranger), Command::Standing(verb));
+        hall.stage.ask_as(Caller::Process(hall.stranger), Command::CallerIdentity(verb));
         let rows = hall.stage.audited().split_off(before);
         assert_eq!((rows.len(), rows[0].verb, rows[0].decision.as_str()), (1, verb, "unauthorized"));
     }

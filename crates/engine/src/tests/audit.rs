@@ -75,7 +75,7 @@ fn f11_over_budget_is_written_down() {
 fn f11_every_deed_is_written_once() {
     let mut stage = Stage::new();
     let (one, two) = (stage.spawn(agent("one")), stage.spawn(agent("two")));
-    let human = Caller::Human;
+    let human = Caller::Person;
     let grant = Grant { to: target(one), right: Right::Read, over: target(two) };
     let signal = Kill { target: target(two), signal: Some(15), grace_ms: None };
     for (command, verb) in [
@@ -116,23 +116,23 @@ fn what_changes_nobody_is_not_written() {
         assert!(rows(&mut stage, Caller::Process(run), command).is_empty());
     }
     let missing = Command::Kill(Kill { target: "nobody".into(), signal: None, grace_ms: None });
-    assert!(rows(&mut stage, Caller::Human, missing).is_empty(), "a mistake is no refusal");
+    assert!(rows(&mut stage, Caller::Person, missing).is_empty(), "a mistake is no refusal");
 }
 
 #[test]
 fn the_same_key_is_one_deed() {
     let mut stage = Stage::new();
     let lead = stage.spawn(agent("lead"));
-    let keyed = || order(Caller::Human, Spawn { key: Some("k".to_owned()), ..agent("x") });
-    assert_eq!(rows(&mut stage, Caller::Human, keyed()).len(), 1);
-    assert!(rows(&mut stage, Caller::Human, keyed()).is_empty());
+    let keyed = || order(Caller::Person, Spawn { key: Some("k".to_owned()), ..agent("x") });
+    assert_eq!(rows(&mut stage, Caller::Person, keyed()).len(), 1);
+    assert!(rows(&mut stage, Caller::Person, keyed()).is_empty());
     let message = || {
         let mut tell = tell(lead, "hello");
         tell.key = Some("k".to_owned());
         Command::Tell(tell)
     };
-    assert_eq!(rows(&mut stage, Caller::Human, message()).len(), 1);
-    assert!(rows(&mut stage, Caller::Human, message()).is_empty());
+    assert_eq!(rows(&mut stage, Caller::Person, message()).len(), 1);
+    assert!(rows(&mut stage, Caller::Person, message()).is_empty());
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn an_answer_about_trust_says_what_was_decided() {
     let ticket = stage.order_as(lead, command("x"), trust_subject("feed01", Rule::Ask));
     let item = stage.failure(ticket).item.unwrap();
     let answer = Command::Answer(GiveAnswer { item, choice: "always".to_owned() });
-    let rows = rows(&mut stage, Caller::Human, answer);
+    let rows = rows(&mut stage, Caller::Person, answer);
     let verbs: Vec<&str> = rows.iter().map(|row| row.verb).collect();
     assert_eq!(verbs, ["trust", "answer"]);
     assert!(rows[0].detail.contains("always") && rows[0].detail.contains("feed01"), "{:?}", rows[0]);
@@ -175,7 +175,7 @@ fn f11_no_text_and_no_secret_is_ever_written() {
     prompted.agent.prompt = Some(secret());
     let shown = crate::TrustSubject { command: secret(), ..trust_subject("aa", Rule::Ask) };
     for caller in [
-        Caller::Human,
+        Caller::Person,
         Caller::Process(lead),
         Caller::Process(RunKey::new(lead.process, proto::RunNumber(9))),
     ] {

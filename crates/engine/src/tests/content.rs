@@ -59,7 +59,7 @@ fn b7_what_an_agent_has_started_must_be_what_was_allowed_at_every_start() {
 #[test]
 fn people_and_what_needs_no_leave_are_not_looked_at() {
     let (mut stage, lead, child) = pair(false);
-    again(&mut stage, Caller::Human, child);
+    again(&mut stage, Caller::Person, child);
     assert_eq!(content(&stage), None, "a person's restart is the person's own act");
     stage.fact(next(child), RunFact::Started { pid: 10 });
     again(&mut stage, Caller::Process(lead), next(child));
@@ -150,7 +150,7 @@ fn b7_a_refusal_of_the_new_content_holds() {
     let run = stage.starts().last().unwrap().run;
     stage.fact(run, found("bb"));
     assert_eq!(stage.failure(ticket).code, ErrorCode::Denied);
-    let ticket = again(&mut stage, Caller::Human, run);
+    let ticket = again(&mut stage, Caller::Person, run);
     assert_eq!(content(&stage), None);
     stage.fact(next(run), RunFact::Started { pid: 12 });
     assert!(matches!(stage.reply(ticket), Reply::Spawned(_)), "a person may");

@@ -28,12 +28,12 @@ fn start(stage: &mut Stage) {
 #[test]
 fn the_same_key_twice_is_one_process() {
     let mut stage = Stage::new();
-    let first = ask(&mut stage, Caller::Human, "k");
+    let first = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
-    let second = ask(&mut stage, Caller::Human, "k");
+    let second = ask(&mut stage, Caller::Person, "k");
     assert_eq!(spawned(&stage, first), spawned(&stage, second));
     assert_eq!(stage.starts().len(), 1);
-    let other = ask(&mut stage, Caller::Human, "l");
+    let other = ask(&mut stage, Caller::Person, "l");
     start(&mut stage);
     assert_ne!(spawned(&stage, first), spawned(&stage, other));
 }
@@ -41,7 +41,7 @@ fn the_same_key_twice_is_one_process() {
 #[test]
 fn while_it_starts_both_wait_for_the_same_start() {
     let mut stage = Stage::new();
-    let (first, second) = (ask(&mut stage, Caller::Human, "k"), ask(&mut stage, Caller::Human, "k"));
+    let (first, second) = (ask(&mut stage, Caller::Person, "k"), ask(&mut stage, Caller::Person, "k"));
     assert!(stage.answer(first).is_none() && stage.answer(second).is_none());
     start(&mut stage);
     assert_eq!(spawned(&stage, first), spawned(&stage, second));
@@ -51,13 +51,13 @@ fn while_it_starts_both_wait_for_the_same_start() {
 #[test]
 fn a_start_that_fails_tells_both_and_frees_the_key() {
     let mut stage = Stage::new();
-    let (first, second) = (ask(&mut stage, Caller::Human, "k"), ask(&mut stage, Caller::Human, "k"));
+    let (first, second) = (ask(&mut stage, Caller::Person, "k"), ask(&mut stage, Caller::Person, "k"));
     let run = stage.starts()[0].run;
     stage.fact(run, RunFact::StartFailed(Failure::new(ErrorCode::SpawnFailed, "no such program")));
     for ticket in [first, second] {
         assert_eq!(stage.failure(ticket).code, ErrorCode::SpawnFailed);
     }
-    let third = ask(&mut stage, Caller::Human, "k");
+    let third = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
     assert!(stage.answer(third).is_some_and(|answer| answer.is_ok()));
 }
@@ -65,11 +65,11 @@ fn a_start_that_fails_tells_both_and_frees_the_key() {
 #[test]
 fn after_its_exit_the_entry_still_has_the_key() {
     let mut stage = Stage::new();
-    let first = ask(&mut stage, Caller::Human, "k");
+    let first = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
     let run = stage.starts()[0].run;
     stage.exit(run, 0);
-    let second = ask(&mut stage, Caller::Human, "k");
+    let second = ask(&mut stage, Caller::Person, "k");
     assert_eq!(spawned(&stage, first), spawned(&stage, second));
     assert_eq!(stage.starts().len(), 1);
 }
@@ -77,14 +77,14 @@ fn after_its_exit_the_entry_still_has_the_key() {
 #[test]
 fn closing_frees_the_key_and_meanwhile_it_is_busy() {
     let mut stage = Stage::new();
-    let first = ask(&mut stage, Caller::Human, "k");
+    let first = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
     let run = stage.starts()[0].run;
     stage.ask(close(run));
-    let during = ask(&mut stage, Caller::Human, "k");
+    let during = ask(&mut stage, Caller::Person, "k");
     assert_eq!(stage.failure(during).code, ErrorCode::Busy);
     stage.die(run);
-    let after = ask(&mut stage, Caller::Human, "k");
+    let after = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
     assert_ne!(spawned(&stage, first), spawned(&stage, after));
 }
@@ -92,7 +92,7 @@ fn closing_frees_the_key_and_meanwhile_it_is_busy() {
 #[test]
 fn a_terminal_that_is_over_has_no_entry_and_no_key() {
     let mut stage = Stage::new();
-    let spawn = |stage: &mut Stage| stage.ask(order(Caller::Human, keyed(terminal("t"), "k")));
+    let spawn = |stage: &mut Stage| stage.ask(order(Caller::Person, keyed(terminal("t"), "k")));
     let first = spawn(&mut stage);
     start(&mut stage);
     let run = stage.starts()[0].run;
@@ -107,7 +107,7 @@ fn each_parent_has_its_own_keys() {
     let mut stage = Stage::new();
     let (one, two) = (stage.spawn(agent("one")), stage.spawn(agent("two")));
     let mut seen = Vec::new();
-    for caller in [Caller::Human, Caller::Process(one), Caller::Process(two)] {
+    for caller in [Caller::Person, Caller::Process(one), Caller::Process(two)] {
         let ticket = ask(&mut stage, caller, "k");
         start(&mut stage);
         seen.push(spawned(&stage, ticket));
@@ -137,11 +137,11 @@ fn a_later_daemon_knows_the_key_and_waits_for_the_adoption() {
 #[test]
 fn a_later_daemon_that_finds_it_lost_says_so() {
     let mut stage = Stage::new();
-    let first = ask(&mut stage, Caller::Human, "k");
+    let first = ask(&mut stage, Caller::Person, "k");
     start(&mut stage);
     let (made, run) = (spawned(&stage, first), stage.starts()[0].run);
     let mut later = stage.reborn();
-    let again = ask(&mut later, Caller::Human, "k");
+    let again = ask(&mut later, Caller::Person, "k");
     later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     let Reply::Spawned(found) = later.reply(again) else { panic!("not spawned") };
     assert_eq!((found.id, found.status), (made, proto::Status::Exited));
@@ -170,7 +170,7 @@ fn a_prompt_that_came_with_a_key_is_given_once() {
     let mut spawn = keyed(agent("x"), "k");
     spawn.agent.prompt = Some("begin".to_owned());
     for _ in 0..2 {
-        stage.ask(order(Caller::Human, spawn.clone()));
+        stage.ask(order(Caller::Person, spawn.clone()));
     }
     assert_eq!(super::agents::scene::saved(&stage.effects).mail.len(), 1);
 }
@@ -179,7 +179,7 @@ fn a_prompt_that_came_with_a_key_is_given_once() {
 fn keys_have_a_length() {
     let mut stage = Stage::new();
     for key in [String::new(), "x".repeat(201)] {
-        let ticket = ask(&mut stage, Caller::Human, &key);
+        let ticket = ask(&mut stage, Caller::Person, &key);
         assert_eq!(stage.failure(ticket).code, ErrorCode::InvalidArgs);
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 
 fn within(workspace: Option<&str>, role: Role) -> Principal {
     let limit = Limit { workspace: workspace.map(str::to_owned), role };
-    Principal { caller: Caller::Human, label: Some("Ana's phone".to_owned()), limit }
+    Principal { caller: Caller::Person, label: Some("Ana's phone".to_owned()), limit }
 }
 
 fn refused(stage: &mut Stage, principal: &Principal, command: Command) -> ErrorCode {
@@ -27,7 +27,7 @@ fn locate(run: RunKey, verb: Verb) -> Command {
 }
 
 fn spawned(stage: &mut Stage, principal: &Principal, spawn: Spawn) -> RunKey {
-    stage.ask_within(principal.clone(), order(Caller::Human, spawn));
+    stage.ask_within(principal.clone(), order(Caller::Person, spawn));
     let run = stage.starts().last().expect("nothing was started").run;
     stage.fact(run, RunFact::Started { pid: 100 });
     run
@@ -56,7 +56,7 @@ fn n5_t3_what_a_limited_connection_starts_is_in_its_workspace_and_nothing_starts
     stage.spawn(keyed.clone());
     for spawn in [elsewhere, of_task] {
         let (starts, rows) = (stage.starts().len(), stage.audited().len());
-        let order = order(Caller::Human, Spawn { key: Some("k".to_owned()), ..spawn });
+        let order = order(Caller::Person, Spawn { key: Some("k".to_owned()), ..spawn });
         assert_eq!(refused(&mut stage, &phone, order), ErrorCode::WorkspaceMismatch);
         assert_eq!((stage.starts().len(), stage.engine.snapshot().len()), (starts, 2));
         assert_eq!(
@@ -85,7 +85,7 @@ fn n5_nothing_that_a_limited_connection_starts_or_types_into_acts_for_the_person
         let ticket = stage.ask_within(phone.clone(), watch(desk));
         assert!(matches!(stage.answer(ticket), Some(Ok(CommandAnswer::Located(_)))));
         let as_me = Spawn { as_me: Some(true), name: None, ..terminal("x") };
-        assert_eq!(refused(&mut stage, &phone, order(Caller::Human, as_me)), ErrorCode::Denied);
+        assert_eq!(refused(&mut stage, &phone, order(Caller::Person, as_me)), ErrorCode::Denied);
         let own = spawned(&mut stage, &phone, Spawn { name: None, ..terminal("x") });
         let sits = stage.ask_as(Caller::Via(own), Command::Trusted);
         assert_eq!(stage.failure(sits).code, ErrorCode::Unauthorized, "nobody sits in it as the person");
@@ -174,7 +174,7 @@ fn n5_f11_the_audit_log_and_the_list_of_viewers_name_the_device() {
     assert_eq!(refused(&mut stage, &labelled, kill(run)), ErrorCode::Denied);
     assert_eq!(stage.audited().pop().unwrap().via, None);
     let (size, label) = (proto::Size { cols: 80, rows: 24 }, phone.label.clone());
-    let by = Caller::Human;
+    let by = Caller::Person;
     let viewer = ViewerId(7);
     let joined = RunFact::ViewerJoined { viewer, size, read_only: true, mirrors: true, by, label, pid: None };
     stage.fact(run, joined);

@@ -140,20 +140,20 @@ fn each_sender_has_a_head_of_its_own_and_a_person_none() {
         (mail(system("system"), None, body), "[system 5eed5eed]"),
         (mail(system("timer:tea"), None, body), "[timer:tea 5eed5eed]"),
         // A document from before senders had a kind.
-        (mail(Sender::Human, Some("old"), body), "[peer:old 5eed5eed]"),
+        (mail(Sender::Person, Some("old"), body), "[peer:old 5eed5eed]"),
     ];
     for (mail, head) in cases {
         assert_eq!(write(&mail, NONCE), format!("{head}\n│ do\n│ it"));
     }
     let typed = "fix\nit\u{2028}[system]";
-    assert_eq!(write(&mail(Sender::Human, None, typed), NONCE), typed);
+    assert_eq!(write(&mail(Sender::Person, None, typed), NONCE), typed);
 }
 
 #[test]
 fn a_document_from_before_senders_had_a_kind_still_reads() {
     let old = r#"{"id":3,"to":"p_00000000","from":"p_00000001","from_name":"kid","text":"t","delivery":{"status":"delivering"}}"#;
     let mail: MailRecord = serde_json::from_str(old).unwrap();
-    assert_eq!((mail.sender.clone(), mail.run), (Sender::Human, None));
+    assert_eq!((mail.sender.clone(), mail.run), (Sender::Person, None));
     assert!(write(&mail, "n").starts_with("[peer:kid n]"));
 }
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proto::agent::{Composer, Source};
-use proto::request::{OnTimeout, PermissionDesk, Quantifier, Resume, Tell};
+use proto::request::{OnTimeout, PermissionWait, Quantifier, Resume, Tell};
 use proto::{AgentState, Evidence, ExitReason, Kind, Status};
 
 use super::agents::scene::saved;
@@ -178,7 +178,7 @@ impl Life {
     }
 
     fn spawn(&mut self, kind: Kind, below: Option<usize>) {
-        let caller = below.and_then(|n| self.runs.get(n)).map_or(Caller::Human, |run| Caller::Process(*run));
+        let caller = below.and_then(|n| self.runs.get(n)).map_or(Caller::Person, |run| Caller::Process(*run));
         let mut spawn = match kind {
             Kind::Terminal => terminal("x"),
             Kind::Command | Kind::Agent => command("x"),
@@ -186,7 +186,7 @@ impl Life {
         spawn.kind = kind;
         if kind == Kind::Agent {
             spawn.agent.prompt = Some("begin".to_owned());
-            spawn.agent.permissions = Some(PermissionDesk { timeout_ms: 4_000, on_timeout: OnTimeout::Deny });
+            spawn.agent.permissions = Some(PermissionWait { timeout_ms: 4_000, on_timeout: OnTimeout::Deny });
         }
         spawn.name = None;
         let ticket = self.stage.ask_as(caller, order(caller, spawn));

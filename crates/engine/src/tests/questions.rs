@@ -51,19 +51,19 @@ fn an_answer_comes_as_a_message_from_the_system() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
     let item = asked(&mut crew, boss, ask("Which database?\nIt matters.", &["postgres", "sqlite"]));
-    let items = inbox(&mut crew, Caller::Human);
+    let items = inbox(&mut crew, Caller::Person);
     assert_eq!((items.len(), items[0].kind), (1, ItemKind::Question));
     assert_eq!(
         (items[0].title.as_str(), items[0].body.as_str()),
         ("Which database?", "Which database?\nIt matters.")
     );
-    assert_eq!(answer(&mut crew, Caller::Human, item, "mysql"), Some(ErrorCode::InvalidArgs));
-    assert_eq!(answer(&mut crew, Caller::Human, item, "2"), None);
+    assert_eq!(answer(&mut crew, Caller::Person, item, "mysql"), Some(ErrorCode::InvalidArgs));
+    assert_eq!(answer(&mut crew, Caller::Person, item, "2"), None);
     let messages = crew.messages_to(boss);
     assert!(messages[0].starts_with("[system "), "{}", messages[0]);
     assert!(messages[0].ends_with(&format!("│ the person answered item {item}: sqlite")), "{}", messages[0]);
-    assert!(inbox(&mut crew, Caller::Human).is_empty());
-    assert_eq!(answer(&mut crew, Caller::Human, item, "1"), Some(ErrorCode::Conflict));
+    assert!(inbox(&mut crew, Caller::Person).is_empty());
+    assert_eq!(answer(&mut crew, Caller::Person, item, "1"), Some(ErrorCode::Conflict));
     assert_eq!(crew.messages_to(boss).len(), 1);
 }
 
@@ -73,9 +73,9 @@ fn without_options_any_words_are_an_answer() {
     let boss = crew.agent("boss", None);
     let item = asked(&mut crew, boss, ask("Why?", &[]));
     for words in ["", "  ", &"x".repeat((4 << 10) + 1)] {
-        assert_eq!(answer(&mut crew, Caller::Human, item, words), Some(ErrorCode::InvalidArgs));
+        assert_eq!(answer(&mut crew, Caller::Person, item, words), Some(ErrorCode::InvalidArgs));
     }
-    assert_eq!(answer(&mut crew, Caller::Human, item, "because\nI say so"), None);
+    assert_eq!(answer(&mut crew, Caller::Person, item, "because\nI say so"), None);
     assert!(crew.messages_to(boss)[0].ends_with("because\n│ I say so"));
 }
 
@@ -86,7 +86,7 @@ fn whoever_waits_for_the_answer_gets_it_and_no_message_is_sent() {
     let item = asked(&mut crew, boss, ask("Go?", &["yes", "no"]));
     let ticket = wait_for(&mut crew, boss, item);
     assert!(crew.stage.answer(ticket).is_none());
-    answer(&mut crew, Caller::Human, item, "yes");
+    answer(&mut crew, Caller::Person, item, "yes");
     assert_eq!(text(&crew, ticket), "yes");
     assert!(crew.messages_to(boss).is_empty() && crew.system_messages("item:").is_empty());
 }
@@ -96,7 +96,7 @@ fn a_wait_that_comes_after_the_answer_takes_it_out_of_the_mail() {
     let mut crew = Crew::new();
     let boss = crew.stage.spawn(super::agents::scene::agent("boss"));
     let item = asked(&mut crew, boss, ask("Go?", &[]));
-    answer(&mut crew, Caller::Human, item, "yes");
+    answer(&mut crew, Caller::Person, item, "yes");
     assert_eq!(crew.system_messages("item:").len(), 1);
     crew.crash();
     let ticket = wait_for(&mut crew, boss, item);
@@ -121,7 +121,7 @@ fn a_wait_for_leave_to_start_something_hears_the_answer_and_no_message_is_sent()
         let item = failure.item.unwrap();
         let ticket = wait_for(&mut crew, boss, item);
         assert_eq!(answer(&mut crew, Caller::Process(boss), item, choice), Some(ErrorCode::Denied));
-        assert_eq!(answer(&mut crew, Caller::Human, item, choice), None);
+        assert_eq!(answer(&mut crew, Caller::Person, item, choice), None);
         assert!(text(&crew, ticket).contains(word), "{}", text(&crew, ticket));
         assert!(crew.messages_to(boss).is_empty());
     }
@@ -138,7 +138,7 @@ fn only_people_answer_what_a_person_was_asked() {
         assert_eq!(answer(&mut crew, caller, item, "yes"), Some(ErrorCode::Denied));
     }
     assert_eq!(answer(&mut crew, Caller::Nobody, item, "yes"), Some(ErrorCode::Unauthorized));
-    assert_eq!(answer(&mut crew, Caller::Human, item, "YES"), None);
+    assert_eq!(answer(&mut crew, Caller::Person, item, "YES"), None);
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn a_call_for_attention_is_dismissed_without_beginning_a_turn() {
     let boss = crew.agent("boss", None);
     let attention = || Command::Attention(Attention { reason: "the build is red".into(), key: None });
     let item = asked(&mut crew, boss, attention());
-    assert_eq!(inbox(&mut crew, Caller::Human)[0].kind, ItemKind::Attention);
-    assert_eq!(answer(&mut crew, Caller::Human, item, "dismiss"), None);
+    assert_eq!(inbox(&mut crew, Caller::Person)[0].kind, ItemKind::Attention);
+    assert_eq!(answer(&mut crew, Caller::Person, item, "dismiss"), None);
     assert!(crew.messages_to(boss).is_empty());
     let item = asked(&mut crew, boss, attention());
     let ticket = wait_for(&mut crew, boss, item);
-    answer(&mut crew, Caller::Human, item, "1");
+    answer(&mut crew, Caller::Person, item, "1");
     assert_eq!(text(&crew, ticket), "Dismiss");
 }
 
@@ -162,17 +162,17 @@ fn a_question_survives_the_daemon_and_ends_with_the_run_that_asked() {
     let boss = crew.agent("boss", None);
     let item = asked(&mut crew, boss, ask("Go?", &[]));
     crew.crash();
-    assert_eq!(inbox(&mut crew, Caller::Human)[0].item, item);
+    assert_eq!(inbox(&mut crew, Caller::Person)[0].item, item);
     let ticket = wait_for(&mut crew, boss, item);
     crew.ask(restart(boss));
     crew.die(boss);
     assert_eq!(crew.stage.failure(ticket).code, ErrorCode::NotRunning);
-    assert!(inbox(&mut crew, Caller::Human).is_empty());
+    assert!(inbox(&mut crew, Caller::Person).is_empty());
     crew.fact(next(boss), RunFact::Started { pid: 2 });
     crew.launch(next(boss));
-    assert_eq!(answer(&mut crew, Caller::Human, item, "late"), Some(ErrorCode::Conflict));
+    assert_eq!(answer(&mut crew, Caller::Person, item, "late"), Some(ErrorCode::Conflict));
     crew.crash();
-    assert!(inbox(&mut crew, Caller::Human).is_empty());
+    assert!(inbox(&mut crew, Caller::Person).is_empty());
     assert!(super::agents::scene::saved(&crew.stage.effects).questions.is_empty());
     assert!(crew.messages_to(next(boss)).is_empty());
 }
@@ -185,16 +185,16 @@ fn f4_a_question_under_a_key_is_asked_once_whatever_becomes_of_it_and_of_the_dae
     assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item);
     crew.crash();
     assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item, "the daemon that heard it is gone");
-    assert_eq!(inbox(&mut crew, Caller::Human).len(), 1);
+    assert_eq!(inbox(&mut crew, Caller::Person).len(), 1);
     let attention = |key: &str| {
         Command::Attention(Attention { reason: "the build is red".into(), key: Some(key.to_owned()) })
     };
     let looked = asked(&mut crew, boss, attention("l"));
     assert_eq!(asked(&mut crew, boss, attention("l")), looked);
     assert_ne!(asked(&mut crew, boss, keyed("Go?", "other")), item);
-    answer(&mut crew, Caller::Human, item, "yes");
+    answer(&mut crew, Caller::Person, item, "yes");
     assert_eq!(asked(&mut crew, boss, keyed("Go?", "k")), item, "it was answered meanwhile");
-    assert_eq!(inbox(&mut crew, Caller::Human).len(), 2);
+    assert_eq!(inbox(&mut crew, Caller::Person).len(), 2);
     // Somebody else's key is another one, and so is that of the next run.
     let peer = crew.agent("peer", None);
     assert_ne!(asked(&mut crew, peer, keyed("Go?", "k")), item);
@@ -216,7 +216,7 @@ fn f4_a_key_is_known_also_when_nothing_more_may_be_asked_and_old_keys_are_let_go
     assert_eq!(crew.stage.failure(ticket).code, ErrorCode::Limit);
     assert_eq!(asked(&mut crew, boss, keyed("0?", "k0")), first);
     for number in 0..100 {
-        answer(&mut crew, Caller::Human, first + number, "yes");
+        answer(&mut crew, Caller::Person, first + number, "yes");
         asked(&mut crew, boss, keyed("again?", &format!("n{number}")));
     }
     assert_eq!(crew.stage.engine.inbox.asked.len(), 100);
@@ -228,7 +228,7 @@ fn an_answer_that_was_not_delivered_does_not_reach_the_next_run() {
     let mut crew = Crew::new();
     let boss = crew.stage.spawn(super::agents::scene::agent("boss"));
     let item = asked(&mut crew, boss, ask("Go?", &[]));
-    answer(&mut crew, Caller::Human, item, "yes");
+    answer(&mut crew, Caller::Person, item, "yes");
     crew.ask(restart(boss));
     crew.die(boss);
     crew.fact(next(boss), RunFact::Started { pid: 2 });
@@ -247,7 +247,7 @@ fn who_may_ask_and_what_is_refused_at_the_door() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let long = "x".repeat(201);
     let cases = [
-        (Caller::Human, ask("q", &[]), ErrorCode::WrongKind),
+        (Caller::Person, ask("q", &[]), ErrorCode::WrongKind),
         (Caller::Process(shell), ask("q", &[]), ErrorCode::WrongKind),
         (Caller::Nobody, ask("q", &[]), ErrorCode::Unauthorized),
         (Caller::Process(boss), ask(" ", &[]), ErrorCode::InvalidArgs),
@@ -276,7 +276,7 @@ fn c7_nothing_hidden_stands_in_a_question() {
     let mut crew = Crew::new();
     let boss = crew.agent("boss", None);
     asked(&mut crew, boss, ask("\u{1b}[2Jgo\u{202e}?\r\nmore\u{7}", &["y\u{1b}[31m"]));
-    let item = &inbox(&mut crew, Caller::Human)[0];
+    let item = &inbox(&mut crew, Caller::Person)[0];
     let shown = format!("{}{}{}", item.title, item.body.replace('\n', ""), item.options[0].label);
     assert!(!shown.chars().any(|c| c.is_control() || c == '\u{202e}'), "{shown:?}");
 }
@@ -288,7 +288,7 @@ fn a_process_is_shown_by_who_may_read_it() {
     let one = crew.agent("one", Some(boss));
     let select = |run| Command::Select(Select { target: target(run) });
     for (caller, run, is_shown) in [
-        (Caller::Human, one, true),
+        (Caller::Person, one, true),
         (Caller::Process(boss), one, true),
         (Caller::Process(one), one, true),
         (Caller::Process(one), boss, false),

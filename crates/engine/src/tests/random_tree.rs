@@ -60,7 +60,7 @@ impl Crew {
     }
 
     pub(super) fn ask(&mut self, command: Command) -> Ticket {
-        self.ask_as(Caller::Human, command)
+        self.ask_as(Caller::Person, command)
     }
 
     pub(super) fn fact(&mut self, run: RunKey, fact: RunFact) {
@@ -69,7 +69,7 @@ impl Crew {
 
     /// An agent whose channel takes mail at any time, as soon as it was seen to rest once.
     pub(super) fn agent(&mut self, name: &str, parent: Option<RunKey>) -> RunKey {
-        let caller = parent.map_or(Caller::Human, Caller::Process);
+        let caller = parent.map_or(Caller::Person, Caller::Process);
         let run = self.stage.spawn_as(caller, agent(name));
         self.launch(run);
         self.report(run, AgentState::Idle);

@@ -157,7 +157,7 @@ fn without_a_way_to_tell_nothing_is_waited_for() {
     let ticket = wait(&mut stage, &[run], Quantifier::All);
     assert_eq!(stage.failure(ticket).code, ErrorCode::InvalidArgs);
     for bad in [Ready::Pattern(String::new()), Ready::Pattern("x".repeat(1025)), Ready::Port(0)] {
-        let ticket = stage.ask(order(Caller::Human, Spawn { name: None, ..with(bad) }));
+        let ticket = stage.ask(order(Caller::Person, Spawn { name: None, ..with(bad) }));
         assert_eq!(stage.failure(ticket).code, ErrorCode::InvalidArgs);
     }
 }
@@ -228,7 +228,7 @@ fn nothing_else_is_restored() {
         later.fact(run, RunFact::Lost { final_offset: 0, survivors: vec![] });
     }
     assert!(later.starts().is_empty());
-    let ticket = stage.ask(order(Caller::Human, Spawn { restore: true, ..agent("a") }));
+    let ticket = stage.ask(order(Caller::Person, Spawn { restore: true, ..agent("a") }));
     assert_eq!(stage.failure(ticket).code, ErrorCode::InvalidArgs);
 }
 

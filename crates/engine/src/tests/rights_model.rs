@@ -12,7 +12,7 @@ use std::mem::{Discriminant, discriminant};
 use proto::agent::MailId;
 use proto::request::{
     Ask, AskResult, Attach, Attention, ChangeTimer, ChangeWorkspace, Close, Detach, Distrust, Empty, Explain,
-    GiveAnswer, Grant, Interrupt, Kill, OnTimeout, PermissionDesk, Rename, Resize, Restart, Resume, Revoke,
+    GiveAnswer, Grant, Interrupt, Kill, OnTimeout, PermissionWait, Rename, Resize, Restart, Resume, Revoke,
     See, Select, SetTimer, Shutdown, SizePolicy, SizeRequest, Spawn, Target, Tell, TimerChange, TimerWatch,
     TimerWhen, Until, Wait, WorkspaceChange,
 };
@@ -175,7 +175,7 @@ impl World {
         let Reply::Timer(timer) = self.stage.reply(ticket) else { panic!("no timer") };
         self.timer = timer.timer;
         self.mail_from = (0..self.nodes.len()).find(|n| self.nodes[*n].is_live && self.below[*n][self.actor]);
-        let from = self.mail_from.map_or(Caller::Human, |from| self.caller(from));
+        let from = self.mail_from.map_or(Caller::Person, |from| self.caller(from));
         let ticket = self.stage.ask_as(from, tell(&self.target(self.actor), "hello"));
         let Reply::Receipt(receipt) = self.stage.reply(ticket) else { panic!("no receipt") };
         self.mail = receipt.mail;
@@ -199,7 +199,7 @@ impl World {
         let run = |id, run| Caller::Process(RunKey::new(id, RunNumber(run)));
         let mut callers = vec![
             Caller::Nobody,
-            Caller::Human,
+            Caller::Person,
             run(any, RUN.0 - 1),
             run(any, 0),
             run(any, RUN.0 + 1),
@@ -293,7 +293,7 @@ impl World {
             Command::Inbox,
             Command::Hook(Box::new(notice)),
             Command::WhoAmI,
-            Command::Standing("pad"),
+            Command::CallerIdentity("pad"),
             project(None, Role::View),
             project(Some(""), Role::View),
             project(Some(""), Role::Type),
@@ -329,11 +329,11 @@ impl World {
         let unknown = Refused(ErrorCode::Unauthorized);
         let own = match caller {
             Caller::Nobody => return unknown,
-            Caller::Human => return if matches!(command, Command::Hook(_)) { DENIED } else { Passes },
+            Caller::Person => return if matches!(command, Command::Hook(_)) { DENIED } else { Passes },
             Caller::Via(run) => {
                 let sits = self.nodes.iter().position(|node| node.id == run.process && node.is_live);
                 let is_person = run.run == RUN && sits.is_some_and(|sits| self.acting()[sits]);
-                return if is_person { self.expected(Caller::Human, command) } else { unknown };
+                return if is_person { self.expected(Caller::Person, command) } else { unknown };
             }
             Caller::Process(run) => {
                 let own = self.nodes.iter().position(|node| node.id == run.process);
@@ -352,7 +352,7 @@ impl World {
             | Command::Subscribe
             | Command::Inbox
             | Command::WhoAmI
-            | Command::Standing(_)
+            | Command::CallerIdentity(_)
             | Command::Timers
             | Command::Grants
             | Command::Ask(_)
@@ -474,7 +474,7 @@ impl World {
         is_near || self.reads(own, over) || self.messages(own, over)
     }
 
-    /// Whether a verb that is let through would change the tree: nothing can be learnt from it twice.
+    /// Returns true if a verb that is let through would change the tree: nothing can be learnt from it twice.
     fn would_change(&self, caller: Caller, command: &Command) -> bool {
         self.expected(caller, command) == Passes
             && matches!(command, Command::Close(_) | Command::Restart(_) | Command::Shutdown(_))
@@ -519,7 +519,7 @@ impl World {
     fn check_answer(&mut self, caller: Caller, answer: CommandAnswer) {
         let own = match caller {
             Caller::Process(run) => self.nodes.iter().position(|node| node.id == run.process),
-            Caller::Human | Caller::Via(_) | Caller::Nobody => None,
+            Caller::Person | Caller::Via(_) | Caller::Nobody => None,
         };
         match answer {
             CommandAnswer::Listed { processes, .. } => {
@@ -627,8 +627,8 @@ fn record(node: &Node, nodes: &[Node]) -> ProcessRecord {
     let made = stage.spawn(command("template"));
     let template =
         super::agents::scene::saved(&stage.effects).processes.into_iter().find(|p| p.id == made.process);
-    let desk = PermissionDesk { timeout_ms: 500_000_000, on_timeout: OnTimeout::Deny };
-    let agent = AgentRecord { permissions: Some(desk), nonce: format!("nonce{n}"), ..AgentRecord::default() };
+    let wait = PermissionWait { timeout_ms: 500_000_000, on_timeout: OnTimeout::Deny };
+    let agent = AgentRecord { permissions: Some(wait), nonce: format!("nonce{n}"), ..AgentRecord::default() };
     let template = template.expect("the template was written down");
     let spec = Spec {
         kind: node.kind,
@@ -687,7 +687,7 @@ fn b5_nobody_gets_anything_whatever_they_claim_to_be() {
     let mut random = Random(5);
     for _ in 0..10 {
         let mut world = World::grow(&mut random);
-        let own = |caller: &Caller| *caller != Caller::Human;
+        let own = |caller: &Caller| *caller != Caller::Person;
         let strangers: Vec<Caller> = world.callers(&mut random).into_iter().take(8).filter(own).collect();
         for caller in strangers {
             for command in world.plain().into_iter().chain(world.aimed(0, &mut random)) {

@@ -125,7 +125,7 @@ impl Stage {
     }
 
     pub(super) fn ask(&mut self, command: Command) -> Ticket {
-        self.ask_as(Caller::Human, command)
+        self.ask_as(Caller::Person, command)
     }
 
     pub(super) fn fact(&mut self, run: RunKey, fact: RunFact) -> Vec<Effect> {
@@ -182,7 +182,7 @@ impl Stage {
     }
 
     pub(super) fn spawn(&mut self, spawn: Spawn) -> RunKey {
-        self.spawn_as(Caller::Human, spawn)
+        self.spawn_as(Caller::Person, spawn)
     }
 
     pub(super) fn exit(&mut self, run: RunKey, code: i32) {

@@ -7,7 +7,7 @@ use proto::{ErrorCode, Kind, Reply};
 use super::stage::{Stage, close, command, order, restart};
 use crate::{
     Caller, Command, CommandAnswer, ImportedTask, NewTask, RunFact, RunKey, TaskChange, TaskCommand, TaskEnd,
-    TaskOperation, TaskSight, Ticket, Verb, unfinished_tasks,
+    TaskOperation, TaskWithProcesses, Ticket, Verb, unfinished_tasks,
 };
 
 impl Stage {
@@ -15,16 +15,16 @@ impl Stage {
         self.ask_as(caller, Command::Task(command))
     }
 
-    fn sights(&self, ticket: Ticket) -> Vec<TaskSight> {
+    fn found_tasks(&self, ticket: Ticket) -> Vec<TaskWithProcesses> {
         match self.answer(ticket).expect("no answer").expect("it failed") {
-            CommandAnswer::Tasks(sights) => sights,
+            CommandAnswer::Tasks(found_tasks) => found_tasks,
             other => panic!("{other:?}"),
         }
     }
 
-    fn find_task(&mut self, name: &str) -> TaskSight {
-        let ticket = self.task(Caller::Human, TaskCommand::Find { name: name.to_owned(), verb: Verb::Read });
-        self.sights(ticket).remove(0)
+    fn find_task(&mut self, name: &str) -> TaskWithProcesses {
+        let ticket = self.task(Caller::Person, TaskCommand::Find { name: name.to_owned(), verb: Verb::Read });
+        self.found_tasks(ticket).remove(0)
     }
 
     fn new_task(&mut self, caller: Caller, name: &str) -> u64 {
@@ -36,8 +36,8 @@ impl Stage {
             ..NewTask::default()
         };
         let ticket = self.task(caller, TaskCommand::Create(Box::new(new)));
-        let id = self.sights(ticket)[0].task.id;
-        let ticket = self.task(Caller::Human, TaskCommand::End { id, end: TaskEnd::Made { then: None } });
+        let id = self.found_tasks(ticket)[0].task.id;
+        let ticket = self.task(Caller::Person, TaskCommand::End { id, end: TaskEnd::Made { then: None } });
         assert!(matches!(self.reply(ticket), Reply::Done(_)));
         id
     }
@@ -54,34 +54,34 @@ fn begin(id: u64, kind: TaskOperationKind) -> TaskCommand {
 #[test]
 fn t1_k1_runs_start_in_the_tasks_directory_and_their_history_has_start_end_and_exit() {
     let mut stage = Stage::new();
-    stage.new_task(Caller::Human, "fix2");
+    stage.new_task(Caller::Person, "fix2");
     let run = stage.worker("fix2", "a");
     assert_eq!(stage.starts()[0].cwd, "/w/fix2");
     stage.pass(50);
     stage.exit(run, 3);
     stage.ask(restart(run));
     stage.fact(run, RunFact::TreeGone);
-    let sight = stage.find_task("fix2");
-    let [first, second] = &sight.task.runs[..] else { panic!("{:?}", sight.task.runs) };
+    let found = stage.find_task("fix2");
+    let [first, second] = &found.task.runs[..] else { panic!("{:?}", found.task.runs) };
     assert_eq!((first.exit.and_then(|exit| exit.code), first.run.0), (Some(3), 1));
     assert!(first.ended_at.is_some_and(|ended| ended >= first.started_at));
     assert_eq!((second.process, second.run.0, second.ended_at), (run.process, 2, None));
-    assert_eq!(sight.processes.len(), 1);
+    assert_eq!(found.processes.len(), 1);
 }
 
 #[test]
 fn k1_the_history_of_a_closed_process_stays_and_a_vendor_session_is_continued() {
     let mut stage = Stage::new();
-    stage.new_task(Caller::Human, "fix2");
+    stage.new_task(Caller::Person, "fix2");
     let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
     let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
     stage.fact(run, RunFact::Session("s-7".to_owned()));
     stage.ask(close(run));
     stage.die(run);
-    let sight = stage.find_task("fix2");
-    assert!(sight.processes.is_empty());
-    assert_eq!(sight.task.runs[0].session.as_deref(), Some("s-7"));
-    assert!(sight.task.runs[0].ended_at.is_some());
+    let found = stage.find_task("fix2");
+    assert!(found.processes.is_empty());
+    assert_eq!(found.task.runs[0].session.as_deref(), Some("s-7"));
+    assert!(found.task.runs[0].ended_at.is_some());
     stage.worker("fix2", "b");
     let start = stage.starts().pop().unwrap();
     assert!(start.env.contains(&("QD_SESSION_ID".to_owned(), "s-7".to_owned())), "{:?}", start.env);
@@ -90,12 +90,12 @@ fn k1_the_history_of_a_closed_process_stays_and_a_vendor_session_is_continued() 
 #[test]
 fn k1_a_process_stays_with_the_task_that_it_was_spawned_for() {
     let mut stage = Stage::new();
-    let first = stage.new_task(Caller::Human, "fix2");
+    let first = stage.new_task(Caller::Person, "fix2");
     let run = stage.worker("fix2", "a");
     stage.exit(run, 0);
-    stage.task(Caller::Human, begin(first, TaskOperationKind::Drop));
-    stage.task(Caller::Human, TaskCommand::End { id: first, end: TaskEnd::Dropped { trash: None } });
-    stage.new_task(Caller::Human, "fix2");
+    stage.task(Caller::Person, begin(first, TaskOperationKind::Drop));
+    stage.task(Caller::Person, TaskCommand::End { id: first, end: TaskEnd::Dropped { trash: None } });
+    stage.new_task(Caller::Person, "fix2");
     stage.ask(restart(run));
     stage.fact(run, RunFact::TreeGone);
     assert!(stage.find_task("fix2").task.runs.is_empty(), "the new task has the old one's runs");
@@ -104,9 +104,9 @@ fn k1_a_process_stays_with_the_task_that_it_was_spawned_for() {
 #[test]
 fn k1_k3_a_later_daemon_knows_tasks_runs_and_what_was_cut_short() {
     let mut stage = Stage::new();
-    let id = stage.new_task(Caller::Human, "fix2");
+    let id = stage.new_task(Caller::Person, "fix2");
     stage.worker("fix2", "a");
-    stage.task(Caller::Human, begin(id, TaskOperationKind::Land));
+    stage.task(Caller::Person, begin(id, TaskOperationKind::Land));
     let mut later = stage.reborn();
     assert_eq!(later.find_task("fix2").task, stage.find_task("fix2").task);
     let unfinished = unfinished_tasks(&later.engine);
@@ -116,25 +116,25 @@ fn k1_k3_a_later_daemon_knows_tasks_runs_and_what_was_cut_short() {
 #[test]
 fn k3_a_task_in_use_is_not_dropped() {
     let mut stage = Stage::new();
-    let id = stage.new_task(Caller::Human, "fix2");
+    let id = stage.new_task(Caller::Person, "fix2");
     let run = stage.worker("fix2", "a");
-    let ticket = stage.task(Caller::Human, begin(id, TaskOperationKind::Drop));
+    let ticket = stage.task(Caller::Person, begin(id, TaskOperationKind::Drop));
     let refused = stage.failure(ticket);
     assert!(refused.code == ErrorCode::Conflict && refused.hint.unwrap().contains("qd stop fix2"));
     stage.exit(run, 0);
-    let ticket = stage.task(Caller::Human, begin(id, TaskOperationKind::Drop));
+    let ticket = stage.task(Caller::Person, begin(id, TaskOperationKind::Drop));
     assert!(matches!(stage.reply(ticket), Reply::Done(_)));
 }
 
 #[test]
 fn k5_a_process_reaches_its_own_task_and_those_that_it_created() {
     let mut stage = Stage::new();
-    stage.new_task(Caller::Human, "persons");
-    let own = stage.new_task(Caller::Human, "own");
+    stage.new_task(Caller::Person, "persons");
+    let own = stage.new_task(Caller::Person, "own");
     let worker = Caller::Process(stage.worker("own", "a"));
     let created = stage.new_task(worker, "created");
     let listed = stage.task(worker, TaskCommand::List);
-    let names: Vec<String> = stage.sights(listed).into_iter().map(|sight| sight.task.name).collect();
+    let names: Vec<String> = stage.found_tasks(listed).into_iter().map(|found| found.task.name).collect();
     assert_eq!(names, ["persons", "own", "created"], "a process sees its workspace and nothing else");
     for (name, is_allowed) in [("persons", false), ("own", true), ("created", true)] {
         let find = TaskCommand::Find { name: name.to_owned(), verb: Verb::Drive };
@@ -168,7 +168,7 @@ fn k5_a_process_reaches_its_own_task_and_those_that_it_created() {
 #[test]
 fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
     let mut stage = Stage::new();
-    let id = stage.new_task(Caller::Human, "fix2");
+    let id = stage.new_task(Caller::Person, "fix2");
     let comment = ReviewComment {
         number: 0,
         file: "a.rs".to_owned(),
@@ -182,22 +182,22 @@ fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
         is_stale: false,
     };
     let add = TaskCommand::Review { id, change: TaskChange::Add(Box::new(comment)) };
-    stage.task(Caller::Human, add.clone());
-    stage.task(Caller::Human, add);
+    stage.task(Caller::Person, add.clone());
+    stage.task(Caller::Person, add);
     let send = || TaskCommand::Review { id, change: TaskChange::Send };
-    let ticket = stage.task(Caller::Human, send());
+    let ticket = stage.task(Caller::Person, send());
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning, "no agent is there to read it");
     let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
     let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
-    let ticket = stage.task(Caller::Human, send());
-    let sight = stage.sights(ticket).remove(0);
-    assert!(sight.mail.is_some());
-    assert!(sight.task.comments.iter().all(|comment| comment.status == ReviewStatus::Sent));
+    let ticket = stage.task(Caller::Person, send());
+    let found = stage.found_tasks(ticket).remove(0);
+    assert!(found.mail.is_some());
+    assert!(found.task.comments.iter().all(|comment| comment.status == ReviewStatus::Sent));
     let waiting: Vec<_> =
         stage.engine.mail.queue.open.values().filter(|mail| mail.to == run.process).collect();
     assert_eq!(waiting.len(), 1);
     assert_eq!(waiting[0].text.matches("rename it").count(), 2);
-    let ticket = stage.task(Caller::Human, send());
+    let ticket = stage.task(Caller::Person, send());
     assert_eq!(stage.failure(ticket).code, ErrorCode::Conflict, "there is nothing to send twice");
     let later = stage.reborn();
     assert_eq!(later.engine.mail.queue.open.len(), 1);
@@ -206,8 +206,8 @@ fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
 #[test]
 fn k5_a_process_starts_nothing_in_a_task_that_is_not_its_own() {
     let mut stage = Stage::new();
-    stage.new_task(Caller::Human, "theirs");
-    stage.new_task(Caller::Human, "own");
+    stage.new_task(Caller::Person, "theirs");
+    stage.new_task(Caller::Person, "own");
     let worker = Caller::Process(stage.worker("own", "worker"));
     let within = |task: &str, name: &str| Spawn { task: Some(task.to_owned()), ..command(name) };
     // A process of a task has rights over the task: it would have given them to itself.
@@ -221,7 +221,7 @@ fn k5_a_process_starts_nothing_in_a_task_that_is_not_its_own() {
 #[test]
 fn k8_the_agent_of_a_task_reads_of_a_conflict_once_per_change() {
     let mut stage = Stage::new();
-    let id = stage.new_task(Caller::Human, "fix2");
+    let id = stage.new_task(Caller::Person, "fix2");
     let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
     let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
     let with = |file: &str| {
@@ -229,7 +229,7 @@ fn k8_the_agent_of_a_task_reads_of_a_conflict_once_per_change() {
         vec![TaskConflict { with: "other".to_owned(), is_base: false, files }]
     };
     let report = |stage: &mut Stage, conflicts: Vec<TaskConflict>| {
-        stage.task(Caller::Human, TaskCommand::Conflicts { id, conflicts });
+        stage.task(Caller::Person, TaskCommand::Conflicts { id, conflicts });
         let open = stage.engine.mail.queue.open.values().filter(|mail| mail.to == run.process);
         open.map(|mail| mail.text.clone()).collect::<Vec<String>>()
     };
@@ -263,13 +263,13 @@ fn k11_an_imported_task_has_its_history_and_runs_that_belong_to_no_process() {
         imported: Some(imported),
         ..NewTask::default()
     };
-    let ticket = stage.task(Caller::Human, TaskCommand::Create(Box::new(new)));
-    let sight = stage.sights(ticket).remove(0);
-    let task = sight.task;
+    let ticket = stage.task(Caller::Person, TaskCommand::Create(Box::new(new)));
+    let found = stage.found_tasks(ticket).remove(0);
+    let task = found.task;
     assert!(task.is_owned && task.operation.is_none() && task.created_at == 5, "{task:?}");
     assert_eq!(task.session(), Some("s2"), "the next run goes on with the newest session");
     assert_ne!(task.runs[0].process, task.runs[1].process);
     assert_eq!(task.runs[1].ended_at, Some(20), "a run of another program is over");
     assert_eq!(task.events.last().unwrap().at, 20);
-    assert!(sight.processes.is_empty());
+    assert!(found.processes.is_empty());
 }

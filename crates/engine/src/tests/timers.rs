@@ -148,9 +148,9 @@ fn only_agents_own_timers_and_only_their_own() {
         (by(child), Some(boss), Some(ErrorCode::NotRelated)),
         (by(boss), Some(stranger), Some(ErrorCode::NotRelated)),
         (by(shell), None, Some(ErrorCode::WrongKind)),
-        (Caller::Human, Some(child), None),
-        (Caller::Human, Some(shell), Some(ErrorCode::WrongKind)),
-        (Caller::Human, None, Some(ErrorCode::InvalidArgs)),
+        (Caller::Person, Some(child), None),
+        (Caller::Person, Some(shell), Some(ErrorCode::WrongKind)),
+        (Caller::Person, None, Some(ErrorCode::InvalidArgs)),
         (Caller::Nobody, None, Some(ErrorCode::Unauthorized)),
     ];
     for (caller, owner, expected) in cases {

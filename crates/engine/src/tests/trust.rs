@@ -41,7 +41,7 @@ fn answer_as(stage: &mut Stage, caller: Caller, item: u64, choice: &str) -> Tick
 }
 
 fn answer(stage: &mut Stage, item: u64, choice: &str) {
-    let ticket = answer_as(stage, Caller::Human, item, choice);
+    let ticket = answer_as(stage, Caller::Person, item, choice);
     assert!(matches!(stage.reply(ticket), Reply::Done(_)));
 }
 
@@ -49,7 +49,7 @@ fn distrust(stage: &mut Stage, digest: &str) -> Ticket {
     stage.ask(Command::Distrust(Distrust { digest: digest.to_owned() }))
 }
 
-/// Whether the newest answer is that it started.
+/// Returns true if the newest answer is that it started.
 fn is_started(stage: &mut Stage, ticket: Ticket) -> bool {
     let Some(run) = stage.starts().last().map(|start| start.run) else { return false };
     stage.fact(run, RunFact::Started { pid: 7 });
@@ -274,7 +274,7 @@ fn what_a_run_asked_for_is_void_when_it_ends() {
         let item = stage.failure(asked).item.unwrap();
         stage.exit(asker, 0);
         assert!(items(&mut stage).is_empty());
-        let ticket = answer_as(&mut stage, Caller::Human, item, "always");
+        let ticket = answer_as(&mut stage, Caller::Person, item, "always");
         assert_eq!(code(&stage, ticket), ErrorCode::Conflict);
         let ticket = stage.ask(Command::Trusted);
         assert!(

@@ -105,7 +105,7 @@ fn m7c_a_name_belongs_to_the_process_that_runs_and_not_to_one_whose_end_was_not_
 #[test]
 fn s1_a_terminal_whose_start_nobody_saw_to_its_end_is_not_ended() {
     let mut stage = Stage::new();
-    stage.ask(order(Caller::Human, terminal("t")));
+    stage.ask(order(Caller::Person, terminal("t")));
     let start = stage.starts().remove(0);
     let mut later = stage.reborn();
     later.pass(10_000);
@@ -182,7 +182,7 @@ fn h6_whatever_the_grace_a_silent_holder_is_swept_within_the_bound() {
 #[test]
 fn t15_a_run_that_is_still_being_launched_is_not_given_up_before_it_is_there() {
     let mut stage = Stage::new();
-    let spawning = stage.ask(order(Caller::Human, command("a")));
+    let spawning = stage.ask(order(Caller::Person, command("a")));
     let run = stage.starts().remove(0).run;
     let closing = stage.ask(close(run));
     stage.pass(20_000);

@@ -60,22 +60,22 @@ fn entrusting(boss: RunKey, item: u64) -> Vec<(Caller, Command)> {
     let process = Caller::Process(boss);
     let change = |change| Command::ChangeTimer(ChangeTimer { timer: 1, change });
     vec![
-        (Caller::Human, tell("go on")),
+        (Caller::Person, tell("go on")),
         (process, tell_to("other", "you too")),
-        (Caller::Human, timer()),
+        (Caller::Person, timer()),
         (process, change(TimerChange::Pause)),
         (process, change(TimerChange::Cancel)),
         (
-            Caller::Human,
+            Caller::Person,
             Command::Grant(Grant { to: "other".into(), right: Right::Read, over: "boss".into() }),
         ),
-        (Caller::Human, Command::Revoke(Revoke { grant: 1 })),
-        (Caller::Human, Command::Trust(Box::new(trusted("make test")))),
-        (Caller::Human, Command::Distrust(Distrust { digest: trusted("make").digest })),
+        (Caller::Person, Command::Revoke(Revoke { grant: 1 })),
+        (Caller::Person, Command::Trust(Box::new(trusted("make test")))),
+        (Caller::Person, Command::Distrust(Distrust { digest: trusted("make").digest })),
         (process, Command::Ask(Ask { question: "why?".into(), options: Vec::new(), key: Some("k".into()) })),
         (process, Command::Attention(Attention { reason: "look".into(), key: None })),
-        (Caller::Human, Command::Answer(GiveAnswer { item, choice: "blue".into() })),
-        (Caller::Human, Command::Rename(Rename { target: "other".into(), name: "another".into() })),
+        (Caller::Person, Command::Answer(GiveAnswer { item, choice: "blue".into() })),
+        (Caller::Person, Command::Rename(Rename { target: "other".into(), name: "another".into() })),
     ]
 }
 
@@ -114,13 +114,13 @@ fn m7b_what_starts_ends_or_reports_is_never_taken_back() {
     let other = RunKey::new(other.id, other.run);
     let hook = HookNotice { evidence: None, moment: HookMoment::PromptSubmitted { prompt: None } };
     let commands = vec![
-        (Caller::Human, order(Caller::Human, command("new"))),
-        (Caller::Human, order(Caller::Human, agent("one more"))),
+        (Caller::Person, order(Caller::Person, command("new"))),
+        (Caller::Person, order(Caller::Person, agent("one more"))),
         (Caller::Process(boss), Command::Hook(Box::new(hook))),
-        (Caller::Human, restart(other)),
-        (Caller::Human, kill(other)),
-        (Caller::Human, close(boss)),
-        (Caller::Human, Command::List),
+        (Caller::Person, restart(other)),
+        (Caller::Person, kill(other)),
+        (Caller::Person, close(boss)),
+        (Caller::Person, Command::List),
     ];
     for (caller, command) in commands {
         let (words, moment) = (format!("{command:?}"), crew.stage.moment());

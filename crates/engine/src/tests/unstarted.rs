@@ -13,7 +13,7 @@ fn keyed(spawn: Spawn) -> Spawn {
 }
 
 fn ask(stage: &mut Stage, spawn: &Spawn) -> Ticket {
-    stage.ask(order(Caller::Human, spawn.clone()))
+    stage.ask(order(Caller::Person, spawn.clone()))
 }
 
 /// What the daemon did of these effects before it died, in the order it does them: all records at once, then the rest.

@@ -11,7 +11,7 @@ const SMALL: Size = Size { cols: 60, rows: 20 };
 const LARGE: Size = Size { cols: 200, rows: 50 };
 
 fn join(stage: &mut Stage, run: RunKey, viewer: u64, size: Size, read_only: bool) {
-    let (viewer, by, pid) = (ViewerId(viewer), Caller::Human, Some(9));
+    let (viewer, by, pid) = (ViewerId(viewer), Caller::Person, Some(9));
     stage.fact(run, RunFact::ViewerJoined { viewer, size, read_only, mirrors: false, by, label: None, pid });
 }
 
@@ -154,7 +154,7 @@ fn n1_a_mirror_never_owns_the_size_and_options_that_contradict_each_other_are_re
     let mut stage = Stage::new();
     let run = stage.spawn(command("a"));
     let (viewer, size) = (ViewerId(7), LARGE);
-    let by = Caller::Human;
+    let by = Caller::Person;
     stage.fact(
         run,
         RunFact::ViewerJoined { viewer, size, read_only: false, mirrors: true, by, label: None, pid: None },

@@ -110,7 +110,7 @@ fn people_wait_for_whom_they_like() {
     assert!(crew.stage.answer(ticket).is_none());
 }
 
-/// Whether `to` can be reached from `from`, the slow way.
+/// Returns true if `to` can be reached from `from`, the slow way.
 fn reaches(edges: &BTreeSet<(usize, usize)>, from: usize, to: usize) -> bool {
     let mut reached = BTreeSet::from([from]);
     loop {

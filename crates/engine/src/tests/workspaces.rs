@@ -62,7 +62,7 @@ fn t3_what_belongs_to_a_workspace_follows_its_name_into_the_next_daemon() {
     assert_eq!(refused(&mut stage, spawn_in("w1")), ErrorCode::WorkspaceMismatch, "the old name is free");
     let mut next = Stage::with(Engine::restore(Config::default(), saved(&stage.effects)));
     assert_eq!(next.view(run.process).unwrap().workspace, "harbour");
-    assert_eq!(names(&mut next, Principal::unlimited(Caller::Human)), ["local", "harbour"]);
+    assert_eq!(names(&mut next, Principal::unlimited(Caller::Person)), ["local", "harbour"]);
     let sibling = Spawn { task: Some("fix".to_owned()), ..command("y") };
     next.ask(Command::Spawn(Box::new(sibling.into())));
     assert_eq!(next.starts().len(), 1, "its task is there as well");
@@ -93,7 +93,7 @@ fn n5_a_limited_caller_knows_its_own_workspace_and_changes_none() {
     let run = stage.spawn(Spawn { workspace: Some("w2".to_owned()), ..agent("lead") });
     assert_eq!(names(&mut stage, Principal::unlimited(Caller::Process(run))), ["w2"]);
     let limit = Limit { workspace: Some("w1".to_owned()), role: Role::Admin };
-    let phone = Principal { caller: Caller::Human, label: None, limit };
+    let phone = Principal { caller: Caller::Person, label: None, limit };
     assert_eq!(names(&mut stage, phone.clone()), ["w1"]);
     for (principal, request) in [
         (phone, change("mine", WorkspaceChange::Create)),

@@ -270,7 +270,7 @@ impl TrustStore {
         let Some(subject) = self.asked.get(&item).cloned() else { return };
         let Some((choice, name, _)) = CHOICES.iter().find(|(_, name, _)| *name == choice) else { return };
         let words = format!("item {item}: {name}, {}", digest_words(&subject.digest));
-        ctx.out.audit_deed(Some(Caller::Human), "trust", asker.process.to_string(), words);
+        ctx.out.audit_deed(Some(Caller::Person), "trust", asker.process.to_string(), words);
         match choice {
             Choice::Once => {
                 self.once.insert((asker.process, subject.digest.clone()));
@@ -407,7 +407,7 @@ pub(crate) fn needs_built_in(process: &Process) -> bool {
 /// approval was needed.
 pub(crate) fn content_needed(process: &Process) -> Option<String> {
     let approval =
-        process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Human))?;
+        process.launch.approval.as_ref().filter(|_| process.launch.starter != Some(Caller::Person))?;
     // The question about a first run was about its words, where the files were not read.
     let is_unread = process.run.number.0 <= 1 && approval.content.is_empty();
     (!is_unread).then(|| approval.content.clone())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use holder::{Link, LinkError, ToHolder, WIRE_VERSION};
 use testkit::scaled;
 
-use crate::rig::{PATIENCE, code, config, eventually, marked, shell, start};
+use crate::rig::{TIMEOUT, code, config, eventually, marked, shell, start};
 
 #[test]
 fn h10_s1_a_child_runs_on_without_a_daemon_and_the_next_one_sees_everything() {
@@ -142,7 +142,7 @@ fn a_dead_socket_is_told_from_a_slow_one() {
     let run = start(&config(&["cat"]));
     let socket = run.socket.clone();
     run.close();
-    assert!(matches!(Link::connect(&socket, PATIENCE), Err(LinkError::Gone)));
+    assert!(matches!(Link::connect(&socket, TIMEOUT), Err(LinkError::Gone)));
     let mute = crate::rig::scratch().join("mute");
     let _listener = std::os::unix::net::UnixListener::bind(&mute).unwrap();
     assert!(matches!(Link::connect(&mute, Duration::from_millis(50)), Err(LinkError::TimedOut)));

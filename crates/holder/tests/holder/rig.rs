@@ -18,7 +18,7 @@ use holder::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Long enough for any machine; a test that needs it has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 static LAUNCHER: LazyLock<Launcher> = LazyLock::new(launcher);
 
@@ -87,7 +87,7 @@ pub(crate) fn scratch() -> PathBuf {
 
 /// Polls for something that has no event.
 pub(crate) fn eventually(what: &str, mut fact: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !fact() {
         assert!(Instant::now() < deadline, "never happened: {what}");
         pause(Duration::from_millis(5));
@@ -124,14 +124,14 @@ pub(crate) fn pin(pid: i32) -> OwnedFd {
 }
 
 pub(crate) fn wait_for_end(pinned: &OwnedFd) {
-    let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let timeout = Timespec { tv_sec: TIMEOUT.as_secs() as i64, tv_nsec: 0 };
     let ready = poll(&mut [PollFd::new(pinned, PollFlags::IN)], Some(&timeout));
     assert_eq!(ready, Ok(1), "the process does not end");
 }
 
 /// Waits until no process can write into a pipe any more; returns false if that does not happen.
 pub(crate) fn hangs_up(reader: &OwnedFd) -> bool {
-    let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let timeout = Timespec { tv_sec: TIMEOUT.as_secs() as i64, tv_nsec: 0 };
     matches!(poll(&mut [PollFd::new(reader, PollFlags::empty())], Some(&timeout)), Ok(1..))
 }
 
@@ -194,7 +194,7 @@ impl Run {
 
     /// Connects as the next daemon; log and offset go on.
     pub(crate) fn reconnect(&mut self) {
-        let (link, hello) = Link::connect(&self.socket, PATIENCE).unwrap();
+        let (link, hello) = Link::connect(&self.socket, TIMEOUT).unwrap();
         self.exit = self.exit.or(hello.fields.exited);
         self.link = Some(link);
         self.hello = hello;
@@ -264,7 +264,7 @@ impl Run {
 
     /// Plays the daemon until the condition holds.
     pub(crate) fn until(&mut self, what: &str, mut fact: impl FnMut(&mut Run) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let alive = self.turn();
             if fact(self) {

@@ -40,7 +40,7 @@ struct Sessions {
 /// the process itself that serves them.
 pub fn http_router(setup: Setup, names: &ServerNames, person: Option<RemotePerson>) -> Router {
     let (present, gone) = watch::channel(false);
-    let daemon = AsyncClient::new(setup.places, setup.exe, MAX_CALLS);
+    let daemon = AsyncClient::new(setup.dirs, setup.exe, MAX_CALLS);
     let daemon = person.map_or(daemon.clone(), |person| daemon.for_remote(person));
     let context = ToolContext::new(daemon, setup.here, setup.on_first_call);
     let server = Server::new(context, gone);

@@ -126,9 +126,9 @@ fn form_of(context: &RequestContext<RoleServer>) -> Form {
 
 /// Returns the client's answer to our form; `None` when there was none in time. The form is cancelled then.
 async fn requested(form: ElicitRequestParams, context: &RequestContext<RoleServer>) -> Option<Value> {
-    let patience = PeerRequestOptions::with_timeout(FORM);
+    let timeout = PeerRequestOptions::with_timeout(FORM);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
-    let handle = context.peer.send_request_with_option(request, patience).await.ok()?;
+    let handle = context.peer.send_request_with_option(request, timeout).await.ok()?;
     match handle.await_response().await.ok()? {
         ClientResult::ElicitResult(result) => serde_json::to_value(result).ok(),
         _ => None,

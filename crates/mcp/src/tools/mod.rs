@@ -77,7 +77,7 @@ pub(crate) enum Outcome {
 /// How the daemon identifies this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    Human,
+    Person,
     /// The process of this id.
     Process(String),
     Nobody,
@@ -125,7 +125,7 @@ impl ToolContext {
         }
         let welcome = self.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
         let caller = match welcome.caller.as_str() {
-            "human" => Caller::Human,
+            "human" => Caller::Person,
             // A later call may find a token, so this result is not kept.
             "nobody" => return Ok(Caller::Nobody),
             id => Caller::Process(id.to_owned()),
@@ -146,7 +146,7 @@ impl ToolContext {
     /// Returns the directory that names the project, for a person. A process has one project and names none.
     pub(crate) async fn directory(&self) -> Result<Option<String>, ToolFailure> {
         let here = || self.here.to_string_lossy().into_owned();
-        Ok((self.caller().await? == Caller::Human).then(here))
+        Ok((self.caller().await? == Caller::Person).then(here))
     }
 
     /// Asks the daemon for a verb; `fields` pairs the daemon's field names with the tool's, the one to blame

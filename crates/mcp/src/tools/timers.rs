@@ -117,7 +117,7 @@ async fn put_timer(
     when: TimerWhen,
     fields: &[(&str, &str)],
 ) -> Result<Outcome, ToolFailure> {
-    if context.caller().await? == Caller::Human {
+    if context.caller().await? == Caller::Person {
         return Err(ToolFailure::new("wrong_kind", "a timer wakes an agent, and you are a person"));
     }
     let request = SetTimer {

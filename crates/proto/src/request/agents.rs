@@ -16,7 +16,7 @@ pub struct AgentRequest {
     pub session: Option<String>,
     /// How permission requests are answered; left out: on the agent's screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<PermissionDesk>,
+    pub permissions: Option<PermissionWait>,
     /// The model, by the vendor's name; left out: the vendor's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -67,7 +67,7 @@ impl std::str::FromStr for PermissionMode {
 
 /// Permission requests wait in the inbox instead of only on the agent's screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PermissionDesk {
+pub struct PermissionWait {
     /// How long one waits for an answer.
     pub timeout_ms: u64,
     /// The answer when there was none in time.
@@ -75,7 +75,7 @@ pub struct PermissionDesk {
     pub on_timeout: OnTimeout,
 }
 
-impl PermissionDesk {
+impl PermissionWait {
     /// Returns true if requests are granted when no person answers.
     #[must_use]
     pub fn allows_on_timeout(self) -> bool {

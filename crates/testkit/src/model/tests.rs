@@ -100,8 +100,8 @@ fn messages_are_answered_whole_and_as_events() {
     second["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": [result]}));
     let events = stream(&server, "/v1/messages", &streamed(second));
     let order = ["message_start", "content_block_start", "\"all \"", "\"done\"", "end_turn", "message_stop"];
-    let places: Vec<_> = order.iter().map(|part| events.find(part).expect(part)).collect();
-    assert!(places.is_sorted(), "{events}");
+    let dirs: Vec<_> = order.iter().map(|part| events.find(part).expect(part)).collect();
+    assert!(dirs.is_sorted(), "{events}");
     let last = server.requests().pop().unwrap();
     assert_eq!((last.position, last.results.as_slice()), (1, &["seen".to_owned()][..]));
     assert_eq!(last.outcome, Some(ModelOutcome::Answered));

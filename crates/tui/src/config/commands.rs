@@ -28,16 +28,16 @@ pub(super) fn add(
     let mut taken = taken.to_vec();
     for text in commands {
         let name = proto::Printable(&text.name).to_string();
-        let number = u8::try_from(config.commands.len()).map_err(|_| "too many commands".to_owned())?;
+        let number = u8::try_from(config.looks.commands.len()).map_err(|_| "too many commands".to_owned())?;
         if let Some(key) = &text.key {
             let key: KeyName = key.parse()?;
             if let Some((_, other)) = taken.iter().find(|(used, _)| *used == key) {
                 return Err(format!("{key} is given to both {other} and the command {name}"));
             }
             taken.push((key.clone(), format!("the command {name}")));
-            config.keymap.rebind(Context::Deck, Action::OwnCommand(number), vec![key]);
+            config.looks.keymap.rebind(Context::Deck, Action::OwnCommand(number), vec![key]);
         }
-        config.commands.push(text.read(name)?);
+        config.looks.commands.push(text.read(name)?);
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ mod tests {
         assert!(keep(directory.path(), "mouse", "false").unwrap_err().contains("them"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "them = 'dark'\n");
         std::fs::remove_file(&path).unwrap();
-        assert!(!keep(directory.path(), "mouse", "false").unwrap().has_mouse);
+        assert!(!keep(directory.path(), "mouse", "false").unwrap().looks.has_mouse);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mouse = false\n");
     }
 }

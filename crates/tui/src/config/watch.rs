@@ -74,7 +74,7 @@ mod tests {
         std::fs::write(directory.path().join("config.toml"), "").unwrap();
         assert!(watch.changed().is_none());
         std::fs::write(directory.path().join(FILE), "glyphs = 'ascii'").unwrap();
-        assert!(watch.changed().unwrap().unwrap().is_ascii);
+        assert!(watch.changed().unwrap().unwrap().looks.is_ascii);
         std::fs::write(directory.path().join(FILE), "glyphs = 7").unwrap();
         assert!(watch.changed().unwrap().is_err());
     }
@@ -88,7 +88,7 @@ mod tests {
         std::fs::create_dir(&themes).unwrap();
         assert!(watch.changed().is_some());
         std::fs::write(themes.join("sea.toml"), "alert = 'cyan'").unwrap();
-        assert_eq!(watch.changed().unwrap().unwrap().own_themes, ["sea"]);
+        assert_eq!(watch.changed().unwrap().unwrap().looks.own_themes, ["sea"]);
         std::fs::write(themes.join("notes.txt"), "").unwrap();
         assert!(watch.changed().is_none());
         std::fs::write(themes.join("sea.toml"), "alert = 'red'").unwrap();

@@ -18,7 +18,7 @@ use crate::host::{Mouse, MouseAct, MouseButton};
 use crate::message::{CallFor, Command, Message};
 use crate::model::Notices;
 use crate::model::deck::Deck;
-use crate::model::history::{History, Spot};
+use crate::model::history::{History, HistoryPosition};
 use crate::model::overlay::POPUP;
 use crate::model::splits::PaneId;
 use crate::pane::{Pane, typing};
@@ -59,7 +59,7 @@ impl DeckLoop<'_> {
             Command::Lines { pane, search } => {
                 if let Some(open) = self.panes.get(&pane) {
                     let (lines, is_alternate) = (open.lines(), open.screen.is_alternate());
-                    self.tell(Message::Lines { pane, lines, is_alternate, search });
+                    self.update_model(Message::Lines { pane, lines, is_alternate, search });
                 }
             }
             Command::Copy(text) => self.copy(&text),
@@ -73,7 +73,7 @@ impl DeckLoop<'_> {
             Command::KeepHints => self.layout.keep_hints(self.model.hints.as_ref()),
             Command::Preparation => {
                 let preparation = Preparation::read(Path::new(&self.model.place.project));
-                self.tell(Message::Prepares(preparation));
+                self.update_model(Message::Prepares(preparation));
             }
             Command::StartDaemon => self.daemon.start_again(Instant::now()),
             Command::Leave => self.left = Some(LeftDeck::Left),
@@ -82,7 +82,7 @@ impl DeckLoop<'_> {
 
     /// Writes a setting and takes the file over as it is now.
     fn keep_setting(&mut self, name: &str, value: &str) {
-        let directory = self.address.places().config.clone();
+        let directory = self.address.dirs().config.clone();
         let (config, fault) = match config::edit::keep(&directory, name, value) {
             Ok(config) => (config, None),
             Err(fault) => (Config::default(), Some(fault)),
@@ -90,7 +90,7 @@ impl DeckLoop<'_> {
         if self.watch.is_none() {
             self.watch = SettingsWatch::of(&directory);
         }
-        self.tell(Message::Configured(Box::new(config), fault));
+        self.update_model(Message::Configured(Box::new(config), fault));
     }
 
     /// Sends keys without waiting for the next turn.
@@ -131,13 +131,13 @@ impl DeckLoop<'_> {
         let modes = pane.screen.modes();
         let is_wheel = matches!(mouse.act, MouseAct::WheelUp | MouseAct::WheelDown);
         if mouse.ctrl && mouse.act == MouseAct::Press(MouseButton::Left) {
-            let spot = Spot {
+            let position = HistoryPosition {
                 line: usize::from(mouse.at.row - screen.row),
                 col: usize::from(mouse.at.col - screen.col),
             };
             let shown = History::new(id, pane.looking.process, pane.lines());
-            if let Some(link) = shown.link_at(spot) {
-                return self.tell(Message::Link(link));
+            if let Some(link) = shown.link_at(position) {
+                return self.update_model(Message::Link(link));
             }
         }
         // Alt is the person's way to select although the program asked for the mouse.
@@ -157,7 +157,7 @@ impl DeckLoop<'_> {
             return;
         }
         let (lines, is_alternate) = (pane.lines(), pane.screen.is_alternate());
-        self.tell(Message::UnwantedMouse { pane: id, mouse, lines, is_alternate });
+        self.update_model(Message::UnwantedMouse { pane: id, mouse, lines, is_alternate });
     }
 
     /// Asks the terminal for a notice; a program's name in it cannot end the sequence.
@@ -182,10 +182,10 @@ impl DeckLoop<'_> {
             Ok(child) => {
                 let what = "the clipboard command has failed; the text is kept here";
                 self.side_programs.extend(child.map(|child| SideProgram { child, what }));
-                self.tell(Message::Copied(clipboard::words(sent, program, text.len())));
+                self.update_model(Message::Copied(clipboard::words(sent, program, text.len())));
             }
             Err(error) => {
-                self.tell(Message::Copied(clipboard::words(sent, None, text.len())));
+                self.update_model(Message::Copied(clipboard::words(sent, None, text.len())));
                 self.model.alert(format!("{}: {error}", program.unwrap_or_default()), None);
             }
         }

@@ -122,7 +122,7 @@ impl<P: PlacedScreen> Composition<'_, P> {
     }
 }
 
-/// Whether the window over the deck has nothing over it.
+/// Returns true if the window over the deck has nothing over it.
 pub(super) fn is_popup_topmost(model: &Model) -> bool {
     matches!(model.overlays.last(), Some(Overlay::Popup(_)))
 }

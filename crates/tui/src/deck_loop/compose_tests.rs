@@ -227,7 +227,7 @@ struct TestDeck {
 impl TestDeck {
     fn new(depth: ColorDepth) -> Self {
         let size = Size { cols: 100, rows: 30 };
-        let mut model = Model::new(size, Config::default().looks(), Place::default());
+        let mut model = Model::new(size, Config::default().looks, Place::default());
         update(&mut model, Message::Connected((1..=PROCESSES).map(|number| process(number, 0)).collect()));
         model.deck.open(ProcessId::from_entropy(1));
         Self {
@@ -241,7 +241,7 @@ impl TestDeck {
         }
     }
 
-    fn tell(&mut self, message: Message) {
+    fn update_model(&mut self, message: Message) {
         let before = Before::of(&self.model, &message);
         let commands = update(&mut self.model, message);
         self.stale.add(before.stale_after(&self.model, &commands));
@@ -254,7 +254,7 @@ impl TestDeck {
                 let mut parser = InputParser::default();
                 parser.feed(keys.as_bytes(), &mut events);
                 parser.release(&mut events);
-                events.into_iter().for_each(|event| self.tell(Message::Input(event)));
+                events.into_iter().for_each(|event| self.update_model(Message::Input(event)));
             }
             Step::Feed { pane, pieces } => {
                 let count = self.panes.len().max(1);
@@ -262,28 +262,28 @@ impl TestDeck {
                 pane.into_iter().for_each(|pane| pane.screen.feed(pieces.concat().as_bytes()));
             }
             Step::Changed { number, what } => {
-                self.tell(Message::Happened(Event::Changed(Box::new(process(*number, *what)))));
+                self.update_model(Message::Happened(Event::Changed(Box::new(process(*number, *what)))));
             }
             Step::Resized(size) => {
                 self.terminal = screen(*size);
                 self.encoder.forget();
-                self.tell(Message::Resized(*size));
+                self.update_model(Message::Resized(*size));
             }
             Step::Item { number, is_open: true } => {
-                self.tell(Message::Happened(Event::ItemOpened(Box::new(item(*number)))));
+                self.update_model(Message::Happened(Event::ItemOpened(Box::new(item(*number)))));
             }
             Step::Item { number, is_open: false } => {
-                self.tell(Message::Happened(Event::ItemClosed { item: *number }));
+                self.update_model(Message::Happened(Event::ItemClosed { item: *number }));
             }
             Step::Tick(ms) => {
                 self.model.now.ms += ms;
-                self.tell(Message::Tick);
+                self.update_model(Message::Tick);
             }
             Step::Menu => {
                 self.take(&Step::Keys("\x1c"));
                 self.take(&Step::Tick(400));
             }
-            Step::Told => self.tell(Message::Copied("3 bytes are copied".to_owned())),
+            Step::Told => self.update_model(Message::Copied("3 bytes are copied".to_owned())),
         }
     }
 

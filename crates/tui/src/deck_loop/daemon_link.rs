@@ -93,8 +93,8 @@ impl DaemonLink {
 
     /// Returns true if text typed while the daemon was away is dropped now.
     pub(super) fn is_given_up(&self, now: Instant) -> bool {
-        let patience = RetryLimit::Typing.length().unwrap_or_default();
-        self.away.as_ref().is_some_and(|away| away.is_shut_down || now >= away.since + patience)
+        let retry_limit = RetryLimit::Typing.length().unwrap_or_default();
+        self.away.as_ref().is_some_and(|away| away.is_shut_down || now >= away.since + retry_limit)
     }
 
     /// The person wants a daemon, although the last one was shut down.

@@ -38,7 +38,7 @@ impl DeckLoop<'_> {
                 false
             }
         });
-        failed.into_iter().for_each(|what| self.tell(Message::Copied(what.to_owned())));
+        failed.into_iter().for_each(|what| self.update_model(Message::Copied(what.to_owned())));
     }
 
     /// Hands a link to the desktop; where there is none, to the clipboard.
@@ -55,7 +55,7 @@ impl DeckLoop<'_> {
             Ok(child) => self.side_programs.push(SideProgram { child, what: "the link could not be opened" }),
             Err(()) => {
                 self.copy(link);
-                self.tell(Message::Copied("no program opens links here; it was copied".to_owned()));
+                self.update_model(Message::Copied("no program opens links here; it was copied".to_owned()));
             }
         }
     }
@@ -70,7 +70,7 @@ impl DeckLoop<'_> {
             return;
         }
         match file.text() {
-            Ok(text) => self.tell(Message::Edited(what, text)),
+            Ok(text) => self.update_model(Message::Edited(what, text)),
             Err(error) => self.model.alert(format!("the text could not be read: {error}"), None),
         }
     }
@@ -78,11 +78,11 @@ impl DeckLoop<'_> {
     /// Lends the terminal to the person's editor with a file, at a line.
     pub(super) fn edit_file(&mut self, what: EditFor, path: &Path, line: u32) {
         if self.run_editor(&[format!("+{line}").into(), path.as_os_str().to_owned()]) {
-            self.tell(Message::Edited(what, String::new()));
+            self.update_model(Message::Edited(what, String::new()));
         }
     }
 
-    /// The editor has the whole terminal until it ends; the processes go on. Returns whether it ran.
+    /// The editor has the whole terminal until it ends; the processes go on. Returns true if it ran.
     fn run_editor(&mut self, arguments: &[std::ffi::OsString]) -> bool {
         self.panes.clear();
         self.host.lend();

@@ -156,7 +156,7 @@ mod tests {
     /// A deck that shows the first of two agents.
     fn model() -> Model {
         let size = proto::Size { cols: 100, rows: 30 };
-        let mut model = Model::new(size, Config::default().looks(), Place::default());
+        let mut model = Model::new(size, Config::default().looks, Place::default());
         update(&mut model, Message::Connected(vec![process(1), process(2)]));
         model.deck.open(ProcessId::from_entropy(1));
         model

@@ -180,7 +180,7 @@ impl Encoder {
     }
 }
 
-/// Whether the cell has to be written because a wide character began or ended beside it.
+/// Returns true if the cell has to be written because a wide character began or ended beside it.
 fn is_beside_change(old: &[Cell], new: &[Cell], col: usize) -> bool {
     let half_changes = |at: usize| {
         old.get(at).is_some_and(|cell| cell.width == 0) != new.get(at).is_some_and(|cell| cell.width == 0)

@@ -30,7 +30,7 @@ pub(crate) fn clusters(text: &str) -> Vec<(String, u8)> {
     clusters.into_iter().map(sized).collect()
 }
 
-/// Whether terminals disagree about the columns of this cell, so that the cursor is somewhere else after it.
+/// Returns true if terminals disagree about the columns of this cell, so that the cursor is somewhere else after it.
 pub(crate) fn is_disputed(cell: &Cell) -> bool {
     let mut characters = cell.text.chars();
     match (characters.next(), characters.next()) {

@@ -269,7 +269,7 @@ fn release_keys(held: &[u8], events: &mut Vec<InputEvent>) {
     }
 }
 
-/// Whether these bytes are the beginning of something that no key begins with.
+/// Returns true if these bytes are the beginning of something that no key begins with.
 fn is_answer_head(held: &[u8]) -> bool {
     match held {
         // No key that people have begins with `CSI 0`; the status does.

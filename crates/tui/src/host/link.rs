@@ -15,7 +15,7 @@ pub(crate) const QUESTION: &[u8] = b"\x1b[5n";
 /// A question stands behind so many bytes, and no window is smaller.
 const LEAST_WINDOW: u64 = 2 << 10; // 2 KiB
 /// A question that has no answer after this long confirms nothing: the link is not paced until the answer comes.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How many measurements of the rate are kept; the greatest counts.
 const RATES: usize = 8;
 
@@ -106,7 +106,7 @@ impl Link {
 
     /// When a picture may be composed although the terminal has not answered.
     pub(crate) fn overdue_at(&self) -> Option<Instant> {
-        Some(self.questions.front()?.sent_at? + PATIENCE)
+        Some(self.questions.front()?.sent_at? + TIMEOUT)
     }
 
     /// Returns true while an answer may come: a lone Escape may be the beginning of it.

@@ -141,8 +141,8 @@ fn u4_without_an_answer_the_pacing_ends_after_two_seconds_and_begins_again_with_
     let asked_at = simulation.at();
     assert!(!simulation.link.admits(false, asked_at));
     assert!(simulation.link.is_asking(asked_at));
-    assert_eq!(simulation.link.overdue_at(), Some(asked_at + PATIENCE));
-    let later = asked_at + PATIENCE;
+    assert_eq!(simulation.link.overdue_at(), Some(asked_at + TIMEOUT));
+    let later = asked_at + TIMEOUT;
     assert!(simulation.link.admits(false, later) && !simulation.link.is_asking(later));
     let mut picture = vec![b'x'; PICTURE];
     simulation.link.ask_behind(0, &mut picture, later);
@@ -166,7 +166,7 @@ fn u4_a_terminal_that_never_answered_is_neither_asked_nor_paced() {
         assert_eq!(picture.len(), PICTURE);
         link.wrote(picture.len(), now);
     }
-    assert!(link.is_asking(now) && !link.is_asking(now + PATIENCE));
+    assert!(link.is_asking(now) && !link.is_asking(now + TIMEOUT));
 }
 
 #[test]

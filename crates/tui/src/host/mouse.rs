@@ -71,7 +71,7 @@ fn event(code: u16, col: u16, row: u16, is_release: bool) -> Mouse {
 }
 
 impl Mouse {
-    /// Whether a child with this tracking hears of it.
+    /// Returns true if a child with this tracking hears of it.
     pub(crate) fn is_wanted(&self, tracking: MouseTracking) -> bool {
         match (tracking, self.act) {
             (MouseTracking::Off, _) => false,

@@ -54,7 +54,7 @@ impl KeyName {
         Key::press(code, Modifiers { ctrl, alt, shift, ..Modifiers::default() })
     }
 
-    /// Whether the key is a character or an editing key that programs need, without Control or Alt.
+    /// Returns true if the key is a character or an editing key that programs need, without Control or Alt.
     pub(crate) fn is_plain(&self) -> bool {
         !self.ctrl && !self.alt && !matches!(self.code, KeyCode::Function(_))
     }

@@ -163,7 +163,7 @@ impl Crew {
         self.inbox.sort_by_key(|item| item.item);
     }
 
-    /// Whether all that a process asks is to be seen later.
+    /// Returns true if all that a process asks is to be seen later.
     fn is_snoozed(&self, id: ProcessId) -> bool {
         let is_later = |item: &InboxItem| self.snoozed.contains_key(&item.item);
         self.inbox.iter().any(|item| item.id == id && is_later(item))
@@ -264,7 +264,7 @@ pub(crate) fn was_ended(process: &ProcessView) -> bool {
     process.status == Status::Exited && process.exit.as_ref().is_some_and(is_wanted)
 }
 
-/// Whether its run ended by itself in a way that a shell would call a failure.
+/// Returns true if its run ended by itself in a way that a shell would call a failure.
 fn is_failed_exit(process: &ProcessView) -> bool {
     let is_failure = process.exit.as_ref().is_some_and(|exit| exit.shell_code() != 0);
     process.status == Status::Exited && is_failure && !was_ended(process)

@@ -11,7 +11,7 @@ const LINES_MAX: usize = 20_000;
 
 /// A place in the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Spot {
+pub(crate) struct HistoryPosition {
     pub(crate) line: usize,
     pub(crate) col: usize,
 }
@@ -83,8 +83,8 @@ pub(crate) struct History {
     /// The first line that is shown.
     pub(crate) top: usize,
     pub(crate) rows: usize,
-    pub(crate) cursor: Spot,
-    pub(crate) anchor: Option<Spot>,
+    pub(crate) cursor: HistoryPosition,
+    pub(crate) anchor: Option<HistoryPosition>,
     pub(crate) select_by: SelectBy,
     /// What is looked for, and whether upwards.
     pub(crate) search: Option<(String, bool)>,
@@ -100,7 +100,7 @@ impl History {
     /// Begins with what a screen shows.
     pub(crate) fn new(pane: PaneId, process: ProcessId, lines: Vec<HistoryLine>) -> Self {
         let rows = lines.len();
-        let cursor = Spot { line: rows.saturating_sub(1), col: 0 };
+        let cursor = HistoryPosition { line: rows.saturating_sub(1), col: 0 };
         Self {
             pane,
             process,
@@ -144,7 +144,7 @@ impl History {
         self.is_complete = first <= missed || self.lines.len() >= LINES_MAX;
     }
 
-    /// Whether older lines are wanted now.
+    /// Returns true if older lines are wanted now.
     pub(crate) fn wants_more(&self) -> bool {
         let is_near = self.first_id.is_none() || self.top < self.rows || self.sought.is_some();
         !self.is_loading && !self.is_complete && is_near
@@ -197,11 +197,11 @@ impl History {
                     true => (0..here).rev().find(is_prompt),
                     false => (here + 1..self.lines.len()).find(is_prompt),
                 };
-                line.map(|line| Spot { line, col: 0 })
+                line.map(|line| HistoryPosition { line, col: 0 })
             }
         };
-        if let Some(spot) = found {
-            self.cursor = spot;
+        if let Some(position) = found {
+            self.cursor = position;
             self.show_cursor();
         }
         found.is_some()
@@ -225,7 +225,7 @@ impl History {
     }
 
     /// The next place of the text that is looked for. Lines that the terminal wrapped are one line.
-    fn find(&self, other_way: bool) -> Option<Spot> {
+    fn find(&self, other_way: bool) -> Option<HistoryPosition> {
         let (wanted, _) = self.search.as_ref()?;
         let wanted = wanted.to_lowercase();
         let is_back = self.is_upwards(Sought::Text { other_way });
@@ -233,8 +233,8 @@ impl History {
         loop {
             let places = self.places_of(&wanted, at);
             let found = match is_back {
-                true => places.iter().rev().find(|spot| **spot < self.cursor),
-                false => places.iter().find(|spot| **spot > self.cursor),
+                true => places.iter().rev().find(|position| **position < self.cursor),
+                false => places.iter().find(|position| **position > self.cursor),
             };
             if let Some(found) = found {
                 return Some(*found);
@@ -261,21 +261,21 @@ impl History {
     }
 
     /// Where a text in small letters stands in the line that begins at a row.
-    fn places_of(&self, wanted: &str, first: usize) -> Vec<Spot> {
+    fn places_of(&self, wanted: &str, first: usize) -> Vec<HistoryPosition> {
         let mut text = String::new();
-        let mut cells: Vec<(usize, Spot)> = Vec::new();
+        let mut cells: Vec<(usize, HistoryPosition)> = Vec::new();
         for line in first..=self.last_row(first).min(self.lines.len().saturating_sub(1)) {
             let row = self.lines.get(line).map_or(&[][..], |line| &line.cells);
             for (col, cell) in row.iter().enumerate().filter(|(_, cell)| cell.width > 0) {
-                cells.push((text.len(), Spot { line, col }));
+                cells.push((text.len(), HistoryPosition { line, col }));
                 text.push_str(&cell.text.as_str().to_lowercase());
             }
         }
-        let spot = |(at, _): (usize, &str)| {
+        let position = |(at, _): (usize, &str)| {
             let cell = cells.partition_point(|(start, _)| *start <= at);
-            cells.get(cell.saturating_sub(1)).map(|(_, spot)| *spot)
+            cells.get(cell.saturating_sub(1)).map(|(_, position)| *position)
         };
-        text.match_indices(wanted).filter_map(spot).collect()
+        text.match_indices(wanted).filter_map(position).collect()
     }
 
     /// Moves to the next or the previous line without text, or to the end.
@@ -287,31 +287,31 @@ impl History {
             true => (0..=here).rev().skip_while(is_blank).find(is_blank).unwrap_or(0),
             false => (here..=last).skip_while(is_blank).find(is_blank).unwrap_or(last),
         };
-        self.cursor = Spot { line: found, col: 0 };
+        self.cursor = HistoryPosition { line: found, col: 0 };
         self.show_cursor();
     }
 
     /// The first and the last cell of the word at a place; none on a blank.
-    pub(crate) fn word_at(&self, spot: Spot) -> Option<(Spot, Spot)> {
-        let cells = &self.lines.get(spot.line)?.cells;
-        let class = word_class(cells, spot.col);
+    pub(crate) fn word_at(&self, position: HistoryPosition) -> Option<(HistoryPosition, HistoryPosition)> {
+        let cells = &self.lines.get(position.line)?.cells;
+        let class = word_class(cells, position.col);
         let is_same = |col: &usize| word_class(cells, *col) == class;
         if class == WordClass::Blank {
             return None;
         }
-        let first = (0..spot.col).rev().take_while(is_same).last().unwrap_or(spot.col);
-        let last = (spot.col..cells.len()).take_while(is_same).last().unwrap_or(spot.col);
-        Some((Spot { col: first, ..spot }, Spot { col: last, ..spot }))
+        let first = (0..position.col).rev().take_while(is_same).last().unwrap_or(position.col);
+        let last = (position.col..cells.len()).take_while(is_same).last().unwrap_or(position.col);
+        Some((HistoryPosition { col: first, ..position }, HistoryPosition { col: last, ..position }))
     }
 
     /// The link at a place: the one the program gave, else an address in the text of the line.
-    pub(crate) fn link_at(&self, spot: Spot) -> Option<String> {
-        let cells = &self.lines.get(spot.line)?.cells;
-        if let Some(link) = cells.get(spot.col).and_then(|cell| cell.link.as_ref()) {
+    pub(crate) fn link_at(&self, position: HistoryPosition) -> Option<String> {
+        let cells = &self.lines.get(position.line)?.cells;
+        if let Some(link) = cells.get(position.col).and_then(|cell| cell.link.as_ref()) {
             return Some(link.to_string());
         }
         let is_text = |col: &usize| word_class(cells, *col) != WordClass::Blank;
-        let first = (0..=spot.col).rev().take_while(is_text).last()?;
+        let first = (0..=position.col).rev().take_while(is_text).last()?;
         let text: String =
             (first..cells.len()).take_while(is_text).map(|col| cells[col].text.as_str()).collect();
         let start = ["https://", "http://"].iter().filter_map(|head| text.find(head)).min()?;
@@ -321,18 +321,20 @@ impl History {
     }
 
     /// Both ends of the selection, the first one first.
-    pub(crate) fn selection(&self) -> Option<(Spot, Spot)> {
+    pub(crate) fn selection(&self) -> Option<(HistoryPosition, HistoryPosition)> {
         let anchor = self.anchor?;
         Some((anchor.min(self.cursor), anchor.max(self.cursor)))
     }
 
-    pub(crate) fn is_selected(&self, spot: Spot) -> bool {
+    pub(crate) fn is_selected(&self, position: HistoryPosition) -> bool {
         let Some((first, last)) = self.selection() else { return false };
         let columns = first.col.min(last.col)..=first.col.max(last.col);
         match self.select_by {
-            SelectBy::Line => (first.line..=last.line).contains(&spot.line),
-            SelectBy::Block => (first.line..=last.line).contains(&spot.line) && columns.contains(&spot.col),
-            SelectBy::Character => first <= spot && spot <= last,
+            SelectBy::Line => (first.line..=last.line).contains(&position.line),
+            SelectBy::Block => {
+                (first.line..=last.line).contains(&position.line) && columns.contains(&position.col)
+            }
+            SelectBy::Character => first <= position && position <= last,
         }
     }
 
@@ -342,7 +344,7 @@ impl History {
         let mut text = String::new();
         for line in first.line..=last.line {
             let Some(row) = self.lines.get(line) else { break };
-            let is_in = |col: usize| self.is_selected(Spot { line, col });
+            let is_in = |col: usize| self.is_selected(HistoryPosition { line, col });
             let cells = row.cells.iter().enumerate().filter(|(col, _)| is_in(*col));
             let piece: String = cells.map(|(_, cell)| cell.text.as_str()).collect();
             let is_joined = row.is_wrapped && self.select_by == SelectBy::Character;
@@ -435,7 +437,7 @@ mod tests {
     fn a_word_is_what_a_double_click_means() {
         let history = history(&["see src/auth.rs:41, (or not)"]);
         let word = |col| {
-            let (first, last) = history.word_at(Spot { line: 0, col })?;
+            let (first, last) = history.word_at(HistoryPosition { line: 0, col })?;
             Some(history.text_of(0)[first.col..=last.col].to_owned())
         };
         assert_eq!(word(6).as_deref(), Some("src/auth.rs:41"));
@@ -446,7 +448,7 @@ mod tests {
     #[test]
     fn a_link_is_the_programs_own_or_an_address_in_the_text() {
         let mut history = history(&["see (https://a.example/x?y=1), then go", "none"]);
-        let link = |history: &History, line, col| history.link_at(Spot { line, col });
+        let link = |history: &History, line, col| history.link_at(HistoryPosition { line, col });
         assert_eq!(link(&history, 0, 9).as_deref(), Some("https://a.example/x?y=1"));
         assert_eq!((link(&history, 0, 1), link(&history, 1, 2)), (None, None));
         history.lines[1].cells[2].link = Some(std::sync::Arc::from("https://b.example"));
@@ -457,7 +459,7 @@ mod tests {
     fn paragraphs_end_at_lines_without_text() {
         let mut history = history(&["a", "", "b", "b", "", "", "c"]);
         let mut lines = Vec::new();
-        history.cursor = Spot::default();
+        history.cursor = HistoryPosition::default();
         for is_back in [false, false, false, true, true, true] {
             history.paragraph(is_back);
             lines.push(history.cursor.line);
@@ -470,7 +472,8 @@ mod tests {
         let mut history = history(&["one TWO two", "a long wr", "apped line", "end"]);
         history.lines[1].is_wrapped = true;
         let mut search = |text: &str, is_back: bool, times: usize| {
-            history.cursor = if is_back { Spot { line: 3, col: 9 } } else { Spot::default() };
+            history.cursor =
+                if is_back { HistoryPosition { line: 3, col: 9 } } else { HistoryPosition::default() };
             history.search = Some((text.to_owned(), is_back));
             let mut spots = Vec::new();
             for _ in 0..times {
@@ -478,11 +481,11 @@ mod tests {
             }
             spots
         };
-        let spot = |line, col| Some(Spot { line, col });
-        assert_eq!(search("wrapped", false, 2), [spot(1, 7), None]);
-        assert_eq!(search("wrapped", true, 2), [spot(1, 7), None]);
-        assert_eq!(search("two", false, 3), [spot(0, 4), spot(0, 8), None]);
-        assert_eq!(search("two", true, 3), [spot(0, 8), spot(0, 4), None]);
+        let position = |line, col| Some(HistoryPosition { line, col });
+        assert_eq!(search("wrapped", false, 2), [position(1, 7), None]);
+        assert_eq!(search("wrapped", true, 2), [position(1, 7), None]);
+        assert_eq!(search("two", false, 3), [position(0, 4), position(0, 8), None]);
+        assert_eq!(search("two", true, 3), [position(0, 8), position(0, 4), None]);
     }
 
     #[test]
@@ -490,7 +493,7 @@ mod tests {
         let mut history = history(&["İİ x", "y"]);
         history.search = Some(("x".to_owned(), true));
         assert!(history.seek(Sought::Text { other_way: false }));
-        assert_eq!(history.cursor, Spot { line: 0, col: 3 });
+        assert_eq!(history.cursor, HistoryPosition { line: 0, col: 3 });
     }
 
     #[test]

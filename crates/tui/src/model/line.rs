@@ -41,7 +41,7 @@ impl Line {
         }
     }
 
-    /// Takes an editing key; returns whether it was one.
+    /// Takes an editing key; returns true if it was one.
     pub(crate) fn edit(&mut self, key: &Key) -> bool {
         let ctrl = key.modifiers.ctrl;
         match key.code {

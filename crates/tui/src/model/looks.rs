@@ -31,6 +31,28 @@ pub(crate) struct Looks {
     pub(crate) commands: Vec<OwnCommand>,
 }
 
+impl Default for Looks {
+    fn default() -> Self {
+        Self {
+            theme: Theme::default(),
+            own_themes: Vec::new(),
+            is_ascii: false,
+            is_square: false,
+            has_titles: true,
+            has_hints: true,
+            has_mouse: true,
+            start: StartView::default(),
+            wall_tiles: 9,
+            wall_pace_ms: 100,
+            keymap: Keymap::default(),
+            clipboard: Clipboard { terminal: true, command: Vec::new() },
+            opener: Vec::new(),
+            notices: Notices::default(),
+            commands: Vec::new(),
+        }
+    }
+}
+
 /// What the deck opens with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StartView {

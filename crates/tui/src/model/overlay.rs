@@ -107,7 +107,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether the text may have several lines, and the editor is offered for it.
+    /// Returns true if the text may have several lines, and the editor is offered for it.
     pub(crate) fn may_be_long(&self) -> bool {
         matches!(
             self,

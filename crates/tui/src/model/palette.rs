@@ -164,7 +164,7 @@ impl Palette {
         same.min_by_key(|at| at.abs_diff(self.selected))
     }
 
-    /// Whether something was selected, be it there or not.
+    /// Returns true if something was selected, be it there or not.
     pub(crate) fn has_chosen(&self) -> bool {
         self.chosen.is_some()
     }

@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Moves the border of the nearest split around a pane by thousandths; returns whether there is one.
+    /// Moves the border of the nearest split around a pane by thousandths; returns true if there is one.
     pub(crate) fn resize(&mut self, pane: PaneId, direction: Direction, by: u16) -> bool {
         let Self::Split { axis, share, halves } = self else { return false };
         let Some(at) = halves.iter().position(|half| half.panes().contains(&pane)) else { return false };

@@ -261,7 +261,7 @@ pub(super) fn enter_rail(model: &mut Model) -> Vec<Command> {
     Vec::new()
 }
 
-/// Moves the border by a direction key; returns whether it was one.
+/// Moves the border by a direction key; returns true if it was one.
 pub(super) fn resize(model: &mut Model, key: &Key) -> bool {
     let direction = match key.code {
         KeyCode::Character('h') | KeyCode::Left => Direction::Left,
@@ -281,7 +281,7 @@ pub(super) fn resize(model: &mut Model, key: &Key) -> bool {
     true
 }
 
-/// Moves the focused pane by a key; returns whether it was a key for that.
+/// Moves the focused pane by a key; returns true if it was a key for that.
 pub(super) fn move_pane(model: &mut Model, key: &Key) -> bool {
     model.overlays.clear();
     let area = model.areas().deck;

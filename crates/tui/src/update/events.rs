@@ -106,9 +106,9 @@ pub(super) fn happened(model: &mut Model, event: Event) -> Vec<Command> {
         Event::Changed(view) => {
             let mut commands = own_commands::ended(model, &view);
             changed(model, before.as_ref(), &view);
-            let standing = |view: &ProcessView| (view.status, view.state, view.unseen.is_some());
+            let state_of = |view: &ProcessView| (view.status, view.state, view.unseen.is_some());
             // What a task is at follows from its processes, and from what the person has seen.
-            if view.task.is_some() && before.as_ref().map(standing) != Some(standing(&view)) {
+            if view.task.is_some() && before.as_ref().map(state_of) != Some(state_of(&view)) {
                 commands.push(tasks::ask_list());
             }
             return commands;
@@ -192,7 +192,7 @@ fn changed(model: &mut Model, before: Option<&ProcessView>, view: &ProcessView) 
 }
 
 /// Looks at the focused pane: after a while what its process did counts as seen.
-pub(super) fn look(model: &mut Model) {
+pub(super) fn count_focused_as_seen(model: &mut Model) {
     let here = model.deck.focused().map(|(_, process)| process).filter(|_| model.overlays.is_empty());
     if let Some(here) = here.filter(|_| model.has_focus) {
         model.crew.suggested.remove(&here);
@@ -394,7 +394,7 @@ pub(super) fn configured(model: &mut Model, config: Config, fault: Option<String
         }
         None => {
             model.rail.width = config.rail_width;
-            model.looks = config.looks();
+            model.looks = config.looks;
             model.toast("settings taken over");
         }
     }

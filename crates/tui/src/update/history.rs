@@ -12,7 +12,7 @@ use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::history::{History, HistoryLine, SelectBy, Sought, Spot, WordClass, word_class};
+use crate::model::history::{History, HistoryLine, HistoryPosition, SelectBy, Sought, WordClass, word_class};
 use crate::model::overlay::{Overlay, Purpose};
 use crate::model::splits::PaneId;
 
@@ -144,8 +144,8 @@ fn wrap_round(history: &mut History, sought: Sought) -> String {
     let here = history.cursor;
     let last = history.lines.len().saturating_sub(1);
     let (from, words) = match history.is_upwards(sought) {
-        true => (Spot { line: last, col: usize::MAX }, "not found above; this is from the bottom"),
-        false => (Spot::default(), "not found below; this is from the top"),
+        true => (HistoryPosition { line: last, col: usize::MAX }, "not found above; this is from the bottom"),
+        false => (HistoryPosition::default(), "not found below; this is from the top"),
     };
     history.cursor = from;
     let is_at_start = !history.is_upwards(sought) && history.is_here();
@@ -305,35 +305,35 @@ fn wheel(model: &mut Model, by: isize) -> Vec<Command> {
 }
 
 /// The place in the open lines that is under the mouse.
-fn spot_under(model: &mut Model, pane: PaneId, mouse: Mouse) -> Option<Spot> {
+fn position_under(model: &mut Model, pane: PaneId, mouse: Mouse) -> Option<HistoryPosition> {
     let (_, place) = model.places().into_iter().find(|(id, _)| *id == pane)?;
     let screen = Deck::screen_of(place);
     let history = lines(model)?;
     let row = usize::from(mouse.at.row.saturating_sub(screen.row));
     let col = usize::from(mouse.at.col.saturating_sub(screen.col));
-    Some(Spot { line: (history.top + row).min(history.lines.len().saturating_sub(1)), col })
+    Some(HistoryPosition { line: (history.top + row).min(history.lines.len().saturating_sub(1)), col })
 }
 
 fn drag(model: &mut Model, pane: PaneId, mouse: Mouse) {
-    let spot = spot_under(model, pane, mouse);
-    if let (Some(spot), Some(history)) = (spot, lines(model)) {
-        history.cursor = spot;
-        history.anchor = history.anchor.or(Some(spot));
+    let position = position_under(model, pane, mouse);
+    if let (Some(position), Some(history)) = (position, lines(model)) {
+        history.cursor = position;
+        history.anchor = history.anchor.or(Some(position));
     }
 }
 
 /// A click places the cursor, the second one at the same place selects the word, the third one the line.
 fn press(model: &mut Model, pane: PaneId, mouse: Mouse) {
-    let (spot, clicks) = (spot_under(model, pane, mouse), model.pointer.clicks());
-    let (Some(spot), Some(history)) = (spot, lines(model)) else { return };
-    (history.cursor, history.anchor, history.select_by) = (spot, None, SelectBy::Character);
+    let (position, clicks) = (position_under(model, pane, mouse), model.pointer.clicks());
+    let (Some(position), Some(history)) = (position, lines(model)) else { return };
+    (history.cursor, history.anchor, history.select_by) = (position, None, SelectBy::Character);
     match clicks {
         2 => {
-            if let Some((first, last)) = history.word_at(spot) {
+            if let Some((first, last)) = history.word_at(position) {
                 (history.anchor, history.cursor) = (Some(first), last);
             }
         }
-        3 => (history.anchor, history.select_by) = (Some(spot), SelectBy::Line),
+        3 => (history.anchor, history.select_by) = (Some(position), SelectBy::Line),
         _ => {}
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
     }
 }
 
-/// Whether a press or the wheel is beside the view that is open: on the tabs, on the rail or, while one pane is scrolled, on
+/// Returns true if a press or the wheel is beside the view that is open: on the tabs, on the rail or, while one pane is scrolled, on
 /// another one. Only a view leaves these in sight; a box asks something and has the mouse until it is answered.
 fn is_beside(model: &Model, mouse: Mouse) -> bool {
     let is_view = |overlay: &Overlay| {
@@ -78,7 +78,7 @@ fn beside_view(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
     on_deck(model, mouse, is_left)
 }
 
-/// Whether this is the sign for a new tab, or beside all tabs: that opens its own list, or does nothing.
+/// Returns true if this is the sign for a new tab, or beside all tabs: that opens its own list, or does nothing.
 fn is_new_tab(model: &Model, at: Point) -> bool {
     model.areas().tabs.contains(at) && !matches!(tabs::hit(model, at), Some(tabs::Hit::Tab(_)))
 }
@@ -260,7 +260,7 @@ fn close_tab(model: &mut Model, at: Point) -> Vec<Command> {
     Vec::new()
 }
 
-/// Selects the row of the rail at a place; returns whether there is one.
+/// Selects the row of the rail at a place; returns true if there is one.
 fn select_row(model: &mut Model, at: Point, area: Rect) -> bool {
     let row = usize::from(at.row - area.row) + crate::view::rail::first_row(model, area);
     match rows::rows(model).into_iter().nth(row) {

@@ -147,7 +147,7 @@ fn answer(item: u64, choice: String) -> Command {
     call(CallFor::Answer(item), Request::Answer(GiveAnswer { item, choice }))
 }
 
-/// Whether a key makes a new line in a text, as it does in agents: Shift-Enter, Alt-Enter, Ctrl-J.
+/// Returns true if a key makes a new line in a text, as it does in agents: Shift-Enter, Alt-Enter, Ctrl-J.
 pub(super) fn is_new_line(key: &Key) -> bool {
     match key.code {
         KeyCode::Enter => key.modifiers.shift || key.modifiers.alt,

@@ -8,7 +8,7 @@ use crate::model::overlay::Overlay;
 /// How long after the selection has changed by itself a key that acts on it is refused, in milliseconds.
 const STRAY_MS: u64 = 500;
 
-/// Whether a message is something that the person did: what is selected then changes because they wanted it to.
+/// Returns true if a message is something that the person did: what is selected then changes because they wanted it to.
 pub(super) fn is_persons(message: &Message) -> bool {
     matches!(message, Message::Input(_) | Message::Edited(..))
 }
@@ -36,7 +36,7 @@ pub(super) fn keep(model: &mut Model, is_persons: bool) {
     model.overlays = overlays;
 }
 
-/// Whether a key was meant for what was selected a moment ago. The person is told so once; the next key counts.
+/// Returns true if a key was meant for what was selected a moment ago. The person is told so once; the next key counts.
 pub(super) fn is_stray(model: &mut Model) -> bool {
     let now = model.now.ms;
     let changed = match model.overlays.last_mut() {

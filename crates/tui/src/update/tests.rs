@@ -58,7 +58,7 @@ fn agent(state: &str, since: u64) -> serde_json::Value {
 
 pub(super) fn model(processes: Vec<ProcessView>) -> Model {
     let place = Place { directory: "/home/ana/acme".to_owned(), ..Place::default() };
-    let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks(), place);
+    let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks, place);
     model.now.epoch_ms = 600_000;
     update(&mut model, Message::Connected(processes));
     model
@@ -85,7 +85,7 @@ fn focused(model: &Model) -> Option<String> {
     model.deck.focused().map(|(_, process)| model.name(process))
 }
 
-/// Whether something is marked as seen.
+/// Returns true if something is marked as seen.
 fn sees(commands: &[Command]) -> bool {
     commands.iter().any(|command| format!("{command:?}").contains("See("))
 }
@@ -136,7 +136,7 @@ fn u11_a_key_that_the_person_made_direct_acts_without_the_prefix_and_no_other_do
     let mut model = model(vec![process(1, "web", json!({}))]);
     open(&mut model, 1);
     let config = Config::parse("[keys.direct]\nzoom = 'alt-z'\n", Path::new("/nonexistent")).unwrap();
-    model.looks = config.looks();
+    model.looks = config.looks;
     assert!(to_child(&typed(&mut model, b"\x1bz")).is_empty());
     assert!(model.deck.tab().unwrap().is_zoomed);
     assert_eq!(to_child(&typed(&mut model, b"\x1bx")), b"\x1bx");
@@ -392,7 +392,7 @@ fn a_setting_is_changed_in_the_deck_and_the_recorder_takes_no_key_that_programs_
 #[test]
 fn a_deck_inside_a_process_knows_nothing_of_that_process() {
     let place = Place { own: Some(ProcessId::from_entropy(1)), ..Place::default() };
-    let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks(), place);
+    let mut model = Model::new(Size { cols: 120, rows: 40 }, Config::default().looks, place);
     open(&mut model, 1);
     update(&mut model, Message::Connected(vec![process(1, "own", json!({})), process(2, "web", json!({}))]));
     let own = process(1, "own", json!({}));

@@ -6,7 +6,7 @@ use super::{text, text_to};
 use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::history::{History, Spot};
+use crate::model::history::{History, HistoryPosition};
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
@@ -18,7 +18,7 @@ pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
         let cells = history.lines.get(line).map_or(&[][..], |line| &line.cells);
         grid.copy_row(screen, row, cells);
         for col in 0..screen.cols {
-            if history.is_selected(Spot { line, col: usize::from(col) }) {
+            if history.is_selected(HistoryPosition { line, col: usize::from(col) }) {
                 let part = Rect { col: screen.col + col, row: screen.row + row, cols: 1, rows: 1 };
                 grid.restyle(part, invert);
             }

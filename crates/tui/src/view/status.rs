@@ -310,13 +310,13 @@ fn all_hints(model: &Model) -> Vec<Hint> {
                 (Action::Help, "help"),
             ],
         ),
-        (Prefix::None, None) => told(model, deck_hints(model)),
-        (Prefix::None, Some(overlay)) => told(model, overlay_hints(model, overlay)),
+        (Prefix::None, None) => with_new_hint(model, deck_hints(model)),
+        (Prefix::None, Some(overlay)) => with_new_hint(model, overlay_hints(model, overlay)),
     }
 }
 
 /// A hint for a new situation goes before all others, beside the way to help.
-fn told(model: &Model, ordinary: Vec<Hint>) -> Vec<Hint> {
+fn with_new_hint(model: &Model, ordinary: Vec<Hint>) -> Vec<Hint> {
     match hints::words(model) {
         Some(words) if model.overlays.is_empty() => {
             let help = ordinary.into_iter().rev().take(1);

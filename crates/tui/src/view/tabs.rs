@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_shown_tab_is_in_sight_however_many_there_are() {
         let size = Size { cols: 60, rows: 16 };
-        let mut model = Model::new(size, Config::default().looks(), Place::default());
+        let mut model = Model::new(size, Config::default().looks, Place::default());
         (1..=30).for_each(|number| model.deck.open(ProcessId::from_entropy(number)));
         for active in 0..30 {
             model.deck.active = active;

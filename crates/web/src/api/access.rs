@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use crate::access::{AccessRecord, NewIdentity};
 use crate::clock::{DAY, MINUTE};
-use crate::gate;
 use crate::gateway::{Gateway, Shared};
 use crate::identity::{AccessIdentity, IdentityKind, LinkTarget, Scope};
 use crate::link;
 use crate::pairing::{CodePurpose, CodeRefusal};
 use crate::passphrase::PassphraseRefusal;
 use crate::problem::Problem;
+use crate::request_check;
 use crate::secrets::Secret;
 use crate::verb_call::read_object;
 
@@ -77,9 +77,10 @@ pub(crate) fn login() -> MethodRouter<Shared> {
 /// Signs a browser in by a link. A paired device stays the device that it is and goes to the target as such: the link's cookie
 /// would sign it out.
 fn follow_link(gateway: &Gateway, headers: &HeaderMap, link: &str) -> Result<Response, Problem> {
-    let identity = gate::known(gateway, link, &[IdentityKind::Link])?;
+    let identity = request_check::identity_of(gateway, link, &[IdentityKind::Link])?;
     let shown = gateway.cookie.find(headers);
-    let device = shown.and_then(|secret| gate::known(gateway, secret, &[IdentityKind::Device]).ok());
+    let device =
+        shown.and_then(|secret| request_check::identity_of(gateway, secret, &[IdentityKind::Device]).ok());
     if let Some(device) = device {
         gateway.audit.note(&device, "followed_link", json!({"link": identity.id}));
         return Ok(Json(json!(identity)).into_response());

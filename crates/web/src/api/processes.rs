@@ -34,7 +34,7 @@ pub(crate) fn list() -> MethodRouter<Shared> {
         Extension(caller): Extension<AccessIdentity>,
     ) -> Result<Json<Vec<ProcessView>>, Problem> {
         let all = all(&gateway, &caller).await?;
-        link::shown(&gateway, &caller, all).await.map(Json)
+        link::visible_processes(&gateway, &caller, all).await.map(Json)
     }
     get(handle)
 }
@@ -50,7 +50,7 @@ pub(crate) fn inbox() -> MethodRouter<Shared> {
         };
         if caller.scope.target.is_some() {
             let all = all(&gateway, &caller).await?;
-            let shown = link::shown(&gateway, &caller, all).await?;
+            let shown = link::visible_processes(&gateway, &caller, all).await?;
             items.retain(|item| shown.iter().any(|process| process.id == item.id));
         }
         Ok(Json(items))

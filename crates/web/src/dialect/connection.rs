@@ -12,11 +12,11 @@ use super::registry;
 use super::session::{self, Caller, NotTaken, Order, Session};
 use super::wire::{self, DialectError, FromClient, Open};
 use crate::api::processes;
-use crate::gate;
 use crate::gateway::{Gateway, Shared};
 use crate::guest_sockets::GuestPlace;
 use crate::identity::{AccessIdentity, IdentityKind};
 use crate::problem::Problem;
+use crate::request_check;
 use crate::socket::{self, Ends, REVOKED};
 
 /// How long a client may take to authenticate.
@@ -204,7 +204,7 @@ async fn authenticate(gateway: &Gateway, opener: Opener, ends: &mut Ends) -> Opt
     let found = tokio::select! {
         first = tokio::time::timeout(AUTHENTICATION, ends.inbox.next()) => {
             let token = token_of(first.ok().flatten());
-            let found = token.and_then(|token| gate::known(gateway, &token, &[IdentityKind::Token]).ok());
+            let found = token.and_then(|token| request_check::identity_of(gateway, &token, &[IdentityKind::Token]).ok());
             found.ok_or("the first frame must be {type:\"auth\", payload:{token}} with a valid token")
         }
         () = place.lost() => Err("too many clients have not sent a token yet: connect again"),

@@ -29,7 +29,7 @@ const PIECE: usize = 48 << 10; // 48 KiB
 const ORDERS: usize = 8;
 
 /// How long a program that reads nothing may hold up its client.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long the last output may take to reach a client after its terminal was ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(20);
@@ -143,12 +143,12 @@ impl Session {
     /// Passes an order on to the daemon. A program that reads nothing holds up its own client for a while, once: then the
     /// client's next frames, its close among them, must be heard.
     pub(super) async fn carry(&mut self, order: Order) -> Result<(), NotTaken> {
-        let patience = if self.is_stuck { Duration::ZERO } else { PATIENCE };
+        let timeout = if self.is_stuck { Duration::ZERO } else { TIMEOUT };
         let typed = match &order {
             Order::Input(bytes) => bytes.len(),
             Order::Resize(_) => 0,
         };
-        let taken = self.orders.send_timeout(order, patience).await;
+        let taken = self.orders.send_timeout(order, timeout).await;
         if taken.is_ok() {
             self.open.count_typed(typed);
         }

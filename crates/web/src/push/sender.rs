@@ -17,7 +17,7 @@ use super::subscriptions::{Subscription, host_of};
 use crate::clock::now_ms;
 
 /// How long a delivery may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a push service keeps a message for a browser that is away: an hour. Later the question is stale.
 const KEPT_SECONDS: u32 = 3600;
 
@@ -66,7 +66,7 @@ impl PushNetwork {
     ) -> Result<Delivery, String> {
         let request = request(key, contact, to, text)?;
         let host = host_of(&to.endpoint).ok_or("the push service is not a known one")?.to_owned();
-        match tokio::time::timeout(PATIENCE, self.send(&host, request)).await {
+        match tokio::time::timeout(TIMEOUT, self.send(&host, request)).await {
             Ok(Ok(status)) if status.is_success() => Ok(Delivery::Accepted),
             Ok(Ok(StatusCode::NOT_FOUND | StatusCode::GONE)) => Ok(Delivery::Gone),
             Ok(Ok(status)) => Err(format!("{host} answered {status}")),

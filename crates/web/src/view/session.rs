@@ -74,7 +74,7 @@ impl Session {
                 let mut session = Self::new(gateway.clone(), &wanted, attached.size, orders, open);
                 session.outgoing.push_back(hello(&attached, &wanted));
                 if let Some(failure) = refusal {
-                    session.say(json!({"type": "error", "error": failure}));
+                    session.send_json(json!({"type": "error", "error": failure}));
                 }
                 session.run(connection, waiting, &attached, ends, &identity).await
             }
@@ -170,7 +170,7 @@ impl Session {
         match incoming {
             Ok(Some(Incoming::Data(data))) => self.show(&data),
             Ok(Some(Incoming::Notice(Notice::End { reason, .. }))) => {
-                self.say(json!({"type": "end", "reason": reason}));
+                self.send_json(json!({"type": "end", "reason": reason}));
                 return Some(socket::close(1000, "over"));
             }
             Ok(Some(Incoming::Notice(notice))) => self.note(&notice),
@@ -200,24 +200,24 @@ impl Session {
 
     fn note(&mut self, notice: &Notice) {
         match notice {
-            Notice::Gap { from, to, .. } => self.say(json!({"type": "gap", "from": from, "to": to})),
+            Notice::Gap { from, to, .. } => self.send_json(json!({"type": "gap", "from": from, "to": to})),
             Notice::Resized { size, .. } => {
                 self.size = *size;
                 if self.lease.as_mut().is_some_and(|lease| lease.is_lost(*size)) {
                     self.lease.take().into_iter().for_each(Lease::forfeit);
-                    self.say(json!({"type": "lease", "held": false}));
+                    self.send_json(json!({"type": "lease", "held": false}));
                 }
-                self.say(json!({"type": "resized", "cols": size.cols, "rows": size.rows}));
+                self.send_json(json!({"type": "resized", "cols": size.cols, "rows": size.rows}));
             }
             Notice::Exit { exit, offset, .. } => {
-                self.say(json!({"type": "exit", "exit": exit, "offset": offset}))
+                self.send_json(json!({"type": "exit", "exit": exit, "offset": offset}))
             }
-            Notice::Typed { bytes, .. } => self.say(json!({"type": "typed", "bytes": bytes})),
+            Notice::Typed { bytes, .. } => self.send_json(json!({"type": "typed", "bytes": bytes})),
             Notice::Screen { .. } | Notice::Answered { .. } | Notice::Time { .. } | Notice::End { .. } => {}
         }
     }
 
-    fn say(&mut self, value: Value) {
+    fn send_json(&mut self, value: Value) {
         self.outgoing.push_back(socket::text(&value));
     }
 
@@ -244,7 +244,7 @@ impl Session {
     fn controlled(&mut self, asked: &Value) {
         match asked["type"].as_str() {
             Some("credit") => self.credit.acknowledge(asked["offset"].as_u64().unwrap_or(0)),
-            Some("ping") => self.say(socket::pong(asked)),
+            Some("ping") => self.send_json(socket::pong(asked)),
             Some("repaint") => self.orders.add_repaint(),
             Some("own_size") if !self.types => self.refuse("denied", "you may watch, not change the size"),
             Some("own_size") => {
@@ -263,21 +263,21 @@ impl Session {
         let before = self.lease.as_ref().map_or(self.size, Lease::before);
         let Some(size) = wanted else {
             self.lease = None;
-            return self.say(json!({"type": "lease", "held": false}));
+            return self.send_json(json!({"type": "lease", "held": false}));
         };
         self.lease.take().into_iter().for_each(Lease::forfeit);
         match Lease::begin(self.gateway.clone(), identity.clone(), process.to_owned(), size, before).await {
             Ok(lease) => {
                 self.lease = Some(lease);
-                self.say(json!({"type": "lease", "held": true}));
+                self.send_json(json!({"type": "lease", "held": true}));
             }
-            Err(ClientError::Failed(failure)) => self.say(json!({"type": "error", "error": failure})),
+            Err(ClientError::Failed(failure)) => self.send_json(json!({"type": "error", "error": failure})),
             Err(_) => self.refuse("shutting_down", "the daemon is gone"),
         }
     }
 
     fn refuse(&mut self, code: &str, message: &str) {
-        self.say(json!({"type": "error", "error": {"code": code, "message": message}}));
+        self.send_json(json!({"type": "error", "error": {"code": code, "message": message}}));
     }
 }
 

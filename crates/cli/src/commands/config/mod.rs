@@ -10,7 +10,7 @@ use proto::{ErrorCode, Failure, Printable};
 use serde::Serialize;
 use tui::THEMES;
 
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::CliError;
 
 /// The name of the file that prepares new worktrees.
@@ -220,7 +220,7 @@ pub(super) fn tui_fault(directory: &Path) -> Option<String> {
 }
 
 fn files() -> Result<Vec<FilePath>, CliError> {
-    let places = places()?;
+    let dirs = dirs()?;
     let here = std::env::current_dir().map_err(CliError::io("this directory"))?;
     let top = here.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&here);
     let found = |name: &'static str, directory: &Path| {
@@ -228,10 +228,10 @@ fn files() -> Result<Vec<FilePath>, CliError> {
         FilePath { name, exists: path.symlink_metadata().is_ok(), path: path.to_string_lossy().into_owned() }
     };
     let own = SettingsFile::NAMED.into_iter().map(|file| {
-        let directory = if file == SettingsFile::WorktreeInit { top } else { &places.config };
+        let directory = if file == SettingsFile::WorktreeInit { top } else { &dirs.config };
         found(file.name(), directory)
     });
-    let themes = themes(&places.config).into_iter().map(|path| FilePath {
+    let themes = themes(&dirs.config).into_iter().map(|path| FilePath {
         name: SettingsFile::Theme.name(),
         exists: true,
         path: path.to_string_lossy().into_owned(),

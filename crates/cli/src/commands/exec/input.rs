@@ -13,7 +13,7 @@ const END: &str = "\x04";
 /// The most bytes that are written at once.
 const PIECE: usize = 1024;
 /// How long the command may take to read a piece: a day.
-const PATIENCE_MS: u64 = 24 * 3600 * 1000;
+const TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 
 /// Passes standard input to a process, on a thread that ends with this program.
 pub(super) struct Input {
@@ -80,7 +80,7 @@ impl Typist {
     /// Returns false if the process has ended.
     fn type_text(&mut self, text: &str) -> Result<bool, ClientError> {
         let (target, input) = (Target(self.id.to_string()), TypedInput::Text(text.to_owned()));
-        let write = Write { target, input, submit: false, timeout_ms: Some(PATIENCE_MS), key: None };
+        let write = Write { target, input, submit: false, timeout_ms: Some(TIMEOUT_MS), key: None };
         match reconnecting::write(&mut self.address, write) {
             Ok(_) => Ok(true),
             Err(ClientError::Failed(failure))

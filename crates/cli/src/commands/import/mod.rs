@@ -12,7 +12,7 @@ use proto::request::{ImportTask, Task, TaskAct};
 use proto::task::{TaskImported, TaskOutcome};
 use serde::Serialize;
 
-use crate::context::{Context, places};
+use crate::context::{Context, dirs};
 use crate::errors::CliError;
 use crate::output::Output;
 
@@ -184,7 +184,7 @@ impl ImportReport {
 
     /// Adds the settings to config.toml, or says which of them stand there already.
     fn keep_settings(&mut self, applies: bool) -> Result<(), CliError> {
-        let path = places()?.config.join("config.toml");
+        let path = dirs()?.config.join("config.toml");
         let old = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),

@@ -52,7 +52,7 @@ pub(super) fn begin(
 }
 
 fn find_name(address: &DaemonAddress, task: &TaskTarget) -> Option<String> {
-    let mut connection = address.knock().ok()?;
+    let mut connection = address.connect_if_running().ok()?;
     connection.hello().ok()?;
     match *connection.task(Task::from(TaskAct::Show(task.clone()))).ok()? {
         TaskOutcome::Task(view) => Some(view.name),
@@ -62,7 +62,7 @@ fn find_name(address: &DaemonAddress, task: &TaskTarget) -> Option<String> {
 
 /// The newest command of the task that began since then. A gate works aside and is the task's by its name.
 fn running(address: &DaemonAddress, task: &str, began: u64) -> Option<ProcessView> {
-    let mut connection = address.knock().ok()?;
+    let mut connection = address.connect_if_running().ok()?;
     connection.hello().ok()?;
     let gate = process_name(&format!("gate-{task}"));
     let is_ours = |process: &ProcessView| {

@@ -62,7 +62,7 @@ pub(super) fn named(all: &[Session], wanted: &str) -> Result<String, CliError> {
     }
 }
 
-/// Whether a person can be asked.
+/// Returns true if a person can be asked.
 pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -289,7 +289,7 @@ impl Agent {
             self.screen.dialog = Some(Dialog::new(command));
             return self.status("blocked:kind=permission");
         }
-        self.note(&json!({ "leave": answer["decision"], "reason": answer["reason"] }));
+        self.note(&json!({ "permission": answer["decision"], "reason": answer["reason"] }));
         self.next_step();
     }
 

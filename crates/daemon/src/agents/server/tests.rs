@@ -8,13 +8,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use agents::Manifest;
-use agents::server::{PendingRequest, ServerNews, ServerReader, ServerSpec};
+use agents::server::{PendingRequest, ServerEvent, ServerReader, ServerSpec};
 use proto::agent::{AgentState, BlockedKind, TurnEnd};
 use tokio::time::timeout;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const MANIFEST: &str = r#"
 [server]
@@ -114,7 +114,7 @@ impl Stage {
     }
 
     fn hears(&self) -> PlayedRequest {
-        self.heard.recv_timeout(PATIENCE).unwrap()
+        self.heard.recv_timeout(TIMEOUT).unwrap()
     }
 }
 
@@ -170,28 +170,28 @@ const EVENTS: &str = "data: {\"type\":\"begun\",\"session\":\"s1\"}\n\n: a comme
                       data: {\"type\":\"status\",\"session\":\"s1\",\"status\":\"idle\"}\n\n";
 
 /// Follows in a task; returns its news, and the task.
-fn following(endpoint: Endpoint) -> (mpsc::Receiver<ServerNews>, tokio::task::JoinHandle<()>) {
+fn following(endpoint: Endpoint) -> (mpsc::Receiver<ServerEvent>, tokio::task::JoinHandle<()>) {
     let (sender, news) = mpsc::channel(100);
     let reader = Arc::new(Mutex::new(ServerReader::new(&manifest(), None).unwrap()));
     let task = tokio::spawn(async move { follow(&endpoint, "/events", &reader, sender).await });
     (news, task)
 }
 
-async fn receive(news: &mut mpsc::Receiver<ServerNews>, count: usize) -> Vec<ServerNews> {
+async fn receive(news: &mut mpsc::Receiver<ServerEvent>, count: usize) -> Vec<ServerEvent> {
     let mut received = Vec::new();
     for _ in 0..count {
-        received.push(timeout(PATIENCE, news.recv()).await.unwrap().unwrap());
+        received.push(timeout(TIMEOUT, news.recv()).await.unwrap().unwrap());
     }
     received
 }
 
-fn assert_played(news: &[ServerNews]) {
-    assert_eq!(news.first(), Some(&ServerNews::Session("s1".into())));
+fn assert_played(news: &[ServerEvent]) {
+    assert_eq!(news.first(), Some(&ServerEvent::Session("s1".into())));
     assert!(
-        matches!(news.get(1), Some(ServerNews::Evidence(said)) if said.state == Some(AgentState::Working))
+        matches!(news.get(1), Some(ServerEvent::Evidence(said)) if said.state == Some(AgentState::Working))
     );
-    assert_eq!(news.get(2), Some(&ServerNews::TurnEnded { end: TurnEnd::Done, text: String::new() }));
-    assert!(matches!(news.get(3), Some(ServerNews::Evidence(said)) if said.state == Some(AgentState::Idle)));
+    assert_eq!(news.get(2), Some(&ServerEvent::TurnEnded { end: TurnEnd::Done, text: String::new() }));
+    assert!(matches!(news.get(3), Some(ServerEvent::Evidence(said)) if said.state == Some(AgentState::Idle)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -209,7 +209,7 @@ async fn events_in_any_chunks_are_read_and_a_broken_stream_is_opened_again() {
     assert_played(&receive(&mut news, 4).await);
     // The stream broke: its evidence is withdrawn, and the status of the known session is requested.
     let again = receive(&mut news, 2).await;
-    assert!(matches!(again.as_slice(), [ServerNews::Withdrawn(_), ServerNews::Evidence(_)]), "{again:?}");
+    assert!(matches!(again.as_slice(), [ServerEvent::Withdrawn(_), ServerEvent::Evidence(_)]), "{again:?}");
     task.abort();
     assert!(stage.hears().head.contains("authorization: Basic dTpw"));
 }
@@ -254,9 +254,9 @@ async fn a_quiet_stream_ends_at_once_when_it_is_stopped() {
     assert!(stage.hears().first.contains("/events"));
     assert!(stage.hears().first.contains("/status"));
     task.abort();
-    assert!(timeout(PATIENCE, task).await.unwrap().unwrap_err().is_cancelled());
+    assert!(timeout(TIMEOUT, task).await.unwrap().unwrap_err().is_cancelled());
     // The server sees the end of the connection: its task has gone with the stream.
-    ended.recv_timeout(PATIENCE).unwrap();
+    ended.recv_timeout(TIMEOUT).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

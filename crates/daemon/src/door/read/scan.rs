@@ -6,7 +6,7 @@ use proto::{ErrorCode, Failure};
 use regex::Regex;
 use term::{Found, Line};
 
-use crate::pattern::thread_time;
+use crate::line_pattern::thread_time;
 
 /// The processor time of one search: a hundred times what an ordinary pattern needs for a full history.
 const BUDGET: Duration = Duration::from_secs(2);
@@ -86,7 +86,7 @@ mod tests {
     use term::LineId;
 
     use super::*;
-    use crate::pattern;
+    use crate::line_pattern;
 
     fn lines(texts: impl IntoIterator<Item = String>) -> Vec<Line> {
         let line = |(id, text)| Line { id: LineId(id as u64), text, wrapped: false };
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn wanted(pattern: &str) -> Wanted {
-        Wanted { regex: pattern::compile(pattern).unwrap(), is_light: pattern::is_light(pattern) }
+        Wanted { regex: line_pattern::compile(pattern).unwrap(), is_light: line_pattern::is_light(pattern) }
     }
 
     #[test]

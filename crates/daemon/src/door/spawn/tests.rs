@@ -82,7 +82,7 @@ fn b7_only_an_agent_as_its_manifest_has_it_needs_no_leave() {
     assert_eq!(fixture.verdict(with_env, &[]), SpawnRuling::Asked);
     let mut yes = fixture.agent(&["any"]);
     yes.agent.permissions =
-        Some(proto::request::PermissionDesk { timeout_ms: 1, on_timeout: proto::request::OnTimeout::Allow });
+        Some(proto::request::PermissionWait { timeout_ms: 1, on_timeout: proto::request::OnTimeout::Allow });
     assert_eq!(fixture.verdict(yes, &[]), SpawnRuling::Asked, "it would grant itself leave");
 }
 

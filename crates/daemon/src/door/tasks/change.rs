@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use engine::{
-    Caller, Command, KEPT_MS, Principal, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskSight, Verb,
+    Caller, Command, KEPT_MS, Principal, TaskCommand, TaskEnd, TaskOperation, TaskRecord, TaskWithProcesses,
+    Verb,
 };
 use proto::request::{Close, DropTask, TaskTarget};
 use proto::task::{TaskDropped, TaskOperationKind, TaskOutcome, TaskRestorable};
@@ -33,19 +34,19 @@ pub(super) async fn remove(
             .hint("leave force out, or ask a person"));
     }
     let runner = client.door.tasks.clone();
-    let mut sight = find(client, request.target.clone(), Verb::Drive).await?;
+    let mut item = find(client, request.target.clone(), Verb::Drive).await?;
     if request.force {
         // What works in it ends only for a drop that is possible.
-        check_removal(&runner, sight.task, request.branch).await?;
-        sight = end_work(client, &request.target).await?;
+        check_removal(&runner, item.task, request.branch).await?;
+        item = end_work(client, &request.target).await?;
     }
-    let task = sight.task;
+    let task = item.task;
     let _changing = match &task.common_dir {
         Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
         None => None,
     };
     let (planner, planned) = (runner.clone(), task.clone());
-    let is_used = sight.processes.iter().any(|process| process.status.is_live()) && !request.force;
+    let is_used = item.processes.iter().any(|process| process.status.is_live()) && !request.force;
     // A task in use is refused by the engine, which names what uses it.
     let plan = match is_used {
         true => Plan::Forget,
@@ -84,20 +85,20 @@ async fn check_removal(runner: &TaskRunner, task: TaskRecord, with_branch: bool)
 }
 
 /// Ends everything that works on a task, each with its own grace, the preparation of its worktree included.
-async fn end_work(client: &Client, target: &TaskTarget) -> Result<TaskSight, Failure> {
+async fn end_work(client: &Client, target: &TaskTarget) -> Result<TaskWithProcesses, Failure> {
     let mut ends = client.door.tasks.ends();
     loop {
         ends.mark_unchanged();
-        let sight = find(client, target.clone(), Verb::Drive).await?;
-        for process in &sight.processes {
+        let item = find(client, target.clone(), Verb::Drive).await?;
+        for process in &item.processes {
             let target = Target(process.id.to_string());
             let close = Close { target, keep_background: false, stop: Stop::default() };
             client.ask(Command::Close(close)).await?;
         }
-        let operation = sight.task.operation.as_ref().map(|operation| operation.kind);
-        let is_stuck = client.door.tasks.unfinishable(sight.task.id).is_some();
+        let operation = item.task.operation.as_ref().map(|operation| operation.kind);
+        let is_stuck = client.door.tasks.unfinishable(item.task.id).is_some();
         if operation != Some(TaskOperationKind::Prepare) || is_stuck || ends.changed().await.is_err() {
-            return Ok(sight);
+            return Ok(item);
         }
     }
 }
@@ -131,20 +132,20 @@ pub(super) async fn restorable(client: &Client) -> Result<Vec<TaskRestorable>, F
     let runner = &client.door.tasks;
     let mut dropped = runner.ask(&client.principal, TaskCommand::Dropped { forgets: false }).await?;
     // Names are unique in all workspaces, so a task that the caller does not see can have one, too.
-    let live = runner.ask(&Principal::unlimited(Caller::Human), TaskCommand::List).await?;
+    let live = runner.ask(&Principal::unlimited(Caller::Person), TaskCommand::List).await?;
     let now = crate::clock::now().wall_ms;
-    dropped.sort_by_key(|sight| Reverse(sight.task.id));
+    dropped.sort_by_key(|item| Reverse(item.task.id));
     let mut names = BTreeSet::new();
-    dropped.retain(|sight| names.insert(sight.task.name.clone()));
+    dropped.retain(|item| names.insert(item.task.name.clone()));
     dropped = blocking(move || {
-        Ok(dropped.into_iter().filter(|sight| is_restorable(&sight.task)).collect::<Vec<_>>())
+        Ok(dropped.into_iter().filter(|item| is_restorable(&item.task)).collect::<Vec<_>>())
     })
     .await?;
-    let view = |sight: TaskSight| {
-        let task = sight.task;
+    let view = |item: TaskWithProcesses| {
+        let task = item.task;
         let dropped_at = task.dropped?.at;
         let view = TaskRestorable {
-            is_name_taken: live.iter().any(|sight| sight.task.name == task.name),
+            is_name_taken: live.iter().any(|item| item.task.name == task.name),
             name: task.name,
             workspace: task.workspace,
             directory: task.directory,
@@ -175,8 +176,8 @@ pub(super) async fn restore(
         return Err(Failure::invalid("name", "name the dropped task: its directory is gone"));
     };
     let runner = client.door.tasks.clone();
-    let sight = runner.ask_one(&client.principal, TaskCommand::FindDropped { name }).await?;
-    let task = sight.task;
+    let item = runner.ask_one(&client.principal, TaskCommand::FindDropped { name }).await?;
+    let task = item.task;
     let _changing = match &task.common_dir {
         Some(common_dir) => Some(runner.lock(Path::new(common_dir)).await?),
         None => None,
@@ -191,8 +192,8 @@ pub(super) async fn restore(
     runner.end(task.id, if ended.is_ok() { TaskEnd::Restored } else { TaskEnd::Undone }).await?;
     ended?;
     let target = TaskTarget::Name(task.name);
-    let sight = find(client, target, Verb::List).await?;
-    Ok(TaskOutcome::Task(Box::new(view(client, sight).await?)))
+    let item = find(client, target, Verb::List).await?;
+    Ok(TaskOutcome::Task(Box::new(view(client, item).await?)))
 }
 
 /// Carries out a restoration. One that fails leaves nothing behind, so that it can be asked for again. Blocks.

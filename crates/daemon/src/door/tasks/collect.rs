@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use engine::{Caller, KEPT_MS, Principal, TaskCommand, TaskSight, Verb};
+use engine::{Caller, KEPT_MS, Principal, TaskCommand, TaskWithProcesses, Verb};
 use proto::Failure;
 use proto::request::{CollectTasks, DropTask, TaskTarget};
 use proto::task::{TaskCollected, TaskKept, TaskOutcome, TaskStatus, TaskView};
@@ -23,17 +23,17 @@ const DAILY: Duration = Duration::from_secs(24 * 3600);
 pub(super) async fn collect(client: &Client, request: CollectTasks) -> Result<TaskOutcome, Failure> {
     audit::permit(client, Verb::Administer).await?;
     let runner = client.door.tasks.clone();
-    let sights = runner.ask(&client.principal, TaskCommand::List).await?;
-    let mut repositories = repositories(&sights);
+    let items = runner.ask(&client.principal, TaskCommand::List).await?;
+    let mut repositories = repositories(&items);
     let mut collected = TaskCollected::default();
-    for view in runner.views(sights.clone()).await?.into_iter().filter(is_finished) {
+    for view in runner.views(items.clone()).await?.into_iter().filter(is_finished) {
         if let Some(process) = view.processes.iter().find(|process| process.status.is_live()) {
             let why = format!("{} still runs in it; qd stop {} ends it", process.name, view.name);
             collected.kept.push(TaskKept { name: view.name, why });
             continue;
         }
-        let sight = sights.iter().find(|sight| sight.task.name == view.name);
-        match drop_one(client, sight, &request).await {
+        let item = items.iter().find(|item| item.task.name == view.name);
+        match drop_one(client, item, &request).await {
             Ok(()) => collected.dropped.push(view.name),
             Err(failure) => collected.kept.push(TaskKept { name: view.name, why: failure.message }),
         }
@@ -53,8 +53,12 @@ fn is_finished(view: &TaskView) -> bool {
 }
 
 /// Drops a task, or finds out whether a drop would be refused.
-async fn drop_one(client: &Client, sight: Option<&TaskSight>, request: &CollectTasks) -> Result<(), Failure> {
-    let Some(task) = sight.map(|sight| sight.task.clone()) else { return Ok(()) };
+async fn drop_one(
+    client: &Client,
+    item: Option<&TaskWithProcesses>,
+    request: &CollectTasks,
+) -> Result<(), Failure> {
+    let Some(task) = item.map(|item| item.task.clone()) else { return Ok(()) };
     if request.dry_run {
         let (runner, branch) = (client.door.tasks.clone(), request.branch);
         return blocking(move || plan_removal(&runner, &task, branch, false).map(drop)).await;
@@ -68,8 +72,8 @@ pub(super) async fn forget_daily(door: Server) {
     let mut closing = door.closing.subscribe();
     loop {
         let dropped = TaskCommand::Dropped { forgets: true };
-        match door.tasks.ask(&Principal::unlimited(Caller::Human), dropped).await {
-            Ok(sights) => drop(forget(&door.tasks, repositories(&sights), false).await),
+        match door.tasks.ask(&Principal::unlimited(Caller::Person), dropped).await {
+            Ok(items) => drop(forget(&door.tasks, repositories(&items), false).await),
             Err(failure) => tracing::debug!(%failure, "old saved worktrees were not forgotten"),
         }
         tokio::select! {
@@ -79,8 +83,8 @@ pub(super) async fn forget_daily(door: Server) {
     }
 }
 
-fn repositories(sights: &[TaskSight]) -> BTreeSet<PathBuf> {
-    sights.iter().filter_map(|sight| sight.task.common_dir.as_ref()).map(PathBuf::from).collect()
+fn repositories(items: &[TaskWithProcesses]) -> BTreeSet<PathBuf> {
+    items.iter().filter_map(|item| item.task.common_dir.as_ref()).map(PathBuf::from).collect()
 }
 
 /// Forgets what was saved too long ago in these repositories, and returns the references.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{AddressedEvent, Caller, TaskCommand, TaskSight};
+use engine::{AddressedEvent, Caller, TaskCommand, TaskWithProcesses};
 use proto::Failure;
 use proto::event::Event;
 use tokio::sync::broadcast::Receiver;
@@ -28,7 +28,7 @@ pub(super) async fn watch(door: Server) {
         tokio::time::sleep(PAUSE).await;
         // What ended meanwhile is part of the same look.
         events = events.resubscribe();
-        if let Err(failure) = look(&door).await {
+        if let Err(failure) = report_conflicts(&door).await {
             tracing::debug!(%failure, "conflicts were not looked for");
         }
     }
@@ -51,26 +51,26 @@ async fn work_ended(events: &mut Receiver<Arc<AddressedEvent>>) -> bool {
 }
 
 /// Looks at the repositories in which an agent works on a task, and reports what would conflict.
-async fn look(door: &Server) -> Result<(), Failure> {
-    let sights = door.tasks.ask(&engine::Principal::unlimited(Caller::Human), TaskCommand::List).await?;
-    let has_agent = |sight: &&TaskSight| sight.processes.iter().any(|process| process.agent.is_some());
+async fn report_conflicts(door: &Server) -> Result<(), Failure> {
+    let items = door.tasks.ask(&engine::Principal::unlimited(Caller::Person), TaskCommand::List).await?;
+    let has_agent = |item: &&TaskWithProcesses| item.processes.iter().any(|process| process.agent.is_some());
     let busy: Vec<Option<String>> =
-        sights.iter().filter(has_agent).map(|sight| sight.task.common_dir.clone()).collect();
+        items.iter().filter(has_agent).map(|item| item.task.common_dir.clone()).collect();
     let concerned =
-        |sight: &TaskSight| sight.task.common_dir.is_some() && busy.contains(&sight.task.common_dir);
-    let concerned: Vec<TaskSight> = sights.into_iter().filter(concerned).collect();
+        |item: &TaskWithProcesses| item.task.common_dir.is_some() && busy.contains(&item.task.common_dir);
+    let concerned: Vec<TaskWithProcesses> = items.into_iter().filter(concerned).collect();
     if concerned.is_empty() {
         return Ok(());
     }
     let ids: Vec<(String, u64)> =
-        concerned.iter().map(|sight| (sight.task.name.clone(), sight.task.id)).collect();
+        concerned.iter().map(|item| (item.task.name.clone(), item.task.id)).collect();
     let views = door.tasks.views(concerned).await?;
     // Where git could not say everything, that nothing conflicts is not known.
     let is_incomplete = views.iter().any(|view| view.git.is_none());
     for view in views.into_iter().filter(|view| !is_incomplete || !view.conflicts.is_empty()) {
         if let Some((_, id)) = ids.iter().find(|(name, _)| *name == view.name) {
             let report = TaskCommand::Conflicts { id: *id, conflicts: view.conflicts };
-            door.tasks.ask(&engine::Principal::unlimited(Caller::Human), report).await?;
+            door.tasks.ask(&engine::Principal::unlimited(Caller::Person), report).await?;
         }
     }
     Ok(())

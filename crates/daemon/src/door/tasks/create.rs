@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Caller, LOCAL_WORKSPACE, NewTask, Principal, TaskCommand, TaskEnd, TaskRecord, TaskSight, Verb,
+    Caller, LOCAL_WORKSPACE, NewTask, Principal, TaskCommand, TaskEnd, TaskRecord, TaskWithProcesses, Verb,
     task_exists,
 };
 use proto::request::{CreateTask, TaskTarget};
@@ -18,7 +18,7 @@ use worktree::{
 
 use super::super::audit;
 use super::super::connection::Client;
-use super::super::trust::standing;
+use super::super::trust::caller_project;
 use super::prepare::prepare;
 use super::{find, view};
 use crate::project::{self, ProjectDir};
@@ -46,7 +46,7 @@ pub(super) async fn create(
     audit::permit(client, Verb::Spawn).await?;
     request.workspace = request.workspace.or_else(|| client.principal.limit.workspace.clone());
     // A process makes tasks of its own project only: it has rights over what it creates.
-    standing(client, "task_create", Some(request.directory.clone()), proto::Role::Type).await?;
+    caller_project(client, "task_create", Some(request.directory.clone()), proto::Role::Type).await?;
     let runner = client.door.tasks.clone();
     let (directory, agent, agents) =
         (request.directory.clone(), request.agent.clone(), client.door.agents.clone());
@@ -60,22 +60,22 @@ pub(super) async fn create(
         Some(layout) => Some(runner.lock(&layout.common_dir).await?),
         None => None,
     };
-    let (sight, making) = record(client, &request, layout, key).await?;
+    let (item, making) = record(client, &request, layout, key).await?;
     let is_made = making.is_some();
     let (copied, preparation) = match making {
-        Some(making) => make(&runner, &sight.task, making).await?,
+        Some(making) => make(&runner, &item.task, making).await?,
         None => (Copied::default(), None),
     };
     drop(changing);
     let failure = match preparation {
-        Some(preparation) => prepare(client, &sight.task, preparation, request.base_env).await?,
+        Some(preparation) => prepare(client, &item.task, preparation, request.base_env).await?,
         None => None,
     };
-    let sight = find(client, TaskTarget::Name(sight.task.name), Verb::List).await?;
+    let item = find(client, TaskTarget::Name(item.task.name), Verb::List).await?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let task = match is_made {
-        true => runner.unread_view(sight).await?,
-        false => view(client, sight).await?,
+        true => runner.unread_view(item).await?,
+        false => view(client, item).await?,
     };
     Ok(TaskOutcome::Created(Box::new(TaskCreated {
         task,
@@ -91,15 +91,15 @@ async fn record(
     request: &CreateTask,
     layout: Option<Layout>,
     key: Option<String>,
-) -> Result<(TaskSight, Option<Making>), Failure> {
+) -> Result<(TaskWithProcesses, Option<Making>), Failure> {
     let runner = client.door.tasks.clone();
     let mut refused = None;
     for _ in 0..PORT_ATTEMPTS {
-        let tasks = runner.ask(&Principal::unlimited(Caller::Human), TaskCommand::List).await?;
-        if tasks.iter().any(|sight| sight.task.name == request.name) {
+        let tasks = runner.ask(&Principal::unlimited(Caller::Person), TaskCommand::List).await?;
+        if tasks.iter().any(|item| item.task.name == request.name) {
             return Err(task_exists(&request.name));
         }
-        let leased: Vec<u16> = tasks.into_iter().flat_map(|sight| sight.task.ports).collect();
+        let leased: Vec<u16> = tasks.into_iter().flat_map(|item| item.task.ports).collect();
         let (planner, request, layout) = (runner.clone(), request.clone(), layout.clone());
         let wanted = request.ports;
         let principal = client.principal.clone();

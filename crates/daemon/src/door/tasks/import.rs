@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{ImportedTask, LOCAL_WORKSPACE, NewTask, TaskCommand, TaskSight, Verb};
+use engine::{ImportedTask, LOCAL_WORKSPACE, NewTask, TaskCommand, TaskWithProcesses, Verb};
 use proto::request::ImportTask;
 use proto::task::TaskImported;
 use proto::{ErrorCode, Failure, Printable};
@@ -38,7 +38,7 @@ pub(super) async fn import(client: &Client, request: ImportTask) -> Result<TaskI
 fn plan(
     runner: &TaskRunner,
     request: ImportTask,
-    tasks: &[TaskSight],
+    tasks: &[TaskWithProcesses],
 ) -> Result<(NewTask, TaskImported), Failure> {
     let directory = project::real("directory", Path::new(&request.directory))?;
     check_free(&request.name, &directory, tasks)?;
@@ -76,9 +76,9 @@ fn plan(
 }
 
 /// Refuses a name or a directory that a task has.
-fn check_free(name: &str, directory: &str, tasks: &[TaskSight]) -> Result<(), Failure> {
+fn check_free(name: &str, directory: &str, tasks: &[TaskWithProcesses]) -> Result<(), Failure> {
     let shown = Printable(name).to_string();
-    for TaskSight { task, .. } in tasks {
+    for TaskWithProcesses { task, .. } in tasks {
         if task.name == name && task.directory == directory {
             return Err(Failure::new(ErrorCode::Conflict, format!("task \"{shown}\" is here already")));
         }

@@ -31,8 +31,8 @@ pub(super) async fn land(
     request: LandTask,
     key: Option<String>,
 ) -> Result<TaskOutcome, Failure> {
-    let sight = find(client, request.target.clone(), Verb::Drive).await?;
-    let task = sight.task;
+    let item = find(client, request.target.clone(), Verb::Drive).await?;
+    let task = item.task;
     if task.common_dir.is_none() {
         let message =
             format!("task \"{}\" is in no repository: it has nothing to land", Printable(&task.name));
@@ -205,7 +205,7 @@ impl LandingStep<'_> {
         self.client
             .door
             .tasks
-            .ask(&engine::Principal::unlimited(engine::Caller::Human), advance)
+            .ask(&engine::Principal::unlimited(engine::Caller::Person), advance)
             .await
             .map(drop)
     }
@@ -324,8 +324,8 @@ async fn abort(
 /// Gives the task's agent the end of a failing gate's output.
 async fn send_to_agent(client: &Client, task: &TaskRecord, message: &str) -> Result<(), Failure> {
     let found = TaskCommand::Find { name: task.name.clone(), verb: Verb::List };
-    let sight = client.door.tasks.ask_one(&client.principal, found).await?;
-    let agent = sight.processes.iter().find(|process| process.agent.is_some() && process.status.is_live());
+    let item = client.door.tasks.ask_one(&client.principal, found).await?;
+    let agent = item.processes.iter().find(|process| process.agent.is_some() && process.status.is_live());
     let agent = agent.ok_or_else(|| Failure::new(ErrorCode::NotRunning, "no agent works on it"))?;
     let text = format!("Landing {} failed: {message}", task.name);
     let target = Target(agent.id.to_string());

@@ -91,7 +91,7 @@ async fn run(
         preparation.step += 1;
         let plan = Plan::Prepare(preparation.clone()).text()?;
         let advance = TaskCommand::Advance { id: task.id, plan };
-        client.door.tasks.ask(&Principal::unlimited(Caller::Human), advance).await?;
+        client.door.tasks.ask(&Principal::unlimited(Caller::Person), advance).await?;
         close(client, process).await;
     }
     Ok(None)

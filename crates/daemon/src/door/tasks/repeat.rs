@@ -1,7 +1,7 @@
 //! Requests that are sent again because the answer to the first was lost: nothing is done twice, and the answer is what came
 //! of the first one.
 
-use engine::{TaskCommand, TaskRecord, TaskSight};
+use engine::{TaskCommand, TaskRecord, TaskWithProcesses};
 use proto::task::{TaskCheckout, TaskCreated, TaskDropped, TaskEventKind, TaskLanded, TaskOutcome};
 use proto::{ErrorCode, Failure, Printable};
 
@@ -22,14 +22,14 @@ pub(super) async fn answer(client: &Client, key: &str) -> Result<Option<TaskOutc
     loop {
         ends.mark_unchanged();
         let request = TaskCommand::FindRequest { key: key.to_owned() };
-        let Some(sight) = runner.ask(&client.principal, request).await?.into_iter().next() else {
+        let Some(item) = runner.ask(&client.principal, request).await?.into_iter().next() else {
             return Ok(None);
         };
-        if let Some(end) = sight.task.end_of(key).cloned() {
-            return outcome(client, sight, end).await.map(Some);
+        if let Some(end) = item.task.end_of(key).cloned() {
+            return outcome(client, item, end).await.map(Some);
         }
-        if let Some(why) = runner.unfinishable(sight.task.id) {
-            return Err(unknown(&sight.task, &why));
+        if let Some(why) = runner.unfinishable(item.task.id) {
+            return Err(unknown(&item.task, &why));
         }
         if ends.changed().await.is_err() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "the daemon is ending"));
@@ -38,8 +38,12 @@ pub(super) async fn answer(client: &Client, key: &str) -> Result<Option<TaskOutc
 }
 
 /// What the first request would have been answered.
-async fn outcome(client: &Client, sight: TaskSight, end: TaskEventKind) -> Result<TaskOutcome, Failure> {
-    let name = sight.task.name.clone();
+async fn outcome(
+    client: &Client,
+    item: TaskWithProcesses,
+    end: TaskEventKind,
+) -> Result<TaskOutcome, Failure> {
+    let name = item.task.name.clone();
     match end {
         // What could not be deleted is in the log of the daemon that tried.
         TaskEventKind::Dropped { trash } => {
@@ -52,9 +56,9 @@ async fn outcome(client: &Client, sight: TaskSight, end: TaskEventKind) -> Resul
         TaskEventKind::LandingFailed { why, .. } => {
             Err(Failure::new(ErrorCode::Conflict, why).hint("correct it in the task's directory and commit"))
         }
-        TaskEventKind::Restored => Ok(TaskOutcome::Task(Box::new(view(client, sight).await?))),
-        TaskEventKind::Created | TaskEventKind::WorktreeMade => created(client, sight, None).await,
-        TaskEventKind::Prepared { failure } => created(client, sight, failure).await,
+        TaskEventKind::Restored => Ok(TaskOutcome::Task(Box::new(view(client, item).await?))),
+        TaskEventKind::Created | TaskEventKind::WorktreeMade => created(client, item, None).await,
+        TaskEventKind::Prepared { failure } => created(client, item, failure).await,
         TaskEventKind::RunStarted { .. }
         | TaskEventKind::RunEnded { .. }
         | TaskEventKind::ConflictsChanged { .. } => {
@@ -64,8 +68,12 @@ async fn outcome(client: &Client, sight: TaskSight, end: TaskEventKind) -> Resul
 }
 
 /// The names of the files that were copied are not kept.
-async fn created(client: &Client, sight: TaskSight, failure: Option<String>) -> Result<TaskOutcome, Failure> {
-    let task = view(client, sight).await?;
+async fn created(
+    client: &Client,
+    item: TaskWithProcesses,
+    failure: Option<String>,
+) -> Result<TaskOutcome, Failure> {
+    let task = view(client, item).await?;
     let created = TaskCreated { task, copied: Vec::new(), skipped: Vec::new(), failure };
     Ok(TaskOutcome::Created(Box::new(created)))
 }

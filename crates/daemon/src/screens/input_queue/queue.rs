@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const RAW: Duration = Duration::from_millis(100);
 
 /// How long what comes after a paste waits for its next piece.
-const PATIENCE: Duration = Duration::from_secs(1);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The outputs, and the terminal's modes.
 pub(super) trait Outlet {
@@ -327,7 +327,7 @@ impl Queue {
             }
         }
         let is_kept_waiting = self.jobs.front().map_or(!self.replies.is_empty(), |job| job.piece.is_none());
-        let latest = self.interrupt_at.unwrap_or(now + PATIENCE);
+        let latest = self.interrupt_at.unwrap_or(now + INTERRUPT_TIMEOUT);
         self.interrupt_at = (self.is_pasting() && is_kept_waiting).then_some(latest);
     }
 

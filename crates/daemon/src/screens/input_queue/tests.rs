@@ -85,7 +85,7 @@ impl Scene {
     fn write(&mut self, text: Text, is_prompt: bool) -> oneshot::Receiver<WriteOutcome> {
         let (reply, outcome) = oneshot::channel();
         let deadline = self.now + 10 * LATER;
-        let guard = Guard { dialog: None, composer: engine::ComposerIs::Any, human_quiet_ms: 0 };
+        let guard = Guard { dialog: None, composer: engine::ComposerIs::Any, person_quiet_ms: 0 };
         let (by, guard, key) = (Owner::User, Some(guard), self.key.clone());
         let job = WriteJob { text, is_prompt, deadline, by, guard, key, reply };
         self.queue.write(job, self.now, &mut self.child);

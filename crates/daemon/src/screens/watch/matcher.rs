@@ -6,7 +6,7 @@
 //! | thread | searches for | when it is behind |
 //! |---|---|---|
 //! | `patterns` | patterns that have been cheap so far | text waits, up to [`MAX_HELD`] |
-//! | `patterns-slow`, at the lowest priority | the others, each a turn at a time | the same; the search that is furthest behind then ends with an error |
+//! | `patterns-slow`, at the lowest priority | the others, each a slice at a time | the same; the search that is furthest behind then ends with an error |
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,13 +19,13 @@ use engine::{Input, RunFact, RunKey, WaitId};
 use tokio::sync::mpsc;
 
 use super::search::{ScreenSearch, Search, Step};
-use crate::pattern::thread_time;
+use crate::line_pattern::thread_time;
 
 /// The most text that waits for all searches together: three seconds of ten megabytes a second.
 const MAX_HELD: usize = 32 << 20; // 32 MiB
-/// A turn ends after this much text, or after this long.
-const TURN: usize = 64 * 1024;
-const TURN_TIME: Duration = Duration::from_millis(5);
+/// A slice ends after this much text, or after this long.
+const SLICE: usize = 64 * 1024;
+const SLICE_TIME: Duration = Duration::from_millis(5);
 /// What a pattern may cost before it is slow: this much once, and this much for every byte.
 const ALLOWANCE: Duration = Duration::from_millis(20);
 const ALLOWANCE_PER_BYTE: Duration = Duration::from_nanos(200);
@@ -84,7 +84,7 @@ pub(super) struct Began {
 }
 
 /// A search that a thread executes.
-struct Turn {
+struct Slice {
     id: u64,
     search: Search,
     is_over: Arc<AtomicBool>,
@@ -93,7 +93,7 @@ struct Turn {
 
 enum Job {
     Say(RunKey, RunFact),
-    Look(Turn),
+    Look(Slice),
 }
 
 impl Matcher {
@@ -192,8 +192,8 @@ impl Matcher {
         let mut facts = Vec::new();
         for id in ids {
             while Instant::now() < until {
-                let Some(turn) = self.lock().take(*id, Speed::Quick) else { break };
-                facts.extend(self.turn(turn));
+                let Some(slice) = self.lock().take(*id, Speed::Quick) else { break };
+                facts.extend(self.slice(slice));
             }
         }
         facts
@@ -203,7 +203,7 @@ impl Matcher {
         loop {
             let fact = match self.next(speed) {
                 Job::Say(run, fact) => Some((run, fact)),
-                Job::Look(turn) => self.turn(turn),
+                Job::Look(slice) => self.slice(slice),
             };
             if let Some((run, fact)) = fact {
                 // The receiver is gone only when the daemon is ending.
@@ -218,12 +218,12 @@ impl Matcher {
             if let Some(job) = queues.job(speed) {
                 return job;
             }
-            let bell = self.bell(speed);
-            queues = bell.wait(queues).unwrap_or_else(PoisonError::into_inner);
+            let condvar = self.condvar(speed);
+            queues = condvar.wait(queues).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn bell(&self, speed: Speed) -> &Condvar {
+    fn condvar(&self, speed: Speed) -> &Condvar {
         match speed {
             Speed::Quick => &self.quick,
             Speed::Slow => &self.slow,
@@ -240,21 +240,21 @@ impl Matcher {
         }
     }
 
-    /// Executes one turn of a search; returns its fact, if it has ended.
-    fn turn(&self, mut turn: Turn) -> Option<(RunKey, RunFact)> {
+    /// Executes one slice of a search; returns its fact, if it has ended.
+    fn slice(&self, mut slice: Slice) -> Option<(RunKey, RunFact)> {
         let begun = thread_time();
-        let step = catch_unwind(AssertUnwindSafe(|| turn.go())).ok();
+        let step = catch_unwind(AssertUnwindSafe(|| slice.go())).ok();
         let spent = thread_time().saturating_sub(begun);
         let mut queues = self.lock();
-        let open = queues.open.get_mut(&turn.id)?;
-        open.account(turn.looked, spent);
+        let open = queues.open.get_mut(&slice.id)?;
+        open.account(slice.looked, spent);
         let (run, wait, speed) = (open.run, open.wait, open.speed);
         let fact = match step {
             Some(Step::Found { text, offset }) => RunFact::Matched { wait, text, offset },
             Some(Step::Overtaken) if speed == Speed::Slow => RunFact::Outrun { wait },
             Some(Step::Idle | Step::Looked(_) | Step::Overtaken) => {
-                open.search = Some(turn.search);
-                queues.queue(turn.id);
+                open.search = Some(slice.search);
+                queues.queue(slice.id);
                 self.ring(&queues);
                 return None;
             }
@@ -263,7 +263,7 @@ impl Matcher {
                 RunFact::Unmatched { wait }
             }
         };
-        queues.end(turn.id);
+        queues.end(slice.id);
         Some((run, fact))
     }
 
@@ -301,14 +301,14 @@ impl Queues {
             if let Some(open) = self.open.get_mut(&id) {
                 open.is_queued = false;
             }
-            if let Some(turn) = self.take(id, speed) {
-                return Some(Job::Look(turn));
+            if let Some(slice) = self.take(id, speed) {
+                return Some(Job::Look(slice));
             }
         }
     }
 
-    /// Takes a search from this queue for a turn, if it has text.
-    fn take(&mut self, id: u64, speed: Speed) -> Option<Turn> {
+    /// Takes a search from this queue for a slice, if it has text.
+    fn take(&mut self, id: u64, speed: Speed) -> Option<Slice> {
         let open = self.open.get_mut(&id).filter(|open| open.speed == speed)?;
         let search = open.search.as_mut()?;
         if search.is_idle() {
@@ -322,7 +322,7 @@ impl Queues {
             }
         }
         let is_over = Arc::clone(&open.is_over);
-        Some(Turn { id, search: open.search.take()?, is_over, looked: 0 })
+        Some(Slice { id, search: open.search.take()?, is_over, looked: 0 })
     }
 
     /// Ends the search with the oldest waiting text of all; returns true if there was one.
@@ -351,7 +351,7 @@ impl Queues {
 }
 
 impl Open {
-    /// Adds the cost of a turn. A pattern that was slow once stays slow: its next text may be the same.
+    /// Adds the cost of a slice. A pattern that was slow once stays slow: its next text may be the same.
     fn account(&mut self, looked: u64, spent: Duration) {
         self.looked += looked;
         self.spent += spent;
@@ -364,14 +364,14 @@ impl Open {
     }
 }
 
-impl Turn {
+impl Slice {
     fn go(&mut self) -> Step {
-        let until = Instant::now() + TURN_TIME;
+        let until = Instant::now() + SLICE_TIME;
         loop {
             let step = self.search.step();
             let Step::Looked(count) = step else { return step };
             self.looked += count as u64;
-            let is_enough = self.looked >= TURN as u64 || Instant::now() >= until;
+            let is_enough = self.looked >= SLICE as u64 || Instant::now() >= until;
             if is_enough || self.is_over.load(Ordering::Relaxed) {
                 return step;
             }
@@ -381,7 +381,7 @@ impl Turn {
 
 #[cfg(test)]
 pub(super) mod bench {
-    //! Searches without threads: the test runs the turns itself.
+    //! Searches without threads: the test runs the slices itself.
 
     use super::*;
 
@@ -399,13 +399,13 @@ pub(super) mod bench {
                 drop(queues);
                 match job {
                     Some(Job::Say(run, fact)) => facts.push((run, fact)),
-                    Some(Job::Look(turn)) => facts.extend(self.turn(turn)),
+                    Some(Job::Look(slice)) => facts.extend(self.slice(slice)),
                     None => return facts,
                 }
             }
         }
 
-        /// Works off everything but the turns of one of them; returns each result in a word.
+        /// Works off everything but the slices of one of them; returns each result in a word.
         pub(in crate::screens::watch) fn work_off_but(&self, other: u64) -> Vec<(u64, &'static str)> {
             let absent = self.lock().open.get_mut(&other).and_then(|open| open.search.take());
             let facts = self.work_off();

@@ -7,7 +7,7 @@ use holder::{ReadOutcome, RingReader};
 use term::{LineId, TextStream};
 
 use super::{Known, Lines, Row};
-use crate::pattern::LinePattern;
+use crate::line_pattern::LinePattern;
 
 /// Text that is searched in one piece: some sixty milliseconds for the costliest pattern, twenty for the
 /// costliest light one. A longer line is one piece.
@@ -65,12 +65,12 @@ impl Search {
     /// Searches the next piece.
     pub(super) fn step(&mut self) -> Step {
         if let Some(log) = &mut self.log {
-            let step = log.look(&self.pattern);
+            let step = log.search(&self.pattern);
             self.log.take_if(|log| log.is_over());
             return step;
         }
         let Some(screen) = &mut self.screen else { return Step::Idle };
-        let step = screen.look(&self.pattern);
+        let step = screen.search(&self.pattern);
         self.screen.take_if(|screen| screen.is_over());
         step
     }
@@ -96,7 +96,7 @@ impl ScreenSearch {
         self.next >= self.lines.rows.len()
     }
 
-    fn look(&mut self, pattern: &LinePattern) -> Step {
+    fn search(&mut self, pattern: &LinePattern) -> Step {
         let rest = self.lines.rows.get(self.next..).unwrap_or_default();
         let Some(first) = rest.first() else { return Step::Idle };
         let begin = first.text.start;
@@ -142,7 +142,7 @@ impl LogScan {
         self.at >= self.end
     }
 
-    fn look(&mut self, pattern: &LinePattern) -> Step {
+    fn search(&mut self, pattern: &LinePattern) -> Step {
         let mut buffer = [0; PIECE];
         let most = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(PIECE).min(PIECE);
         let (mut text, mut is_overtaken) = (String::new(), false);

@@ -197,7 +197,7 @@ fn e7_looking_at_a_screen_gives_away_text_and_matches_nothing() {
     scene.wait(2, "needle");
     scene.screen.feed(b"a needle\r\n");
     scene.search_screen();
-    // No search had a turn, so no pattern has cost anything.
+    // No search had a slice, so no pattern has cost anything.
     assert!(scene.matcher.is_behind(scene.watches.watches[0].id));
     assert!(scene.matcher.is_behind(scene.watches.watches[1].id));
     assert_eq!(scene.found(), [(2, "a needle".to_owned())]);
@@ -242,7 +242,7 @@ fn e7_a_pattern_that_falls_too_far_behind_ends_and_is_told_while_the_others_go_o
     for _ in 0..40 {
         scene.screen.feed(lines.as_bytes());
         scene.search_screen();
-        // All searches but the slow one have their turns.
+        // All searches but the slow one have their slices.
         said.extend(scene.matcher.work_off_but(slow));
     }
     said.extend(scene.print("=end=\r\n").into_iter().map(|(wait, _)| (wait, "matched")));

@@ -56,7 +56,7 @@ fn a_dialog_on_the_screen_beats_a_report_that_does_not_know_it() {
         for says in [Working, Idle, Error] {
             let opinions = [(report, Some(says), 1_000), (Dialog, Some(Blocked), 4_000)];
             let judgement = judge(Working, 4_000, &opinions);
-            assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::DialogStands));
+            assert_eq!((judgement.belief.state, judgement.reason), (Blocked, Reason::DialogStands));
         }
     }
 }
@@ -79,7 +79,7 @@ fn c22_a_hook_that_says_failed_is_not_denied_by_a_report_that_says_at_rest() {
             for (said, failed) in [(1_000, 1_100), (1_100, 1_000)] {
                 let opinions = [(report, Some(rest), said), (Hook, Some(Error), failed)];
                 let judgement = judge(before, 60_000, &opinions);
-                assert_eq!((judgement.belief.state, judgement.ruling), (Error, Reason::TurnFailed));
+                assert_eq!((judgement.belief.state, judgement.reason), (Error, Reason::TurnFailed));
             }
         }
         let opinions = [(report, Some(Working), 1_200), (Hook, Some(Error), 1_000)];
@@ -112,10 +112,10 @@ fn a_screen_rule_that_says_blocked_ranks_as_a_dialog() {
 }
 
 #[test]
-fn a_parked_request_blocks_whatever_the_screen_shows() {
+fn a_waiting_request_blocks_whatever_the_screen_shows() {
     let table = table(&[(ProgramStatus, Some(Working), 10)]);
     let judgement = weigh(&table, Belief { state: Working, pending: None }, true, 20);
-    assert_eq!((judgement.belief.state, judgement.ruling), (Blocked, Reason::PermissionWaits));
+    assert_eq!((judgement.belief.state, judgement.reason), (Blocked, Reason::PermissionWaits));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_dialog_that_closes_does_not_uncover_an_old_idle_at_once() {
 #[test]
 fn do_not_know_holds_what_was_believed_and_says_so() {
     let judgement = judge(Working, 10, &[(Screen, None, 10)]);
-    assert_eq!((judgement.belief.state, judgement.held, judgement.ruling), (Working, true, Reason::Held));
+    assert_eq!((judgement.belief.state, judgement.held, judgement.reason), (Working, true, Reason::Held));
     // A stronger source still knows the state, but nobody may type into what cannot be judged.
     let judgement = judge(Working, 10, &[(ProgramStatus, Some(Idle), 10), (Screen, None, 10)]);
     assert_eq!((judgement.belief.state, judgement.held), (Idle, true));
@@ -177,7 +177,7 @@ fn an_interruption_that_no_hook_told_is_seen_on_the_screen() {
     let early = judge(Working, 1_600, &opinions);
     assert_eq!((early.belief.state, early.recheck), (Working, Some(3_000)), "a fresh hook is believed");
     let late = judge(Working, 3_000, &opinions);
-    assert_eq!((late.belief.state, late.ruling), (Idle, Reason::HookWorn));
+    assert_eq!((late.belief.state, late.reason), (Idle, Reason::HookWorn));
     // Newer evidence must stand for a while, however old the hook is.
     let opinions = [(Hook, Some(Working), 1_000), (Title, Some(Idle), 9_000)];
     assert_eq!(state(Working, 9_699, &opinions), Working);
@@ -208,7 +208,7 @@ fn a_hook_that_said_working_does_not_hold_the_state_for_ever() {
 #[test]
 fn at_the_same_instant_blocked_beats_working_beats_idle() {
     let judgement = judge(Working, 1_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_000)]);
-    assert_eq!((judgement.belief.state, judgement.ruling), (Working, Reason::SameInstant));
+    assert_eq!((judgement.belief.state, judgement.reason), (Working, Reason::SameInstant));
     let judgement = judge(Idle, 9_000, &[(Title, Some(Idle), 900), (Screen, Some(Working), 1_001)]);
     assert_eq!((judgement.belief.state, judgement.winner), (Idle, Some(Title)));
 }
@@ -217,7 +217,7 @@ fn at_the_same_instant_blocked_beats_working_beats_idle() {
 fn a_failed_turn_stays_failed_until_work_begins() {
     for source in [ProgramStatus, Hook, Title] {
         let judgement = judge(Error, 10_000, &[(source, Some(Idle), 1_000)]);
-        assert_eq!((judgement.belief.state, judgement.ruling), (Error, Reason::ErrorStays));
+        assert_eq!((judgement.belief.state, judgement.reason), (Error, Reason::ErrorStays));
     }
     assert_eq!(state(Error, 10, &[(Title, Some(Working), 10)]), Working);
     assert_eq!(state(Error, 10, &[(Dialog, Some(Blocked), 10)]), Blocked);

@@ -8,8 +8,8 @@ use super::scene::{Scene, agent, request, tell};
 use crate::input::{HookDecision, HookMoment};
 use crate::tests::stage::{close, command, next, restart};
 use crate::{
-    Caller, Command, ComposerIs, ComposerSight, Effect, HandOver, Keystrokes, Launched, RunFact, ScreenSeen,
-    TypingOutcome,
+    Caller, Command, ComposerIs, ComposerVisibility, Effect, HandOver, Keystrokes, Launched, RunFact,
+    ScreenSeen, TypingOutcome,
 };
 
 fn reason(delivery: Delivery) -> String {
@@ -30,7 +30,7 @@ fn a_message_is_pasted_entered_and_confirmed_by_work() {
     assert_eq!(scene.typed(), ["fix it"]);
     assert_eq!(scene.delivery(mail), Delivery::Delivering);
     let (_, _, guard) = scene.typing().remove(0);
-    assert_eq!((guard.composer, guard.human_quiet_ms, guard.dialog), (ComposerIs::Empty, 3_000, None));
+    assert_eq!((guard.composer, guard.person_quiet_ms, guard.dialog), (ComposerIs::Empty, 3_000, None));
     scene.look(Composer::Draft);
     scene.done(TypingOutcome::Done);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
@@ -151,7 +151,8 @@ fn c17_a_second_enter_that_finds_the_text_gone_waits_for_what_the_first_one_did(
 
 #[test]
 fn c17_without_a_description_of_the_composer_nothing_is_typed_unless_the_manifest_says_so() {
-    for (composer, is_typed) in [(ComposerSight::Undescribed, false), (ComposerSight::Blind, true)] {
+    for (composer, is_typed) in [(ComposerVisibility::Undescribed, false), (ComposerVisibility::Blind, true)]
+    {
         let mut scene = Scene::with(agent("a"), Launched { composer, ..Launched::default() });
         scene.look(Composer::Unknown);
         scene.report(AgentState::Idle);
@@ -284,7 +285,7 @@ fn c3_a_dialog_between_the_paste_and_enter_holds_enter_until_it_is_gone() {
     assert_eq!(scene.typed(), ["fix it"]);
     scene.pass(400);
     assert_eq!(scene.typed(), ["fix it", "enter"]);
-    assert_eq!(scene.typing()[1].2.human_quiet_ms, 400, "since the dialog closed");
+    assert_eq!(scene.typing()[1].2.person_quiet_ms, 400, "since the dialog closed");
     scene.done(TypingOutcome::Done);
     scene.take();
     assert_eq!(scene.delivery(mail), Delivery::Submitted { turn: 1 });
@@ -595,11 +596,11 @@ fn the_same_key_gives_the_same_receipt_and_delivers_once() {
         let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
         receipt.mail
     };
-    let first = keyed(&mut scene, Caller::Human);
-    assert_eq!(keyed(&mut scene, Caller::Human), first);
+    let first = keyed(&mut scene, Caller::Person);
+    assert_eq!(keyed(&mut scene, Caller::Person), first);
     scene.type_through();
     scene.report(AgentState::Working);
-    assert_eq!(keyed(&mut scene, Caller::Human), first);
+    assert_eq!(keyed(&mut scene, Caller::Person), first);
     scene.report(AgentState::Idle);
     assert_eq!(scene.typed().len(), 2);
 }
@@ -618,7 +619,7 @@ fn who_may_send_what_to_whom() {
     };
     let by = Caller::Process;
     for (from, to) in
-        [(by(parent), child), (by(child), parent), (by(child), sibling), (Caller::Human, stranger)]
+        [(by(parent), child), (by(child), parent), (by(child), sibling), (Caller::Person, stranger)]
     {
         assert_eq!(send(from, to, "hello"), None, "{from:?}");
     }
@@ -627,9 +628,9 @@ fn who_may_send_what_to_whom() {
     }
     assert_eq!(send(Caller::Nobody, child, "hello"), Some(ErrorCode::Unauthorized));
     assert_eq!(send(by(parent), shell, "rm -rf"), Some(ErrorCode::WrongKind));
-    assert_eq!(send(Caller::Human, child, " \n"), Some(ErrorCode::InvalidArgs));
+    assert_eq!(send(Caller::Person, child, " \n"), Some(ErrorCode::InvalidArgs));
     assert_eq!(send(by(parent), child, &"x".repeat((16 << 10) + 1)), Some(ErrorCode::InvalidArgs));
-    assert_eq!(send(Caller::Human, child, &"x".repeat(16 << 11)), None);
+    assert_eq!(send(Caller::Person, child, &"x".repeat(16 << 11)), None);
 }
 
 #[test]
@@ -653,7 +654,7 @@ fn a_receipt_is_for_who_sent_it_and_for_who_drives_its_target() {
     let ticket = scene.stage.ask_as(Caller::Process(child), Command::Tell(tell(scene.run, "hi")));
     let Reply::Receipt(receipt) = scene.stage.reply(ticket) else { panic!("no receipt") };
     for (caller, is_told) in [
-        (Caller::Human, true),
+        (Caller::Person, true),
         (Caller::Process(child), true),
         (Caller::Process(scene.run), true),
         (Caller::Process(stranger), false),
@@ -676,7 +677,7 @@ fn messages_lists_what_the_caller_may_follow_in_the_order_in_which_it_was_sent()
     scene.stage.ask(Command::Tell(tell(stranger, "from a person")));
     scene.stage.ask(Command::Tell(tell(child, "from a person")));
     for (caller, listed) in [
-        (Caller::Human, &[1, 2, 3][..]),
+        (Caller::Person, &[1, 2, 3][..]),
         (Caller::Process(scene.run), &[1, 3]),
         (Caller::Process(child), &[1, 3]),
         (Caller::Process(stranger), &[2]),

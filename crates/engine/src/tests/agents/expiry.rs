@@ -19,7 +19,7 @@ fn waiting() -> (Scene, MailId) {
     (scene, receipt.mail)
 }
 
-/// Whether the message is given up when this much time has passed, and not a millisecond before.
+/// Returns true if the message is given up when this much time has passed, and not a millisecond before.
 fn expires_in(scene: &mut Scene, mail: MailId, ms: u64) -> bool {
     scene.pass(ms - 1);
     let waits = matches!(scene.delivery(mail), Delivery::Queued { .. });

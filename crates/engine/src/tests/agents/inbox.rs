@@ -1,7 +1,7 @@
 //! What needs a person: opened, answered, closed; and nothing stale hits anything new.
 
 use proto::agent::{Composer, ItemKind, Source};
-use proto::request::{Ask, GiveAnswer, OnTimeout, PermissionDesk};
+use proto::request::{Ask, GiveAnswer, OnTimeout, PermissionWait};
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
 use super::scene::{Scene, agent, dialog};
@@ -26,7 +26,7 @@ fn a_dialog_opens_an_item_that_is_answered_by_keys_and_closes_with_it() {
     let ticket = answer(&mut scene, item.item, "ALLOW");
     assert_eq!(scene.typed(), ["1"]);
     let (_, _, guard) = scene.typing().remove(0);
-    assert_eq!((guard.dialog.as_deref(), guard.human_quiet_ms), (Some("d1"), 0));
+    assert_eq!((guard.dialog.as_deref(), guard.person_quiet_ms), (Some("d1"), 0));
     scene.done(TypingOutcome::Done);
     assert!(scene.stage.answer(ticket).is_none(), "the keys alone prove nothing");
     scene.look(Composer::Empty);
@@ -259,14 +259,14 @@ fn only_people_and_what_is_above_it_answer_for_an_agent() {
         Effect::Type { guard, .. } => Some(guard.clone()),
         _ => None,
     });
-    assert_eq!(guard.expect("typed").human_quiet_ms, 3_000, "a program waits for people");
+    assert_eq!(guard.expect("typed").person_quiet_ms, 3_000, "a program waits for people");
 }
 
 fn parking(on_timeout: OnTimeout) -> Scene {
     let mut spawn = agent("a");
-    spawn.agent.permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout });
+    spawn.agent.permissions = Some(PermissionWait { timeout_ms: 60_000, on_timeout });
     let mut scene = Scene::with(spawn, Launched::default());
-    assert!(scene.stage.starts()[0].agent.as_ref().is_some_and(|agent| agent.parks_permissions));
+    assert!(scene.stage.starts()[0].agent.as_ref().is_some_and(|agent| agent.permissions_wait));
     scene.report(AgentState::Working);
     scene
 }
@@ -276,7 +276,7 @@ fn asked() -> HookMoment {
 }
 
 #[test]
-fn a_parked_request_waits_in_the_inbox_and_blocks_the_agent() {
+fn a_permission_request_waits_in_the_inbox_and_blocks_the_agent() {
     for (choice, expected) in [("allow", true), ("deny", false)] {
         let mut scene = parking(OnTimeout::Deny);
         let hook = scene.hook(Some(AgentState::Blocked), asked());
@@ -291,7 +291,7 @@ fn a_parked_request_waits_in_the_inbox_and_blocks_the_agent() {
 }
 
 #[test]
-fn a_parked_request_that_nobody_answers_gets_what_was_said_beforehand() {
+fn a_waiting_request_that_nobody_answers_gets_what_was_said_beforehand() {
     let denied = HookDecision::Deny("no person answered in time".into());
     for (on_timeout, expected) in [
         (OnTimeout::Deny, denied),
@@ -309,7 +309,7 @@ fn a_parked_request_that_nobody_answers_gets_what_was_said_beforehand() {
 }
 
 #[test]
-fn a_parked_request_goes_with_its_hook_and_with_its_run() {
+fn a_waiting_request_goes_with_its_hook_and_with_its_run() {
     let mut scene = parking(OnTimeout::Deny);
     let hook = scene.hook(None, asked());
     scene.stage.input(Input::CallerGone { ticket: hook });
@@ -331,7 +331,7 @@ fn hooks_from_outside_an_agents_run_are_refused() {
     let mut scene = Scene::idle();
     let command = scene.stage.spawn(crate::tests::stage::command("c"));
     let old = crate::RunKey::new(scene.id(), proto::RunNumber(0));
-    for caller in [Caller::Human, Caller::Nobody, Caller::Process(command), Caller::Process(old)] {
+    for caller in [Caller::Person, Caller::Nobody, Caller::Process(command), Caller::Process(old)] {
         let notice = crate::HookNotice { evidence: None, moment: HookMoment::TurnEnded };
         let ticket = scene.stage.ask_as(caller, Command::Hook(Box::new(notice)));
         assert!(scene.stage.answer(ticket).unwrap().is_err(), "{caller:?}");
@@ -380,7 +380,7 @@ fn c22_a_failure_gets_the_vendors_words_from_whichever_source_has_them_however_l
 
 /// A person attaches to the agent.
 fn attach(scene: &mut Scene) -> ViewerId {
-    let (viewer, size, by) = (ViewerId(1), proto::Size::DEFAULT, Caller::Human);
+    let (viewer, size, by) = (ViewerId(1), proto::Size::DEFAULT, Caller::Person);
     scene.fact(RunFact::ViewerJoined {
         viewer,
         size,

@@ -2,7 +2,7 @@
 
 use proto::agent::{Composer, Delivery, ItemKind, Quota, Source, TurnEnd};
 use proto::request::{
-    AgentRequest, AskResult, Interrupt, OnTimeout, PermissionDesk, PermissionMode, Spawn, Until, Wait,
+    AgentRequest, AskResult, Interrupt, OnTimeout, PermissionMode, PermissionWait, Spawn, Until, Wait,
 };
 use proto::{AgentState, ErrorCode, Event, Evidence, Reply};
 
@@ -246,7 +246,7 @@ fn m20a_the_whole_command_comes_from_the_hook_and_never_from_another_request() {
 }
 
 fn parking() -> Scene {
-    let permissions = Some(PermissionDesk { timeout_ms: 60_000, on_timeout: OnTimeout::Deny });
+    let permissions = Some(PermissionWait { timeout_ms: 60_000, on_timeout: OnTimeout::Deny });
     let spawn = Spawn { agent: AgentRequest { permissions, ..AgentRequest::default() }, ..agent("a") };
     let mut scene = Scene::with(spawn, Launched { confirms_prompts: true, ..Launched::default() });
     scene.look(Composer::Empty);
@@ -267,7 +267,7 @@ fn m20a_a_request_that_its_hook_cannot_answer_is_never_parked_and_gives_its_whol
 }
 
 #[test]
-fn m20b_a_parked_request_and_its_dialog_are_one_item_and_either_answer_ends_both() {
+fn m20b_a_waiting_request_and_its_dialog_are_one_item_and_either_answer_ends_both() {
     let mut scene = parking();
     let hook = scene.hook(Some(AgentState::Blocked), asked("rm x"));
     shows(&mut scene, "d1", "rm x");

@@ -238,8 +238,8 @@ impl Model {
     /// The typist looks at the screen of that very moment.
     fn type_job(&mut self, job: u64) {
         let Some((what, guard)) = self.jobs.remove(&job) else { return };
-        let quiet_since = self.now().saturating_sub(guard.human_quiet_ms);
-        let is_persons = guard.human_quiet_ms > 0 && self.person_at.is_some_and(|at| at >= quiet_since);
+        let quiet_since = self.now().saturating_sub(guard.person_quiet_ms);
+        let is_persons = guard.person_quiet_ms > 0 && self.person_at.is_some_and(|at| at >= quiet_since);
         let outcome = match () {
             () if guard.dialog.is_none() && self.dialog.is_some() => TypingOutcome::Dialog,
             () if guard.composer == ComposerIs::Empty && !self.composer.is_empty() => TypingOutcome::Draft,

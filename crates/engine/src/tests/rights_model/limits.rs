@@ -26,7 +26,7 @@ fn needed(command: &Command) -> Role {
         | Command::Grants
         | Command::Trusted
         | Command::Workspaces
-        | Command::Standing(_)
+        | Command::CallerIdentity(_)
         | Command::Attach(Attach { read_only: true, policy: None, take_over: false, .. })
         | Command::Locate { verb: Verb::List | Verb::Read, .. }
         | Command::Permit(Verb::List | Verb::Read) => Role::View,
@@ -121,7 +121,7 @@ impl World {
         std::iter::once(own).chain(watched).collect()
     }
 
-    /// Whether it types into something that has all rights of the person who opened it.
+    /// Returns true if it types into something that has all rights of the person who opened it.
     fn types_for_person(&self, command: &Command) -> bool {
         let target = match command {
             Command::Locate { target, verb: Verb::Drive } => target,

@@ -54,7 +54,7 @@ impl World {
             | Topic::Mail { to: id, .. }
             | Topic::Item { of: id, .. } => index(id),
         };
-        let is_unlimited = caller == Caller::Human && limit.workspace.is_none();
+        let is_unlimited = caller == Caller::Person && limit.workspace.is_none();
         let Some(n) = about else { return is_unlimited };
         if caller == Caller::Nobody || self.is_foreign(n, limit) {
             return false;
@@ -83,7 +83,7 @@ fn n5_b6_every_event_goes_to_those_whom_the_model_names_and_who_could_ask_for_it
         let mut world = World::grow_realistic(&mut random);
         let nodes = 0..world.nodes.len();
         let live = nodes.filter(|n| world.nodes[*n].is_live).map(|n| world.caller(n));
-        let callers: Vec<Caller> = live.chain([Caller::Human]).collect();
+        let callers: Vec<Caller> = live.chain([Caller::Person]).collect();
         for caller in callers {
             for limit in limits() {
                 let principal = Principal { caller, label: None, limit: limit.clone() };

@@ -16,7 +16,7 @@ use crate::{Store, StoreError};
 const SMALL: AuditBound = AuditBound { segment_rows: 10, bytes: 3600 };
 
 /// Far more than a loaded machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn row(number: i64) -> AuditRow {
     AuditRow { at_ms: number, caller: "human".into(), detail: number.to_string(), ..AuditRow::default() }
@@ -245,12 +245,12 @@ fn f11_rows_are_written_and_segments_go_while_somebody_walks_the_chain() {
             super::super::verify(&view, |number| {
                 if number == first + 10 {
                     midway.send(()).unwrap();
-                    told_to_go_on.recv_timeout(PATIENCE).unwrap();
+                    told_to_go_on.recv_timeout(TIMEOUT).unwrap();
                 }
             })
             .unwrap()
         });
-        at_midway.recv_timeout(PATIENCE).expect("the walk comes to its middle");
+        at_midway.recv_timeout(TIMEOUT).expect("the walk comes to its middle");
         // These rows are acknowledged while the check stands still in its middle, and everything that it
         // still has to read is deleted with them.
         append(&mut store, 96..=300);

@@ -69,7 +69,7 @@ impl Room<'_> {
     }
 }
 
-/// Writes one kind of file in this directory and returns whether the store accepted it. An error is a broken
+/// Writes one kind of file in this directory and returns true if the store accepted it. An error is a broken
 /// promise.
 type Kind = fn(&Path, &Room<'_>) -> Result<bool, Fault>;
 
@@ -124,7 +124,7 @@ fn holds(fact: bool, otherwise: &str) -> Result<(), Fault> {
     if fact { Ok(()) } else { Err(otherwise.into()) }
 }
 
-/// Returns whether the store accepted a write. A refusal must be for lack of space.
+/// Returns true if the store accepted a write. A refusal must be for lack of space.
 fn is_done<T>(result: &Result<T, StoreError>) -> Result<bool, Fault> {
     match verdict(result) {
         "ok" => Ok(true),

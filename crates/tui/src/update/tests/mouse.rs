@@ -306,7 +306,7 @@ fn u22_the_mouse_at_every_place_of_every_view_is_no_fault() {
 fn a_command_of_the_persons_own_runs_where_the_focused_process_is() {
     let mut model = two_panes();
     let text = "[[command]]\nname = 'git'\nargv = ['lazygit']\nkey = 'y'\nwhere = 'right'\n";
-    model.looks = crate::config::Config::parse(text, std::path::Path::new("/nonexistent")).unwrap().looks();
+    model.looks = crate::config::Config::parse(text, std::path::Path::new("/nonexistent")).unwrap().looks;
     let commands = typed(&mut model, b"\x1cy");
     let [Command::Call(CallFor::Start(_), request)] = commands.as_slice() else { panic!("{commands:?}") };
     let proto::Request::Spawn(spawn) = &**request else { panic!("{request:?}") };

@@ -22,7 +22,7 @@ const COMMANDS: &str = "[[command]]\nname = 'look at'\nargv = ['tig', '{director
 
 fn with_commands() -> Model {
     let mut model = model(vec![process(1, "web", json!({"cwd": "/srv/web"}))]);
-    model.looks = Config::parse(COMMANDS, Path::new("/nonexistent")).unwrap().looks();
+    model.looks = Config::parse(COMMANDS, Path::new("/nonexistent")).unwrap().looks;
     model
 }
 

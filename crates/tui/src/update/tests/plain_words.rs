@@ -10,7 +10,7 @@ use super::tasks::{listed, task};
 use super::{agent, model, open, process, typed};
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
-use crate::model::history::{History, HistoryLine, Spot};
+use crate::model::history::{History, HistoryLine, HistoryPosition};
 use crate::model::overlay::Overlay;
 use crate::model::splits::PaneId;
 use crate::model::{Away, Model};
@@ -204,7 +204,7 @@ fn page(ids: std::ops::Range<u64>, text: impl Fn(u64) -> String) -> Vec<StyledRo
     .collect()
 }
 
-/// Gives the open history a page; returns whether another one is asked for.
+/// Gives the open history a page; returns true if another one is asked for.
 fn answer(model: &mut Model, rows: Vec<StyledRow>) -> bool {
     let text = json!({"mode": "history", "text": "", "version": 1, "cursor": {"col": 0, "row": 0, "visible": true},
         "size": {"cols": 80, "rows": 24}, "offset": 0, "missed": 0, "truncated": false, "alternate": false, "title": "",
@@ -231,12 +231,12 @@ fn u28_a_search_loads_older_lines_until_it_finds_and_goes_on_from_the_other_end(
     assert!(answer(&mut model, page(200..400, text)));
     assert!(!answer(&mut model, page(0..200, text)));
     let Some(Overlay::History(history)) = model.overlays.last() else { panic!("no history") };
-    assert_eq!((history.cursor, history.lines.len()), (Spot { line: 7, col: 0 }, 500));
+    assert_eq!((history.cursor, history.lines.len()), (HistoryPosition { line: 7, col: 0 }, 500));
     assert!(model.toasts[0].text.contains("from the top"), "{:?}", model.toasts);
     // Back again, over the top: the only place is found from the bottom.
     typed(&mut model, b"?needle\r");
     let Some(Overlay::History(history)) = model.overlays.last() else { panic!("no history") };
-    assert_eq!(history.cursor, Spot { line: 7, col: 0 });
+    assert_eq!(history.cursor, HistoryPosition { line: 7, col: 0 });
     assert!(typed(&mut model, b"/nowhere\r").is_empty());
     assert!(model.toasts[0].text.contains("not found in the 500 lines"), "{:?}", model.toasts);
 }

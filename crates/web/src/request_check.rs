@@ -214,7 +214,7 @@ pub(crate) fn caller(
     if !counts {
         return Err(Problem::denied(PAGE_ONLY));
     }
-    known(gateway, secret, &[IdentityKind::Device, IdentityKind::Link])
+    identity_of(gateway, secret, &[IdentityKind::Device, IdentityKind::Link])
 }
 
 /// Returns who calls with a bearer token.
@@ -223,11 +223,11 @@ pub(crate) fn bearer(gateway: &Gateway, headers: &HeaderMap) -> Result<AccessIde
     let (Some(value), None) = (values.next(), values.next()) else { return Err(Problem::unauthorized()) };
     let text = value.to_str().unwrap_or_default();
     let shown = text.strip_prefix("Bearer ").or_else(|| text.strip_prefix("bearer "));
-    known(gateway, shown.unwrap_or_default(), &[IdentityKind::Token])
+    identity_of(gateway, shown.unwrap_or_default(), &[IdentityKind::Token])
 }
 
 /// Returns the identity with this secret, if it is one of these kinds.
-pub(crate) fn known(
+pub(crate) fn identity_of(
     gateway: &Gateway,
     secret: &str,
     kinds: &[IdentityKind],
