@@ -1,4 +1,5 @@
-//! Decides how long to wait between attempts, when to give up, when to start a daemon and which requests to repeat.
+//! Decides how long to wait between attempts to reach a daemon, when to give up, and when to start one. A request is
+//! repeated if `proto::repeat` allows it.
 //!
 //! Everything here is a pure decision: the drivers (`reconnect`, the async `AsyncClient`, the
 //! deck's loop) bring the time and the error, and do what is returned.

@@ -1,4 +1,4 @@
-//! What happens when a request is sent a second time because the answer to the first was lost.
+//! Decides which requests may be sent again when an answer was lost: what a second one would do.
 //!
 //! A row of `verbs!` names one of the functions of [`Repeat`]; a row without one is
 //! [`Repeat::Harmful`].

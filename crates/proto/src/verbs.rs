@@ -1,5 +1,5 @@
-//! Every verb of the door, declared once: its word, its arguments, its reply, its target, how soon it is
-//! answered and whether it may be sent again.
+//! Every verb of the door, declared once: its word, its arguments, its reply, its target and how soon it is
+//! answered. `repeat` decides which requests may be sent again.
 //!
 //! The rows of the macro `verbs!` are the declaration. [`Request`](crate::request::Request) and the types in
 //! [`verb`] are made from them, the engine's commands and their routing in `engine`, one call per verb in

@@ -1,4 +1,5 @@
-//! The threads that search for patterns, so that no screen waits for a costly one.
+//! The threads that search for patterns, a slice of a search at a time, so that neither a screen nor another
+//! search waits for a costly one.
 //!
 //! It has every open search, their order, and the bound on waiting text. It gets text and uses no lock that
 //! screens need. The result of a search goes to the engine as a fact.

@@ -1,5 +1,5 @@
-//! One search for a pattern: the log first, then what was shown since, piece by piece. `matcher` has the
-//! threads and clocks.
+//! One search for a pattern: the log first, then what was shown since. `matcher` decides how much of it is
+//! searched at a time.
 
 use std::sync::Arc;
 
