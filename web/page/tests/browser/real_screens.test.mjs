@@ -202,15 +202,20 @@ test("w16 w18 a flood whose connection is cut at a hundred moments ends as the d
   deck.qd("send", id, "go");
   await shows(page, "of the flood");
   let attached = 0;
-  page.on("websocket", (socket) => socket.url().includes("/ws/view/") && attached++);
+  const isView = (socket) => socket.url().includes("/ws/view/");
+  page.on("websocket", (socket) => isView(socket) && attached++);
   for (let cut = 0; cut < 100; cut++) {
     await page.waitForTimeout(5 + Math.random() * 90);
+    relay.cut();
+  }
+  // On a busy machine most of these find no view to cut; the others wait for one.
+  while (attached <= 5) {
+    await page.waitForEvent("websocket", { predicate: isView });
     relay.cut();
   }
   writeFileSync(stop, "");
   await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent.includes("over"), undefined, { timeout: 60_000 });
   await showsGrid(page, id);
-  assert.ok(attached > 5, `attached ${attached} times`);
   assert.equal(await page.evaluate(() => window.stays), true, "the page was not loaded again");
 });
 
