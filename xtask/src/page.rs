@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::step;
+use crate::test::failures;
 
 /// Node older than this cannot run the build.
 const NODE: (u32, u32) = (20, 19);
@@ -33,15 +34,24 @@ pub(crate) fn install() -> Result<(), String> {
 /// Checks the page alone: types, tests of its parts, the committed bytes and their sizes, the views in Chromium,
 /// and that they look as in docs/screens/web.
 pub(crate) fn check() -> Result<(), String> {
-    ["test", "check", "browser", "compare"]
-        .iter()
-        .try_for_each(|script| step::run(&mut npm(&["run", "--silent", script])))
+    step::run(&mut npm(&["run", "--silent", "test"]))?;
+    step::run(&mut npm(&["run", "--silent", "check"]))?;
+    in_chromium(|| npm(&["run", "--silent", "browser"]))?;
+    step::run(&mut npm(&["run", "--silent", "compare"]))
 }
 
 /// Checks the page in Chromium with the `qd` that was built.
 pub(crate) fn check_with_server() -> Result<(), String> {
-    let mut command = npm(&["run", "--silent", "real"]);
-    step::run(command.env("QD_PROGRAM", step::target_dir().join("debug/qd")))
+    in_chromium(|| {
+        let mut command = npm(&["run", "--silent", "real"]);
+        command.env("QD_PROGRAM", step::target_dir().join("debug/qd"));
+        command
+    })
+}
+
+/// Runs tests in Chromium, all of them once more if a few fail.
+fn in_chromium(tests: impl Fn() -> Command) -> Result<(), String> {
+    failures::run(&mut tests(), |_| tests(), &mut std::io::stdout())
 }
 
 fn check_node(version: &str) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check in one command, cheapest first. All steps run even after one fails, and
 //! the last lines name every step and every test that failed.
 
-mod failures;
+pub(crate) mod failures;
 mod load;
 mod strict;
 

@@ -1,4 +1,4 @@
-//! Runs `cargo test`, shows what it prints, and collects the names of the tests that failed from it. A few tests that
+//! Runs tests of `cargo` or of Node, shows what they print, and collects the names of the tests that failed from it. A few tests that
 //! failed run once more, alone: a test that passes then depends on chance. It is named loudly, but the others' work counts.
 
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ struct Outcome {
 
 /// Runs all tests, then a few that failed alone by the command that `rerun` makes of their names. The error names every
 /// test that failed, and failed again if it was rerun. Output is copied to `shown`.
-pub(super) fn run(
+pub(crate) fn run(
     all: &mut Command,
     rerun: impl FnOnce(&[String]) -> Command,
     shown: &mut impl Write,
@@ -71,8 +71,10 @@ fn outcome(command: &mut Command, shown: &mut impl Write) -> Result<Outcome, Str
             let line = line.map_err(|error| format!("cannot read what the tests print: {error}"))?;
             let _closed = shown.write_all(&line).and_then(|()| shown.write_all(b"\n"));
             let line = String::from_utf8_lossy(&line);
-            passed.extend(test_that(&line, "ok").map(str::to_owned));
-            failed.extend(test_that(&line, "FAILED").map(str::to_owned));
+            passed.extend(test_that(&line, "ok").or_else(|| node_test_that(&line, "✔ ")).map(str::to_owned));
+            let name = test_that(&line, "FAILED").or_else(|| node_test_that(&line, "✖ "));
+            // Node names them again in its summary.
+            failed.extend(name.filter(|name| !failed.iter().any(|known| known == name)).map(str::to_owned));
             unfinished += usize::from(is_start(&line));
             unfinished = unfinished.saturating_sub(usize::from(line.starts_with("test result: ")));
         }
@@ -90,6 +92,13 @@ fn is_start(line: &str) -> bool {
 /// Returns the name in a line `test NAME ... RESULT`.
 fn test_that<'a>(line: &'a str, result: &str) -> Option<&'a str> {
     line.strip_prefix("test ")?.strip_suffix(result)?.strip_suffix(" ... ")
+}
+
+/// Returns the name in a line of Node's report, `✔ NAME (12.3ms)`.
+fn node_test_that<'a>(line: &'a str, sign: &str) -> Option<&'a str> {
+    let (name, time) = line.trim_start().strip_prefix(sign)?.rsplit_once(" (")?;
+    let time = time.strip_suffix("ms)")?;
+    time.parse::<f64>().is_ok().then_some(name)
 }
 
 #[cfg(test)]
@@ -119,6 +128,21 @@ mod tests {
         assert_eq!(test_that("test crew::h1_every_byte ... ok", "FAILED"), None);
         assert_eq!(test_that("test crew::h1_every_byte ... ok", "ok"), Some("crew::h1_every_byte"));
         assert_eq!(test_that("test result: FAILED. 1 passed; 1 failed", "FAILED"), None);
+    }
+
+    #[test]
+    fn a_result_of_node_is_read_once_with_the_name_of_its_test() {
+        assert_eq!(
+            node_test_that("✔ w6 a link (of a task) is read (908.72ms)", "✔ "),
+            Some("w6 a link (of a task) is read")
+        );
+        assert_eq!(node_test_that("✖ failing tests:", "✖ "), None);
+        let script =
+            "echo '✔ a (1.5ms)'; echo '✖ b c (2ms)'; echo '✖ failing tests:'; echo '✖ b c (2ms)'; exit 1";
+        assert_eq!(run_scripts(script, script).0.unwrap_err(), "1 tests failed:\n  b c");
+        let (result, shown) = run_scripts(script, "echo '✔ a (1ms)'; echo '✔ b c (2ms)'");
+        assert_eq!(result, Ok(()));
+        assert!(shown.contains("UNSTEADY: b c failed"), "{shown}");
     }
 
     #[test]
