@@ -449,8 +449,8 @@ mod tests {
     fn m8_a_lowered_limit_of_file_locks_is_told_here_and_in_the_daemon() {
         let (free, low) = (Some(u64::MAX), Some(1_000));
         for (own, daemon, health, words) in [
-            (free, free, Health::Ok, "leaves room"),
-            (free, None, Health::Ok, "leaves room"),
+            (free, free, Health::Ok, "high enough"),
+            (free, None, Health::Ok, "high enough"),
             (low, None, Health::Fail, "no daemon starts"),
             (free, low, Health::Warn, "lowered the daemon's limit of file locks to 1000"),
         ] {
