@@ -83,8 +83,15 @@ fn tests() -> Result<(), String> {
     failures::run(&mut all_tests(), alone, &mut std::io::stdout())
 }
 
+/// Tests that run at once: most of them wait for programs, not for a processor.
+const TEST_THREADS: &str = "4";
+
 fn all_tests() -> Command {
-    with_seed(step::cargo(&["test", "--workspace", "--no-fail-fast"]))
+    let mut command = step::cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        command.env("RUST_TEST_THREADS", TEST_THREADS);
+    }
+    with_seed(command)
 }
 
 fn with_seed(mut command: Command) -> Command {

@@ -152,7 +152,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "select_process",
         title: "Show to the person",
-        says: "Ask the person to look at a process. Their screen changes when they want it to.",
+        says: "Ask the person to look at a process.",
         fields: &[PROCESS],
         gives: "id: string, selected: boolean",
         effect: Effect::Adds,
