@@ -103,6 +103,7 @@ test("w26 what a phone's keyboard composes is sent once", async () => {
 test("what a person selects is shown, and what a process selects is only told", async () => {
   await withPage({}, async ({ page, server, go }) => {
     await go("p/p_e5parserr");
+    await page.waitForSelector(".connection.open", { state: "attached" });
     server.event({ selected: { id: "p_c3docsdoc", by: "p_c3docsdoc" } });
     await page.locator(".notes", { hasText: "asks you to look at it" }).waitFor();
     assert.match(page.url(), /p_e5parserr/);
