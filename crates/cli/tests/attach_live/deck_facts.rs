@@ -20,7 +20,8 @@ fn open(window: &mut Window, name: &str) {
     window.until("its pane", |screen| screen.text(Wraps::Keep).contains(&format!("─ {name} ")));
 }
 
-fn leave(mut window: Window) {
+/// Leaves the deck by its keys.
+pub(super) fn leave(mut window: Window) {
     window.type_keys("\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }

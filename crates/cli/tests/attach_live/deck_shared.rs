@@ -8,6 +8,7 @@ use term::Wraps;
 use testkit::{MarkedDaemon, scaled};
 
 use super::deck::{SIZE, showing_x};
+use super::deck_facts::leave;
 use super::window::Window;
 use super::{sh, stage};
 
@@ -19,11 +20,6 @@ fn go_to(window: &mut Window, name: &str) {
     window.until_shows("Go to");
     window.type_keys(&format!("{name}\r"));
     window.until("its pane", |screen| screen.text(Wraps::Keep).contains(&format!("─ {name} ")));
-}
-
-fn leave(mut window: Window) {
-    window.type_keys("\u{1c}d");
-    assert_eq!(window.wait_exit().code(), Some(0));
 }
 
 #[test]

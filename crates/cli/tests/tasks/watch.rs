@@ -9,15 +9,21 @@ use testkit::{DEADLINE, Pty};
 
 use crate::stage::{QD, TaskStage};
 
-#[test]
-fn k7_a_list_that_is_watched_is_drawn_over_itself_and_ends_at_ctrl_c() {
-    let stage = TaskStage::new();
-    stage.new_task("first");
-    let mut terminal = Pty::open(Size { cols: 120, rows: 20 });
+/// Opens a terminal in which the list is watched.
+fn watching(stage: &TaskStage, size: Size) -> Pty {
+    let mut terminal = Pty::open(size);
     let variables = stage.daemon.variables();
     let variables: Vec<(&str, &OsStr)> =
         variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
     terminal.spawn(OsStr::new(QD), &["tasks", "--watch"], &variables);
+    terminal
+}
+
+#[test]
+fn k7_a_list_that_is_watched_is_drawn_over_itself_and_ends_at_ctrl_c() {
+    let stage = TaskStage::new();
+    stage.new_task("first");
+    let mut terminal = watching(&stage, Size { cols: 120, rows: 20 });
     let mut drawn = terminal.expect(b"first");
     stage.new_task("second");
     drawn.extend(terminal.expect(b"second"));
@@ -35,11 +41,7 @@ fn k7_a_list_that_is_watched_fits_the_terminal_and_follows_its_size() {
     for number in 0..8 {
         stage.qd(&["new", &format!("task{number}"), "--directory", &directory(&stage, number)]);
     }
-    let mut terminal = Pty::open(Size { cols: 60, rows: 6 });
-    let variables = stage.daemon.variables();
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-    terminal.spawn(OsStr::new(QD), &["tasks", "--watch"], &variables);
+    let mut terminal = watching(&stage, Size { cols: 60, rows: 6 });
     let drawn = terminal.expect(b"and 5 more");
     assert_eq!(drawn.iter().filter(|byte| **byte == b'\n').count(), 4, "the last row stays free: {drawn:?}");
     terminal.take_drawn(Instant::now());
@@ -112,11 +114,7 @@ fn k7_a_list_that_is_watched_writes_nothing_while_nothing_changes() {
 fn k7_a_list_that_is_watched_goes_on_when_the_daemon_is_killed() {
     let stage = TaskStage::new();
     stage.new_task("first");
-    let mut terminal = Pty::open(Size { cols: 120, rows: 20 });
-    let variables = stage.daemon.variables();
-    let variables: Vec<(&str, &OsStr)> =
-        variables.iter().map(|(name, value)| (*name, value.as_os_str())).collect();
-    terminal.spawn(OsStr::new(QD), &["tasks", "--watch"], &variables);
+    let mut terminal = watching(&stage, Size { cols: 120, rows: 20 });
     terminal.expect(b"first");
     stage.daemon.kill_9();
     stage.new_task("second");
