@@ -134,8 +134,7 @@ impl Session {
         let Caller { gateway, identity, .. } = caller;
         let open = OpenProcess::begin(gateway, identity, attached.id.to_string(), json!({"dialect": true}));
         let (session, filter) = (attached.id.to_string(), OutputFilter::new(from, Clipboard::Refused));
-        let pump =
-            Pump { caller: caller.clone(), session, filter, span: Span { shown: from, received: from } };
+        let pump = Pump { caller: caller.clone(), session, filter };
         let reading = tokio::spawn(pump.run(connection.reader));
         Self { orders, is_stuck: false, reading, open, _writing: LastOrders::of(writing) }
     }
@@ -178,30 +177,6 @@ struct Pump {
     caller: Caller,
     session: String,
     filter: OutputFilter,
-    span: Span,
-}
-
-/// Where the next frame of output begins.
-struct Span {
-    /// The end of the last frame that was sent.
-    shown: u64,
-    /// The end of what the daemon has sent.
-    received: u64,
-}
-
-impl Span {
-    /// Takes in output at `offset`. Frames follow one another without a hole, unless the log has lost bytes.
-    fn receive(&mut self, offset: u64, length: usize) {
-        if offset != self.received {
-            self.shown = offset;
-        }
-        self.received = offset + length as u64;
-    }
-
-    /// Returns where a frame that ends at `end` begins.
-    fn show(&mut self, end: u64) -> u64 {
-        std::mem::replace(&mut self.shown, end).min(end)
-    }
 }
 
 impl Pump {
@@ -230,16 +205,14 @@ impl Pump {
     async fn show(&mut self, data: &Data) -> Result<(), SendError<Message>> {
         if data.kind != DataKind::Output {
             let shown = self.filter.repaint(data.offset, &data.bytes);
-            self.span = Span { shown: data.offset, received: data.offset };
             let frame = wire::data(&self.session, data.offset, data.offset, &shown);
             return self.caller.outbox.send(frame).await;
         }
         let mut offset = data.offset;
         for piece in data.bytes.chunks(PIECE) {
-            self.span.receive(offset, piece.len());
-            let (shown, end) = self.filter.output(offset, piece);
-            if !shown.is_empty() {
-                let frame = wire::data(&self.session, self.span.show(end), end, &shown);
+            let shown = self.filter.output(offset, piece);
+            if !shown.bytes.is_empty() {
+                let frame = wire::data(&self.session, shown.begin, shown.end, &shown.bytes);
                 self.caller.outbox.send(frame).await?;
             }
             offset += piece.len() as u64;
@@ -274,34 +247,5 @@ async fn carry_out(mut writer: AsyncWriter, stream: u32, mut orders: mpsc::Recei
         if sent.is_err() {
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns (offset, end, bytes) of the frames for these pieces of output.
-    fn frames(pieces: &[(u64, &[u8])]) -> Vec<(u64, u64, Vec<u8>)> {
-        let (mut filter, mut span) =
-            (OutputFilter::new(0, Clipboard::Refused), Span { shown: 0, received: 0 });
-        let show = |(offset, piece): &(u64, &[u8])| {
-            span.receive(*offset, piece.len());
-            let (shown, end) = filter.output(*offset, piece);
-            (!shown.is_empty()).then(|| (span.show(end), end, shown.into_owned()))
-        };
-        pieces.iter().filter_map(show).collect()
-    }
-
-    #[test]
-    fn w22_a_frame_begins_where_the_one_before_it_ended_although_a_sequence_was_cut_or_removed() {
-        let shown = frames(&[(0, b"ab\x1b[3"), (5, b"1mc"), (8, b"\x1b[c"), (11, b"d\x1b[6ne")]);
-        let expected = [(0, 2, b"ab".to_vec()), (2, 8, b"\x1b[31mc".to_vec()), (8, 17, b"de".to_vec())];
-        assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn w22_bytes_that_the_log_has_lost_leave_a_hole() {
-        assert_eq!(frames(&[(0, b"a"), (9, b"b")]), [(0, 1, b"a".to_vec()), (9, 10, b"b".to_vec())]);
     }
 }

@@ -183,9 +183,9 @@ impl Session {
     fn show(&mut self, data: &Data) {
         let frame = match data.kind {
             DataKind::Output => {
-                let (shown, end) = self.filter.output(data.offset, &data.bytes);
-                self.credit.sent(end, frames::HEADER + shown.len());
-                frames::encode(FrameKind::Output, data.offset, end, &shown)
+                let shown = self.filter.output(data.offset, &data.bytes);
+                self.credit.sent(shown.end, frames::HEADER + shown.bytes.len());
+                frames::encode(FrameKind::Output, shown.begin, shown.end, &shown.bytes)
             }
             DataKind::Repaint => {
                 let shown = self.filter.repaint(data.offset, &data.bytes);
