@@ -35,7 +35,8 @@ use crate::views;
 use crate::waiting::{ONE_TASK, PROGRESS, Waiting};
 use crate::watch::{self as watches, Listener, Subscriptions};
 
-/// How long a wait may take before it becomes a task.
+/// How long a wait may take before it becomes a task. The daemon counts it, so that what is so already is no task on a busy
+/// machine either.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often a client should poll a task.
 const POLL_MS: u64 = 1_000;
@@ -115,12 +116,10 @@ impl Server {
     /// Starts a task for a wait that takes time. One that is satisfied already, or never can be, is answered
     /// at once.
     async fn entrust_unless_finished(&self, waiting: Waiting) -> CallToolResponse {
-        let look = waiting.run(&self.context.daemon, ONE_TASK);
-        // Cutting the look off loses nothing: a task repeats the same wait from the same beginning.
-        let seen = tokio::time::timeout(LOOK, look).await;
-        match seen {
-            Ok(answer) => to_result(answer).into(),
-            Err(_) => CallToolResponse::Task(self.entrust(waiting)),
+        // What happens between the two loses nothing: a task repeats the same wait from the same beginning.
+        match waiting.run_once(&self.context.daemon, LOOK).await {
+            Some(answer) => to_result(answer).into(),
+            None => CallToolResponse::Task(self.entrust(waiting)),
         }
     }
 

@@ -108,6 +108,19 @@ impl Waiting {
         }
     }
 
+    /// Waits once for this long; returns nothing when that was not enough.
+    pub(crate) async fn run_once(
+        &self,
+        daemon: &AsyncClient,
+        length: Duration,
+    ) -> Option<Result<Value, ToolFailure>> {
+        match self.slice(daemon, length).await {
+            Ok(waited) => Some(self.finish(daemon, waited).await),
+            Err(CallError::Refused(failure)) if failure.code == ErrorCode::Timeout => None,
+            Err(error) => Some(self.without(&error)),
+        }
+    }
+
     /// Like [`Waiting::run`] for clients without tasks: returns in time even if the daemon does not.
     pub(crate) async fn run_briefly(&self, daemon: &AsyncClient) -> Result<Value, ToolFailure> {
         match tokio::time::timeout(LATEST, self.run(daemon, ONE_ANSWER)).await {
