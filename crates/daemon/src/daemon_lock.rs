@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proto::{Address, Dirs};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::DaemonError;
@@ -181,7 +181,7 @@ fn missing(lock: &Path, other: Address) -> Progress {
 /// Returns the daemon that holds our data directory: where its lock file says, and where it listens if a program
 /// has just removed that file.
 fn daemon_of(dirs: &Dirs) -> Address {
-    let recorded = File::open(dirs.data_lock()).ok().and_then(|file| Address::parse(&read(&file)));
+    let recorded = open_plain(&dirs.data_lock()).ok().and_then(|file| Address::parse(&read(&file)));
     let mut other = recorded.unwrap_or_default();
     other.sockets.extend(dirs.data_socket());
     other.sockets.push(dirs.socket());
@@ -217,8 +217,32 @@ impl Lock {
     }
 }
 
+/// Opens a lock file, which is made if there is none. A link or a pipe in its place is removed: a program may have put it there to have
+/// another file overwritten, or to keep the daemon from starting.
 fn open_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let opened = open_plain(path);
+    if !is_foreign(path, opened.as_ref()) {
+        return opened;
+    }
+    tracing::warn!(path = %path.display(), "no plain file is in the place of a lock; it is removed");
+    std::fs::remove_file(path)?;
+    open_plain(path)
+}
+
+fn open_plain(path: &Path) -> io::Result<File> {
+    // Opening never blocks, and nothing behind a link is touched.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Returns true if something that can be removed, and is no plain file, is in the place of a lock.
+fn is_foreign(path: &Path, opened: Result<&File, &io::Error>) -> bool {
+    let kind = match opened {
+        Ok(file) => file.metadata(),
+        Err(_) => std::fs::symlink_metadata(path),
+    };
+    kind.is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn open(path: &Path) -> Result<File, DaemonError> {
@@ -309,6 +333,38 @@ mod tests {
         let written = Address::parse(&std::fs::read_to_string(dirs.data_lock()).unwrap()).unwrap();
         assert_eq!(written.pid, std::process::id().to_string());
         assert_eq!(written.sockets, [dirs.data.join("qd.sock"), dirs.socket()]);
+    }
+
+    #[test]
+    fn m8_a_link_or_a_pipe_in_the_place_of_a_lock_is_removed_and_what_it_leads_to_is_left_alone() {
+        let (root, dirs) = dirs();
+        let precious = root.path().join("precious");
+        std::fs::write(&precious, "mine").unwrap();
+        for path in [dirs.data_lock(), dirs.lock()] {
+            std::os::unix::fs::symlink(&precious, &path).unwrap();
+        }
+        let mut locks = taken(&dirs);
+        std::fs::remove_file(dirs.data_lock()).unwrap();
+        std::os::unix::fs::symlink(&precious, dirs.data_lock()).unwrap();
+        locks.mend_data().unwrap();
+        drop(locks);
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
+        for path in [dirs.data_lock(), dirs.lock()] {
+            std::fs::remove_file(&path).unwrap();
+            rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        }
+        let _locks = taken(&dirs);
+        for path in [dirs.data_lock(), dirs.lock()] {
+            assert!(path.symlink_metadata().unwrap().is_file(), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn m8_a_directory_in_the_place_of_a_lock_is_named() {
+        let (_root, dirs) = dirs();
+        std::fs::create_dir(dirs.data_lock()).unwrap();
+        let refused = Locks::acquire(&dirs, true).err().unwrap().to_string();
+        assert!(refused.contains(dirs.data_lock().to_str().unwrap()), "{refused}");
     }
 
     #[test]

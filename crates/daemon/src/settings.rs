@@ -96,6 +96,16 @@ pub struct SpawnSettings {
 }
 
 impl SpawnSettings {
+    /// Reads the table from a file that has a fault. One elsewhere lets no variable through; if the table itself does not read,
+    /// nobody knows what it lists.
+    fn read_alone(text: &str) -> Option<Self> {
+        if !text.contains("env_drop") && !text.contains("spawn") {
+            return Some(Self::default());
+        }
+        let mut tables: toml::Table = toml::from_str(text).ok()?;
+        tables.remove("spawn")?.try_into().ok()
+    }
+
     /// Returns true if the user wants this variable left out.
     pub fn drops(&self, name: &str) -> bool {
         self.env_drop.iter().any(|listed| match listed.strip_suffix('*') {
@@ -159,6 +169,17 @@ impl Settings {
             },
             Err(why) => broken(why),
         }
+    }
+
+    /// Returns which variables no process inherits, and the problem of the file, if it has one.
+    ///
+    /// # Errors
+    /// The problem, if it is not known because of that which variables these are.
+    pub(crate) fn read_spawn(dirs: &Dirs) -> Result<(SpawnSettings, Option<String>), String> {
+        let (settings, problem) = Self::read(dirs);
+        let Some(problem) = problem else { return Ok((settings.spawn, None)) };
+        let alone = read_text(&file(dirs)).ok().flatten().and_then(|text| SpawnSettings::read_alone(&text));
+        alone.map(|spawn| (spawn, Some(problem.clone()))).ok_or(problem)
     }
 
     /// Lines of history that a screen keeps.
@@ -253,6 +274,31 @@ mod tests {
             let problem = problem.unwrap();
             assert_eq!(settings, Settings::default(), "{text}");
             assert!(problem.contains(line) && problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn m15_a_fault_elsewhere_lets_no_variable_through_and_one_in_its_own_table_is_an_error() {
+        let dropped = |text: &str| {
+            let root = tempfile::tempdir().unwrap();
+            let dirs = Dirs::below(root.path());
+            std::fs::create_dir_all(&dirs.config).unwrap();
+            std::fs::write(file(&dirs), text).unwrap();
+            let read = Settings::read_spawn(&dirs);
+            read.map(|(spawn, problem)| (spawn.drops("SECRET"), problem.is_some()))
+        };
+        let listed = "[spawn]\nenv_drop = ['SECRET']\n";
+        assert_eq!(dropped(listed), Ok((true, false)));
+        assert_eq!(dropped(&format!("histry = 5\n{listed}")), Ok((true, true)));
+        assert_eq!(dropped(&format!("{listed}[attach]\nkeys = ''\n")), Ok((true, true)));
+        assert_eq!(dropped("histry = 5\n"), Ok((false, true)));
+        for unknown in [
+            "[spwan]\nenv_drop = ['SECRET']\n",
+            "[spawn]\nenvdrop = []\n",
+            "[spawn\n",
+            "env_drop = ['SECRET']\n",
+        ] {
+            assert!(dropped(unknown).unwrap_err().contains("line "), "{unknown}");
         }
     }
 

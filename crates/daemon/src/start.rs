@@ -9,7 +9,6 @@ use engine::{Caller, Command, Config, Engine, Principal, ProcessRecord, Saved};
 use holder::Launcher;
 use proto::request::Shutdown;
 use proto::{Dirs, ProcessId, inherited_variables};
-use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{PrivateDirError, Store, ensure_own_dir, ensure_private_dir};
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,7 +55,7 @@ fn prepare(options: &DaemonOptions) -> Result<(Race, u32), DaemonError> {
     if !holder::run_mark::can_mark() {
         return Err(DaemonError::LockLimit);
     }
-    let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).as_raw_mode();
+    let umask = holder::user_umask::make_private();
     let dirs = &options.dirs;
     let has_runtime = has_runtime(dirs)?;
     check_file_size()?;

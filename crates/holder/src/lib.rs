@@ -17,6 +17,7 @@
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `proc_stat`, `descendants` | the kernel's side: PTY and child, signals, one process, a process tree |
 //! | `run_mark` | the mark by which a process of a run is recognised when its holder is gone |
+//! | `user_umask` | the umask of the person's shell, for programs that run without a holder |
 //! | `origin` | the process at the other end of a socket, and its ancestors |
 //! | `fdpass`, `text_pages` | bytes and descriptors over a socket; program text returned to the kernel |
 //! | `input`, `keyed_inputs`, `kill_steps`, `exit`, `listener`, `peer`, `socket_check` | one concern of the loop each |
@@ -35,6 +36,7 @@ pub mod origin;
 pub mod proc_stat;
 pub mod ring;
 pub mod run_mark;
+pub mod user_umask;
 pub mod wire;
 
 mod codec;

@@ -47,12 +47,17 @@ pub fn leaves_room(limit: u64) -> bool {
 }
 
 /// Marks a program like a process of a run, without a holder: whatever it starts and whichever process adopts
-/// it, it never counts as a person.
+/// it, it never counts as a person. It makes files with the umask of the person's shell.
 #[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
 pub fn put_on_program(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
     // SAFETY: the closure makes system calls only.
-    unsafe { command.pre_exec(put_on) };
+    unsafe {
+        command.pre_exec(|| {
+            crate::user_umask::give_back();
+            put_on()
+        })
+    };
 }
 
 /// Marks the calling process and everything it will start. Async-signal-safe.

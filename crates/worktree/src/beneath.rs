@@ -32,12 +32,18 @@ impl Beneath {
         let name = path.file_name().filter(|_| is_plain).ok_or_else(bad)?;
         let mut here = self.directory.try_clone()?;
         for part in path.parent().into_iter().flat_map(Path::components) {
-            match rustix::fs::mkdirat(&here, part.as_os_str(), Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            let is_new = match rustix::fs::mkdirat(&here, part.as_os_str(), Mode::from_raw_mode(0o700)) {
+                Ok(()) => true,
+                Err(rustix::io::Errno::EXIST) => false,
                 Err(error) => return Err(error.into()),
-            }
+            };
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-            here = rustix::fs::openat(&here, part.as_os_str(), flags, Mode::empty())?;
+            let next = rustix::fs::openat(&here, part.as_os_str(), flags, Mode::empty())?;
+            if is_new {
+                // As open as the directory above it: this process may have a umask that is not the user's.
+                rustix::fs::fchmod(&next, Mode::from_raw_mode(rustix::fs::fstat(&here)?.st_mode & 0o777))?;
+            }
+            here = next;
         }
         Ok((here, name))
     }

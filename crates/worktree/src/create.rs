@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{GitError, Result};
 use crate::git::Git;
 use crate::name::BranchName;
+use crate::new_directory;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::references::References;
@@ -113,7 +114,7 @@ impl Repository {
     /// Returns `<root>/<repository>--<name>`, or with a part of the project's key behind it if another
     /// repository of the same name has that directory.
     fn free_path(&self, root: &Path, name: &BranchName) -> Result<PathBuf> {
-        fs::create_dir_all(root).map_err(|error| GitError::io(root, error))?;
+        new_directory::make(root).map_err(|error| GitError::io(root, error))?;
         let root = root.canonicalize().map_err(|error| GitError::io(root, error))?;
         let plain = format!("{}--{}", self.name(), name.file_name());
         let candidates = [root.join(&plain), root.join(format!("{plain}-{}", &self.key()[..4]))];
@@ -213,9 +214,9 @@ impl Creation {
         let admin = repository.worktree_admin_dir(&self.path);
         remove_stale_lock(admin.as_deref())?;
         if let Some(admin) = admin.filter(|_| !self.path.join(".git").exists()) {
-            fs::create_dir_all(&self.path).map_err(|error| GitError::io(&self.path, error))?;
             let link = format!("gitdir: {}\n", admin.display());
-            fs::write(self.path.join(".git"), link).map_err(|error| GitError::io(&self.path, error))?;
+            new_directory::make_with_link(&self.path, &link)
+                .map_err(|error| GitError::io(&self.path, error))?;
         }
         let reference = self.branch.reference();
         git.write(&self.path, "symbolic-ref").names(["HEAD", reference.as_str()]).run()?;

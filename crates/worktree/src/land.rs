@@ -110,7 +110,7 @@ impl Repository {
         let commit = |name: &BranchName| {
             self.branch(name)?.ok_or_else(|| GitError::UnknownRevision { name: name.to_string() })
         };
-        std::fs::create_dir_all(&request.root).map_err(|error| GitError::io(&request.root, error))?;
+        crate::new_directory::make(&request.root).map_err(|error| GitError::io(&request.root, error))?;
         let root = request.root.canonicalize().map_err(|error| GitError::io(&request.root, error))?;
         let scratch = format!("{}-{}", self.key(), request.branch.file_name());
         let scratch = root.join(SCRATCH_DIRECTORY).join(scratch);

@@ -52,6 +52,7 @@ mod status;
 
 mod losses;
 mod nested;
+mod new_directory;
 mod remove;
 mod restore;
 mod trash;

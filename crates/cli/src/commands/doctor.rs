@@ -149,6 +149,12 @@ fn private(name: &'static str, dir: &Path) -> Check {
         return Check::new(name, Health::Fail, format!("{shown} is open to others (mode {mode:o})"))
             .hint(hint);
     }
+    // A link or a pipe is replaced by the next daemon; a directory is not, because it may have something in it.
+    let lock = dir.join("qd.lock");
+    if lock.is_dir() {
+        let detail = format!("{} is a directory, so no daemon can start", lock.display());
+        return Check::new(name, Health::Fail, detail).hint(format!("move {} away", lock.display()));
+    }
     Check::new(name, Health::Ok, shown.to_string())
 }
 
@@ -439,7 +445,9 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert_eq!(private("x", &good).status, Health::Ok);
         assert_eq!(private("x", &root.path().join("none")).status, Health::Ok);
-        for bad in [&open, &link, &file] {
+        let locked = dir("locked", 0o700);
+        fs::create_dir(locked.join("qd.lock")).unwrap();
+        for bad in [&open, &link, &file, &locked] {
             assert_eq!(private("x", bad).status, Health::Fail, "{}", bad.display());
         }
         assert_eq!(fs::metadata(&open).unwrap().permissions().mode() & 0o777, 0o777);

@@ -10,6 +10,7 @@ mod drops;
 mod import;
 mod init;
 mod killed;
+mod modes;
 mod odd;
 mod projects;
 mod stage;

@@ -42,7 +42,7 @@ use tokio::sync::mpsc;
 
 use crate::notify::{self, NotifyConfig};
 use crate::screens::{ObservedAgent, Order, Screens};
-use crate::settings::Settings;
+use crate::settings::{Settings, SpawnSettings};
 use crate::tokens::Tokens;
 use crate::warnings::{Cause, Warnings};
 pub(crate) use agent_run::AgentRun;
@@ -345,6 +345,19 @@ impl Agents {
         let (settings, problem) = Settings::read(dirs);
         self.shared.warnings.set_all(Cause::Settings, problem.into_iter().collect());
         settings
+    }
+
+    /// Returns which variables no process inherits. A fault of the file is a warning, unless it hides which ones these are.
+    pub(crate) fn spawn_settings(&self) -> Result<SpawnSettings, Failure> {
+        let read = Settings::read_spawn(&self.shared.launcher.dirs);
+        let problem =
+            read.as_ref().map_or_else(|problem| Some(problem.clone()), |(_, problem)| problem.clone());
+        self.shared.warnings.set_all(Cause::Settings, problem.into_iter().collect());
+        read.map(|(spawn, _)| spawn).map_err(|problem| {
+            let what = format!("{problem}; it may say which variables no process gets");
+            Failure::new(ErrorCode::InvalidArgs, what)
+                .hint("correct the file; qd config check shows every fault")
+        })
     }
 
     /// Notifies a person who may be looking elsewhere.

@@ -187,6 +187,11 @@ async fn status(client: &Client) -> Result<Reply, Failure> {
     };
     // Warnings are about processes of all workspaces.
     let is_limited = client.principal.limit.workspace.is_some();
+    if listed.is_some() && !is_limited {
+        // The settings may have changed since they were read for a spawn.
+        let agents = client.door.agents.clone();
+        trust::blocking(move || Ok(agents.settings())).await?;
+    }
     let warnings = || if is_limited { Vec::new() } else { client.door.warnings.texts() };
     let (processes, warnings) = listed.map_or_else(Default::default, |listed| (listed, warnings()));
     Ok(Reply::Status(DaemonStatus {

@@ -41,9 +41,9 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
             let (dirs, agents) = (std::sync::Arc::clone(&client.door.dirs), client.door.agents.clone());
             let own = move |spawn| {
                 let spawn = if is_limited { spawn } else { own_rights(spawn, &dirs) };
-                without_dropped(spawn, &agents.settings().spawn)
+                Ok(without_dropped(spawn, &agents.spawn_settings()?))
             };
-            blocking(move || persons(own(spawn), &config)).await?
+            blocking(move || persons(own(spawn)?, &config)).await?
         }
         Caller::Process(_) => processes(client, spawn, config).await?,
     };

@@ -21,12 +21,17 @@ use crate::mail::delivery::{
 use crate::mail::format as mail_format;
 use crate::mail::restored::UNKNOWN_AFTER_RESTART;
 
+/// Why a text in the terminal was not entered.
+const NEVER_SHOWN: &str =
+    "the composer cannot be read since it was typed, so Enter was not pressed; its text is in the terminal";
+
 impl Mailbox {
     /// Takes the next step for the messages of an agent.
     pub(crate) fn deliver(&mut self, id: ProcessId, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
         let Some(agent) = ctx.processes.agent_mut(id) else { return };
         agent.live.progress.retry_at = agent.live.progress.retry_at.filter(|at| *at > now);
+        agent.live.progress.give_up_at = None;
         match agent.live.progress.phase.clone() {
             Phase::None => self.begin_delivery(id, ctx),
             Phase::HandingOver { until, .. } if until <= now => {
@@ -190,7 +195,15 @@ impl Mailbox {
         }
         let is_hidden =
             matches!(agent.live.screen.composer, Composer::Unknown | Composer::Shell) && !is_blind(agent);
-        if agent.state().is_busy() || is_hidden || !agent.live.progress.may_try(now) {
+        let is_busy = agent.state().is_busy();
+        if is_hidden && !is_busy {
+            let progress = ctx.processes.agent_mut(id).map(|agent| &mut agent.live.progress);
+            if progress.is_some_and(|progress| progress.is_given_up(pasted, now)) {
+                self.finish_refused(id, NEVER_SHOWN, ctx);
+            }
+            return;
+        }
+        if is_busy || !agent.live.progress.may_try(now) {
             return;
         }
         let composer = match self.queue.get(pasted.mail) {

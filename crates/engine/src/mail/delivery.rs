@@ -22,6 +22,8 @@ pub(crate) const HAND_OVER_UNKNOWN_MS: u64 = 5_000;
 pub(crate) const CONTINUE_MS: u64 = 2_000;
 /// How long typing and handing over may take before the answer counts as lost.
 pub(crate) const LOST_MS: u64 = 120_000;
+/// How long the composer may stay unreadable behind a paste that it never showed: what describes it does not fit the text.
+const NEVER_SHOWN_MS: u64 = 30_000;
 /// How soon refused typing is tried again when what was in its way is gone.
 const AGAIN_MS: u64 = 250;
 /// What a person types this soon after a dialog closed was meant for the dialog.
@@ -96,6 +98,8 @@ pub(crate) struct Progress {
     /// Typing was refused: not again before this moment.
     pub(crate) retry_at: Option<u64>,
     pub(super) refused_at: u64,
+    /// When a pasted text that was never seen in the composer is given up.
+    pub(super) give_up_at: Option<u64>,
     /// The message its vendor's channel could not take.
     pub(crate) without_channel: Option<MailId>,
     /// A source reports the agent as blocked: a person who types answers its dialog.
@@ -132,7 +136,8 @@ impl Progress {
     /// When something about it is due.
     pub(crate) fn next_deadline(&self, state: AgentState) -> Option<u64> {
         match &self.phase {
-            Phase::None | Phase::Pasted { .. } => self.retry_at,
+            Phase::None => self.retry_at,
+            Phase::Pasted { .. } => self.retry_at.into_iter().chain(self.give_up_at).min(),
             // An open dialog hides the sign that it waits for.
             Phase::Confirming { .. } | Phase::Restored { .. } if state == AgentState::Blocked => None,
             Phase::HandingOver { until, .. }
@@ -194,6 +199,15 @@ impl Progress {
     /// Lets nothing be typed before this moment.
     pub(crate) fn hold_until(&mut self, at: u64) {
         self.retry_at = Some(self.retry_at.map_or(at, |known| known.max(at)));
+    }
+
+    /// Notes that the composer cannot be read behind this paste; returns true if the text is to be given up. One that was seen
+    /// there before is hidden by something that goes away again.
+    pub(super) fn is_given_up(&mut self, pasted: PastedText, now: u64) -> bool {
+        let at = pasted.pasted_at.saturating_add(NEVER_SHOWN_MS);
+        let is_new = !pasted.was_seen && pasted.presses == 0;
+        self.give_up_at = (is_new && now < at).then_some(at);
+        is_new && now >= at
     }
 
     /// Returns true if typing may be tried now.

@@ -1,7 +1,7 @@
 //! Connections with a limit: where they start things, what they may type into, what they see and answer, and how the
 //! audit log names them.
 
-use proto::request::{AskReceipt, Attach, GiveAnswer, Grant, Revoke, Spawn, Target};
+use proto::request::{AskReceipt, Attach, GiveAnswer, Grant, Restart, Revoke, Spawn, Target};
 use proto::rights::Right;
 use proto::{ErrorCode, Event, Kind, Limit, Reply, Role};
 
@@ -92,7 +92,12 @@ fn n5_nothing_that_a_limited_connection_starts_or_types_into_acts_for_the_person
         let ticket = stage.ask_within(phone, locate(own, Verb::Drive));
         assert!(matches!(stage.answer(ticket), Some(Ok(CommandAnswer::Located(_)))));
     }
+    let server = stage.spawn(Spawn { as_me: Some(true), ..command("server") });
+    let restart = || Command::Restart(Restart { target: target(server), stop: proto::Stop::default() });
+    assert_eq!(refused(&mut stage, &within(Some("local"), Role::Admin), restart()), ErrorCode::Denied);
     let whole = within(None, Role::Admin);
+    let ticket = stage.ask_within(whole.clone(), restart());
+    assert!(!matches!(stage.answer(ticket), Some(Err(_))));
     let ticket = stage.ask_within(whole, type_attach(desk));
     assert!(matches!(stage.answer(ticket), Some(Ok(CommandAnswer::Located(_)))));
 }

@@ -124,6 +124,26 @@ fn c17_enter_waits_for_as_long_as_another_view_hides_the_composer() {
 }
 
 #[test]
+fn c17_a_text_behind_which_the_composer_was_never_read_is_given_up_with_the_reason() {
+    let mut scene = Scene::idle();
+    let mail = scene.tell("two\nlines");
+    scene.look(Composer::Unknown);
+    scene.done(TypingOutcome::Done);
+    scene.pass(20_000);
+    assert_eq!(scene.delivery(mail), Delivery::Delivering);
+    scene.report(AgentState::Working);
+    scene.pass(20_000);
+    assert_eq!(scene.delivery(mail), Delivery::Delivering, "a busy agent may show it later");
+    scene.report(AgentState::Idle);
+    assert!(
+        matches!(scene.delivery(mail), Delivery::Refused { reason } if reason.contains("cannot be read"))
+    );
+    assert_eq!(scene.typed(), ["two\nlines"]);
+    let next = scene.tell("more");
+    assert!(reason(scene.delivery(next)).contains("composer is not on the screen"));
+}
+
+#[test]
 fn c17_a_text_that_the_composer_does_not_show_is_never_entered() {
     let mut scene = Scene::idle();
     let mail = scene.tell("fix it");
