@@ -6,11 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::porcelain::{Entry, Porcelain};
 use crate::repository::Repository;
 use crate::stash::Stash;
+use crate::trash::operation;
 
 /// Files, and processes, that a message names before it only counts.
 const NAMED: usize = 5;
@@ -35,6 +37,8 @@ pub struct Losses {
     pub untracked: Vec<PathBuf>,
     /// Files with conflicts.
     pub conflicted: Vec<PathBuf>,
+    /// The merge, rebase or cherry-pick that is under way.
+    pub operation: Option<&'static str>,
     /// Stashes that were made on the branch. They stay in the repository, but no branch would refer to them.
     pub stashes: Vec<Stash>,
     /// Commits that no other branch and no remote has.
@@ -68,11 +72,10 @@ impl fmt::Display for Losses {
                 if self.occupants.len() == 1 { "process at work" } else { "processes at work" },
             ),
         ];
-        let parts: Vec<String> = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
+        let operation = self.operation.map(|name| format!("a {name} under way"));
+        let counted = counts.iter().filter(|(count, _)| *count > 0);
+        let counted = counted.map(|(count, what)| format!("{count} {what}"));
+        let parts: Vec<String> = operation.into_iter().chain(counted).collect();
         out.write_str(&parts.join(", "))?;
         let files = [&self.conflicted, &self.staged, &self.unstaged, &self.untracked];
         let mut files: Vec<String> =
@@ -116,6 +119,7 @@ impl Repository {
         losses.stashes = self.stashes()?;
         losses.stashes.retain(|stash| stash.branch.is_some() && stash.branch.as_deref() == branch);
         losses.unpushed = self.unpushed(porcelain.head.as_ref().filter(|_| branch.is_none()), query)?;
+        losses.operation = Layout::at(query.path).and_then(|layout| operation::under_way(&layout.git_dir));
         losses.occupants = occupants(&[query.path]).concat();
         Ok(losses)
     }

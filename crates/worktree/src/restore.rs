@@ -20,7 +20,7 @@ use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
-use crate::trash::TrashMeta;
+use crate::trash::{TrashMeta, operation};
 
 /// A plan to restore one saved worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,8 @@ impl Restoration {
         let meta = repository.meta(&self.commit)?;
         self.check_out(&repository, &meta, &lock)?;
         self.restore_files(&repository, &meta)?;
-        self.restore_index(&repository)
+        self.restore_index(&repository)?;
+        self.restore_operation(&repository)
     }
 
     /// Removes what a restoration that failed has made: the worktree, and the branches that were not there. What it was to
@@ -221,6 +222,23 @@ impl Restoration {
             .collect();
         if !paths.is_empty() {
             git.write(&self.path, "add").args(["--intent-to-add", "--force", "--"]).args(paths).run()?;
+        }
+        Ok(())
+    }
+}
+
+impl Restoration {
+    /// Lets a merge or rebase that was under way go on.
+    fn restore_operation(&self, repository: &Repository) -> Result<()> {
+        let Some(git_dir) = repository.worktree_admin_dir(&self.path) else { return Ok(()) };
+        let tree = format!("{}:", self.commit);
+        let call = repository.read("ls-tree").args(["-r", "-z", "--name-only", "--full-tree"]);
+        let printed = call.names([tree.as_str(), "operation/"]).run()?;
+        for name in printed.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+            let name = OsStr::from_bytes(name);
+            let Ok(path) = Path::new(name).strip_prefix("operation") else { continue };
+            let bytes = repository.blob(&self.commit, &name.to_string_lossy())?;
+            operation::write(&git_dir, path, &bytes).map_err(|error| GitError::io(&git_dir, error))?;
         }
         Ok(())
     }

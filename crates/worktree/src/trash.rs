@@ -8,11 +8,13 @@
 //! | `worktree` | every file that is not ignored, byte for byte as it was on disk |
 //! | `index` | the staged contents that the commit below lacks, so that they stay reachable |
 //! | `index-info` | what to tell `git update-index --index-info` to have them staged again |
+//! | `operation` | the files of a merge, rebase or cherry-pick that is under way |
 //! | `intent-to-add`, `modes`, `path`, `meta` | what neither files nor index can say |
 //!
 //! `git fast-import` writes it in one stream: no filter changes a byte, neither index is touched, and the reference appears
 //! only when everything is on disk.
 
+pub(crate) mod operation;
 mod snapshot;
 
 use std::path::Path;

@@ -141,3 +141,48 @@ fn f6_the_list_says_what_a_drop_would_refuse() {
     assert!(code == 7 && told.contains("1 stashed") && told.contains("1 process at work"), "{code} {told}");
     assert_eq!(stage.task("fix").unwrap()["git"]["in_use"], 0);
 }
+
+/// Makes a task whose branch and whose base change the same line, and begins to join them.
+fn in_conflict(stage: &TaskStage, begin: &str) -> std::path::PathBuf {
+    let directory = stage.new_task("fix");
+    stage.work("fix", &format!("echo ours > shared && {COMMIT} && echo more > more && {COMMIT}"));
+    std::fs::write(stage.repository.join("shared"), "theirs\n").unwrap();
+    git(&stage.repository, &["commit", "--quiet", "--all", "--message=theirs"]);
+    stage.work("fix", &format!("git {begin} main; git status --porcelain | grep -q '^[AU][AU] shared'"));
+    directory
+}
+
+#[test]
+fn f6_a_merge_that_is_under_way_is_named_by_a_drop_and_goes_on_after_the_restoration() {
+    let stage = TaskStage::new();
+    let directory = in_conflict(&stage, "merge");
+    let (code, told) = stage.refused(&["drop", "fix"]);
+    assert!(code == 7 && told.contains("a merge under way, 1 in conflict (shared)"), "{code} {told}");
+    stage.qd(&["drop", "fix", "--branch", "--force"]);
+    stage.qd(&["restore", "fix"]);
+    std::fs::write(directory.join("shared"), "both\n").unwrap();
+    git(&directory, &["add", "--all"]);
+    // Without a conflict in a file the merge is still what a removal would lose.
+    let (code, told) = stage.refused(&["drop", "fix"]);
+    assert!(code == 7 && told.contains("a merge under way"), "{code} {told}");
+    git(&directory, &["commit", "--quiet", "--no-edit"]);
+    let parents = git(&directory, &["rev-list", "--parents", "--max-count=1", "HEAD"]);
+    assert_eq!(parents.split_whitespace().count(), 3, "a merge has two parents: {parents}");
+}
+
+#[test]
+fn f6_a_rebase_that_is_under_way_goes_on_after_a_drop_and_its_restoration() {
+    let stage = TaskStage::new();
+    let directory = in_conflict(&stage, "rebase");
+    let (code, told) = stage.refused(&["drop", "fix"]);
+    assert!(code == 7 && told.contains("a rebase under way"), "{code} {told}");
+    stage.qd(&["drop", "fix", "--branch", "--force"]);
+    stage.qd(&["restore", "fix"]);
+    std::fs::write(directory.join("shared"), "both\n").unwrap();
+    git(&directory, &["add", "--all"]);
+    git(&directory, &["-c", "core.editor=true", "rebase", "--continue"]);
+    assert_eq!(git(&directory, &["symbolic-ref", "--short", "HEAD"]), "fix\n");
+    let subjects = git(&directory, &["log", "--format=%s", "main..fix"]);
+    assert_eq!(subjects, "work\nwork\n");
+    assert_eq!(std::fs::read_to_string(directory.join("more")).unwrap(), "more\n");
+}

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::TrashMeta;
+use super::{TrashMeta, operation};
 use crate::checkout::read_porcelain;
 use crate::error::{GitError, Result};
 use crate::fingerprint::hash_length;
@@ -34,6 +34,8 @@ pub(super) struct Snapshot {
     intended: Vec<PathBuf>,
     /// Permissions that git does not keep.
     modes: Vec<(u32, PathBuf)>,
+    /// The files of a merge or rebase that is under way.
+    operation: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Snapshot {
@@ -47,6 +49,7 @@ impl Snapshot {
             staged: Vec::new(),
             intended: Vec::new(),
             modes: Vec::new(),
+            operation: Vec::new(),
         }
     }
 
@@ -61,6 +64,10 @@ impl Snapshot {
         snapshot.add_entries(porcelain).map_err(blocked)?;
         let unwatched = unwatched_files(path).ok_or_else(|| unreadable_index(path))?;
         unwatched.into_iter().chain(converted_files(git, path)?).for_each(|file| snapshot.add_file(file));
+        if let Some(layout) = Layout::at(path) {
+            let read = operation::read(&layout.git_dir);
+            snapshot.operation = read.map_err(|error| GitError::io(&layout.git_dir, error))?;
+        }
         snapshot.files.sort();
         snapshot.files.dedup();
         Ok(snapshot)
@@ -260,6 +267,11 @@ fn write_notes(out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
     ];
     for (name, content) in notes {
         writeln!(out, "M 100644 inline {name}")?;
+        write_data(out, content)?;
+    }
+    for (path, content) in &snapshot.operation {
+        out.write_all(b"M 100644 inline ")?;
+        write_path(out, "operation/", path)?;
         write_data(out, content)?;
     }
     Ok(())
