@@ -66,32 +66,29 @@ impl UpArgs {
         // With named presets, faults of other presets are not reported.
         for fault in list.faults.iter().filter(|_| self.presets.is_empty()) {
             let failure = Failure::new(ErrorCode::InvalidArgs, format!("a preset was left out: {fault}"));
-            failed.code = errors::report(&CliError::Own(failure), context.json);
+            failed.report(context, &CliError::Own(failure));
         }
-        Ok(failed.code)
+        Ok(failed.code.unwrap_or(ExitCode::SUCCESS))
     }
 }
 
 /// The presets that could not be started, and the exit code that follows.
+#[derive(Default)]
 struct Failed {
     names: BTreeSet<String>,
-    code: ExitCode,
-}
-
-impl Default for Failed {
-    fn default() -> Self {
-        Self { names: BTreeSet::new(), code: ExitCode::SUCCESS }
-    }
+    /// That of the first fault: later ones mostly follow from it.
+    code: Option<ExitCode>,
 }
 
 impl Failed {
     /// A preset does not start if one that it comes after did not.
     fn check_before(&self, preset: &PresetView) -> Result<(), CliError> {
         match preset.command.after.iter().find(|before| self.names.contains(*before)) {
-            Some(before) => Err(CliError::Own(Failure::new(
-                ErrorCode::NotRunning,
-                format!("it comes after {}, which did not start", Printable(before)),
-            ))),
+            Some(before) => {
+                let message = format!("it comes after {}, which did not start", Printable(before));
+                let failure = Failure::new(ErrorCode::NotRunning, message);
+                Err(CliError::Own(failure.hint("when that one is mended, `qd up` starts both")))
+            }
             None => Ok(()),
         }
     }
@@ -100,8 +97,13 @@ impl Failed {
     fn add(&mut self, context: &Context, name: &str, outcome: Result<(), CliError>) {
         if let Err(error) = outcome {
             self.names.insert(name.to_owned());
-            self.code = errors::report(&error.about(&format!("preset {}", Printable(name))), context.json);
+            self.report(context, &error.about(&format!("preset {}", Printable(name))));
         }
+    }
+
+    fn report(&mut self, context: &Context, error: &CliError) {
+        let code = errors::report(error, context.json);
+        self.code.get_or_insert(code);
     }
 }
 

@@ -185,7 +185,7 @@ fn check_files(context: &mut Context, file: Option<PathBuf>) -> Result<ExitCode,
             let words = format!("{count} {} in the settings", if count == 1 { "fault" } else { "faults" });
             Err(CliError::Own(
                 Failure::new(ErrorCode::InvalidArgs, words)
-                    .hint("qd config schema prints every key that is allowed"),
+                    .hint("qd config schema FILE prints every key that is allowed: FILE is config, tui or worktree-init"),
             ))
         }
     }
