@@ -48,6 +48,7 @@ pub use effect::{
     AddressedEvent, AgentStart, AuditNote, CallerIdentity, CommandAnswer, ComposerIs, Effect, FormerRun,
     Guard, Keystrokes, Located, StartRun,
 };
+pub use inbox::failures::{AgentFailure, FailureCause};
 pub use inbox::questions::QuestionRecord;
 pub use input::{
     Caller, Command, ComposerVisibility, HandOver, HookDecision, HookMoment, HookNotice, Input, JobId,

@@ -20,7 +20,7 @@ impl Inbox {
         let failures: Vec<_> = ctx
             .processes
             .values()
-            .filter_map(|process| process.agent.as_deref()?.record.failure.clone())
+            .filter_map(|process| Some(process.agent.as_deref()?.record.failure.as_ref()?.view.clone()))
             .collect();
         for view in failures {
             ctx.out.numbers.counters.next_item =

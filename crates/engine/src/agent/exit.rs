@@ -7,8 +7,8 @@ use proto::{AgentState, ErrorCode, Exit, Failure, ProcessId};
 use crate::Engine;
 use crate::agent::{Agent, AgentRecord};
 use crate::context::Context;
-use crate::inbox::Inbox;
-use crate::inbox::option;
+use crate::inbox::failures::FailureCause;
+use crate::inbox::{Inbox, option};
 use crate::input::{JobId, RunKey, TypingOutcome};
 use crate::process::Then;
 use crate::process::stopping::EndRequest;
@@ -17,14 +17,11 @@ use crate::process::stopping::EndRequest;
 /// seconds to say so, and more on a busy machine. A run that was adopted has no beginning here and never counts.
 const REFUSED_MS: u64 = 60_000;
 
-/// The title of the item about a session that could not be continued.
-const RESUME_REFUSED: &str = "resume refused";
-
 impl AgentRecord {
     /// Returns true if a person is yet to read that a new session began in the place of the one that was wanted. Unlike
     /// other failures it is not over when the agent works: only the person knows whether the new session will do.
     pub(crate) fn is_in_another_session(&self) -> bool {
-        self.failure.as_ref().is_some_and(|failure| failure.title == RESUME_REFUSED)
+        self.failure.as_ref().is_some_and(|failure| failure.cause == FailureCause::ResumeRefused)
     }
 
     /// Forgets a session that could not be continued: the next resume continues the one before it. Returns that one, if
@@ -69,7 +66,7 @@ impl Engine {
         let agent = self.ctx.processes.agent_mut(id);
         if let Some(session) = agent.and_then(|agent| agent.refused_session.take()) {
             let body = format!("session {session} could not be continued, so a new one has begun");
-            self.inbox.fail_agent(id, RESUME_REFUSED, &body, &mut self.ctx);
+            self.inbox.fail_agent(id, FailureCause::ResumeRefused, &body, &mut self.ctx);
         }
     }
 }
@@ -93,12 +90,12 @@ impl Inbox {
                 let body = format!(
                     "{how}; session {session} could not be continued: qd restart begins a new one{past}{lacking}"
                 );
-                self.fail_agent(id, RESUME_REFUSED, &body, ctx);
+                self.fail_agent(id, FailureCause::ResumeRefused, &body, ctx);
             }
             None if is_early => {
-                self.fail_agent(id, "it ended before it took a prompt", &format!("{how}{lacking}"), ctx);
+                self.fail_agent(id, FailureCause::EndedEarly, &format!("{how}{lacking}"), ctx);
             }
-            None => self.fail_agent(id, "it ended badly", &how, ctx),
+            None => self.fail_agent(id, FailureCause::EndedBadly, &how, ctx),
         }
         if let Some(agent) = ctx.processes.agent(id) {
             agent.read_last_lines(&mut ctx.out);
@@ -122,7 +119,7 @@ impl Inbox {
             let next = format!("no session of it is known: qd restart {name} begins a new one");
             (next, vec![option(1, "dismiss", "Dismiss")])
         };
-        self.open_failure(id, "it was lost", &format!("{gone}; {next}"), options, ctx);
+        self.open_failure(id, FailureCause::Lost, &format!("{gone}; {next}"), options, ctx);
     }
 
     /// Opens a failure for an agent that should accept prompts by now.
@@ -138,7 +135,7 @@ impl Inbox {
         agent.live.startup.is_late = true;
         let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
         let body = format!("it accepts no prompts after {patience} s: qd attach {name} shows its screen");
-        self.fail_agent(id, "it is still starting", &body, ctx);
+        self.fail_agent(id, FailureCause::StartsSlowly, &body, ctx);
         if let Some(agent) = ctx.processes.agent(id) {
             agent.read_last_lines(&mut ctx.out);
         }
@@ -156,7 +153,7 @@ impl Inbox {
     /// Opens a failure for a later run that could not be started.
     pub(crate) fn start_failure_shown(&mut self, id: ProcessId, failure: &Failure, ctx: &mut Context) {
         if ctx.processes.agent(id).is_some() {
-            self.fail_agent(id, "it could not be started", &failure.message, ctx);
+            self.fail_agent(id, FailureCause::NotStarted, &failure.message, ctx);
         }
     }
 }

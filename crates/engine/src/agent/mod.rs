@@ -15,7 +15,7 @@ pub(crate) mod turns;
 
 use std::collections::BTreeMap;
 
-use proto::agent::{AgentView, Composer, Context, InboxItem, Opinion, Quota, Source, Turn, TurnEnd};
+use proto::agent::{AgentView, Composer, Context, Opinion, Quota, Source, Turn, TurnEnd};
 use proto::request::{PermissionMode, PermissionWait};
 use proto::{AgentState, Evidence};
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,7 @@ use crate::agent::returned_prompt::ReturnedPrompt;
 use crate::agent::sources::{Slot, Table};
 use crate::agent::state_from_evidence::{Belief, Judgement};
 use crate::effect::AgentStart;
+use crate::inbox::failures::AgentFailure;
 use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, RunKey, Ticket};
 use crate::mail::delivery::Progress;
@@ -62,7 +63,7 @@ pub struct AgentRecord {
     pub nonce: String,
     /// The failure that waits for a person.
     #[serde(default)]
-    pub failure: Option<InboxItem>,
+    pub failure: Option<AgentFailure>,
     /// What launches lacked when a person dismissed the item about it.
     #[serde(default)]
     pub dismissed: Vec<String>,

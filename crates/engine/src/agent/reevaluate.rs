@@ -5,7 +5,7 @@ use proto::{AgentState, Evidence, ProcessId};
 
 use crate::Engine;
 use crate::agent::facts::StateChange;
-use crate::inbox::FAILED_TURN;
+use crate::inbox::failures::FailureCause;
 use crate::input::{Launched, RunKey, ScreenSeen};
 
 impl Engine {
@@ -39,7 +39,7 @@ impl Engine {
     /// Notifies the person and the leader of an agent that its vendor refuses turns.
     fn report_quota(&mut self, id: ProcessId, words: Option<String>) {
         let Some(words) = words else { return };
-        self.inbox.fail_agent(id, "the vendor refuses turns for now", &words, &mut self.ctx);
+        self.inbox.fail_agent(id, FailureCause::TurnsRefused, &words, &mut self.ctx);
         self.mail.queue.notice_quota(id, &words, &mut self.ctx);
     }
 
@@ -86,7 +86,7 @@ impl Engine {
             AgentState::Idle | AgentState::Waiting => agent.rest(&mut self.ctx.out),
             AgentState::Error => {
                 let words = agent.fail_turn(&mut self.ctx.out);
-                self.inbox.fail_agent(id, FAILED_TURN, &words, &mut self.ctx);
+                self.inbox.fail_agent(id, FailureCause::TurnFailed, &words, &mut self.ctx);
             }
             AgentState::Blocked => agent.note_blocked(now),
             AgentState::Starting | AgentState::Exited => {}

@@ -5,6 +5,7 @@
 
 mod answering;
 mod asked;
+pub(crate) mod failures;
 pub(crate) mod questions;
 mod shortfalls;
 
@@ -28,9 +29,6 @@ use crate::undo::UndoMap;
 
 /// A person is notified about one process at most this often.
 const NOTIFY_EVERY_MS: u64 = 10_000;
-
-/// The title of a turn that failed.
-pub(crate) const FAILED_TURN: &str = "its turn failed";
 
 /// What an item stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,68 +325,6 @@ impl Inbox {
             | About::Trust { .. } => None,
         };
         self.items.values().filter_map(until).min()
-    }
-
-    /// Opens a failure for a person; it replaces an older failure of the same agent.
-    pub(crate) fn fail_agent(&mut self, id: ProcessId, title: &str, body: &str, ctx: &mut Context) {
-        self.open_failure(id, title, body, vec![option(1, "dismiss", "Dismiss")], ctx);
-    }
-
-    /// The same with answers of its own.
-    pub(crate) fn open_failure(
-        &mut self,
-        id: ProcessId,
-        title: &str,
-        body: &str,
-        options: Vec<DialogOption>,
-        ctx: &mut Context,
-    ) {
-        self.clear_failure(id, ctx);
-        let words = ItemText { title: title.to_owned(), body: body.to_owned() };
-        let item = NewItem { kind: ItemKind::Failure, text: words, options, about: About::Failure };
-        let number = self.open_item(id, item, ctx);
-        let view = self.items.get(&number).map(|item| item.view.clone());
-        if let Some(agent) = ctx.processes.agent_mut(id) {
-            agent.record.failure = view;
-            ctx.out.mark_durable(id);
-        }
-    }
-
-    /// Adds the vendor's words to the failure of a turn that came without any: the source that has them may be later.
-    pub(crate) fn complete_failure(&mut self, id: ProcessId, ctx: &mut Context) {
-        let Some(agent) = ctx.processes.agent(id) else { return };
-        let is_wordless = |failure: &InboxItem| failure.title == FAILED_TURN && failure.body.is_empty();
-        let words = agent.words_of_failure(ctx.out.now.uptime_ms);
-        if agent.state() == AgentState::Error
-            && !words.is_empty()
-            && agent.record.failure.as_ref().is_some_and(is_wordless)
-        {
-            self.fail_agent(id, FAILED_TURN, &words, ctx);
-        }
-    }
-
-    /// Adds the last lines of the program to the failure that a person reads.
-    pub(crate) fn add_to_failure(&mut self, id: ProcessId, lines: &str, ctx: &mut Context) {
-        let Some(agent) = ctx.processes.agent_mut(id) else { return };
-        let Some(failure) = agent.record.failure.as_mut().filter(|_| !lines.trim().is_empty()) else {
-            return;
-        };
-        failure.body = format!("{}\nits last words:\n{}", failure.body, lines.trim_end());
-        let view = failure.clone();
-        ctx.out.mark_durable(id);
-        if let Some(item) = self.items.get_mut(&view.item) {
-            item.view = view;
-            item.announce_opened(&mut ctx.out);
-        }
-    }
-
-    /// Closes the failure of an agent.
-    pub(crate) fn clear_failure(&mut self, id: ProcessId, ctx: &mut Context) {
-        let Some(failure) = ctx.processes.agent_mut(id).and_then(|agent| agent.record.failure.take()) else {
-            return;
-        };
-        self.close_item(failure.item, ctx);
-        ctx.out.mark_durable(id);
     }
 
     /// Opens an item and returns its number.

@@ -4,6 +4,7 @@ use proto::agent::{ItemKind, Source};
 use proto::request::{OnTimeout, PermissionWait};
 use proto::{AgentState, Evidence};
 
+use super::failures::FailureCause;
 use super::{About, Inbox, ItemText, NewItem, option};
 use crate::context::Context;
 use crate::input::{HookDecision, RunKey, Ticket};
@@ -50,8 +51,8 @@ fn an_answer_is_reported_before_its_item_is_closed() {
 fn a_new_failure_of_an_agent_replaces_the_old_one() {
     let (mut inbox, mut ctx) = (Inbox::default(), context());
     let a = add_agent(&mut ctx, "a");
-    inbox.fail_agent(a.process, "its turn failed", "one", &mut ctx);
-    inbox.fail_agent(a.process, "its turn failed", "two", &mut ctx);
+    inbox.fail_agent(a.process, FailureCause::TurnFailed, "one", &mut ctx);
+    inbox.fail_agent(a.process, FailureCause::TurnFailed, "two", &mut ctx);
     let bodies: Vec<&str> = inbox.items.values().map(|item| item.view.body.as_str()).collect();
     assert_eq!(bodies, ["two"]);
     inbox.close_items_of(a.process, &mut ctx);
