@@ -181,6 +181,7 @@ impl Engine {
         }
         self.route_signals();
         self.pass_deadlines();
+        self.inbox.answer_list_waiters(&self.grants, &mut self.ctx);
         self.finish_shutdown();
         self.tasks.record_changes(&mut self.ctx);
         self.ctx.out.flush(&self.ctx.processes);
@@ -198,6 +199,7 @@ impl Engine {
         let others = [
             self.mail.queue.next_deadline(),
             self.inbox.inbox_deadline(),
+            self.inbox.list_deadline(&self.ctx),
             self.timers.timer_deadline(&self.ctx),
         ];
         processes.chain(waits).chain(others.into_iter().flatten()).min()

@@ -71,6 +71,19 @@ fn s1_an_agents_state_dialog_and_session_are_known_to_the_next_daemon() {
 }
 
 #[test]
+fn s1_the_inbox_has_its_dialogs_at_the_first_question_after_a_kill() {
+    let crew = crew();
+    crew.enlist("a", &[]);
+    crew.submit("a", "ask Still there?");
+    crew.until_state("a", AgentState::Blocked);
+    for _ in 0..scaled(3) {
+        crew.kill_9();
+        let titles: Vec<String> = crew.inbox().into_iter().map(|item| item.title).collect();
+        assert_eq!(titles, ["Still there?"]);
+    }
+}
+
+#[test]
 fn c21_tell_outlives_the_daemon_and_sends_nothing_twice() {
     let crew = crew();
     crew.enlist("a", &[]);

@@ -31,6 +31,10 @@ use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, RunKey, Ticket};
 use crate::mail::delivery::Progress;
 
+/// How long a list of the inbox waits for what is known of an agent that this daemon took over. Screens are read within
+/// milliseconds, on a busy machine within a second.
+const RECONNECT_MS: u64 = 3_000;
+
 /// What is made durable of an agent. New fields need a default, so that older documents still read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {
@@ -70,6 +74,13 @@ pub struct AgentRecord {
     /// The state in which it waits for somebody, if it does, so that the next daemon knows since when.
     #[serde(default)]
     pub waiting_since: Option<WaitingSince>,
+}
+
+impl AgentRecord {
+    /// Returns true if the agent waited for an answer when it was last known what it does.
+    pub(crate) fn was_blocked(&self) -> bool {
+        self.waiting_since.is_some_and(|last| last.state == AgentState::Blocked)
+    }
 }
 
 /// A state in which an agent does nothing by itself, and since when, wall time.
@@ -120,6 +131,21 @@ pub(crate) struct Live {
     pub(crate) returned_prompt: Option<ReturnedPrompt>,
 }
 
+impl Live {
+    /// Notes that this daemon took the run over.
+    pub(crate) fn note_adopted(&mut self, now: u64) {
+        self.startup.reconnecting_until = Some(now.saturating_add(RECONNECT_MS));
+    }
+
+    /// Returns until when the dialogs of the run are awaited, if this daemon took it over and does not know them yet: its
+    /// screen was not looked at, or the agent was blocked and it is not known whether it still is.
+    pub(crate) fn reconnecting_until(&self, was_blocked: bool, now: u64) -> Option<u64> {
+        let is_unknown =
+            self.evidence.belief.state == AgentState::Starting && (was_blocked || !self.screen.is_looked_at);
+        self.startup.reconnecting_until.filter(|until| is_unknown && *until > now)
+    }
+}
+
 /// How far a run has come to taking prompts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Startup {
@@ -133,6 +159,8 @@ pub(crate) struct Startup {
     pub(crate) late_at: Option<u64>,
     /// A person was notified that it takes long to start.
     pub(crate) is_late: bool,
+    /// This daemon took the run over from an earlier one: until then its dialogs may still be unknown.
+    pub(crate) reconnecting_until: Option<u64>,
 }
 
 /// What the sources say about a run's state, and what is believed.

@@ -5,12 +5,12 @@ use proto::agent::{DialogOption, InboxItem};
 use proto::request::Empty;
 use proto::request::{GiveAnswer, Resume, Target};
 use proto::verb;
-use proto::{ErrorCode, Failure, Printable, ProcessId, Reply, Role};
+use proto::{ErrorCode, Failure, Printable, ProcessId, Role};
 
 use super::{Asker, Audited, Command, CommandResult, Decide, Needs, Recorded, done};
 use crate::Engine;
 use crate::context::Context;
-use crate::effect::{CommandAnswer, ComposerIs, Effect, Guard, Keystrokes};
+use crate::effect::{ComposerIs, Effect, Guard, Keystrokes};
 use crate::inbox::Inbox;
 use crate::inbox::{About, Answering, Item, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
@@ -38,7 +38,7 @@ impl Decide for verb::Inbox {
     const NEEDS: Needs = Needs::AtAll(Verb::List);
 
     fn decide(engine: &mut Engine, asker: Asker, _: Empty) -> CommandResult {
-        engine.inbox.inbox(asker.caller, &engine.grants, &engine.ctx)
+        Ok(engine.inbox.list_or_wait(asker.caller, asker.ticket, &engine.grants, &engine.ctx))
     }
 }
 
@@ -146,13 +146,6 @@ impl Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn inbox(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandResult {
-        let is_seen = |item: &&Item| self.may_see(caller, item, grants, ctx);
-        let items: Vec<InboxItem> =
-            self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
-        Ok(Some(CommandAnswer::Reply(Reply::Inbox(items))))
-    }
-
     fn answer_dialog(
         &self,
         caller: Caller,

@@ -81,6 +81,7 @@ impl Engine {
         self.waits.forget_waits_of(ticket, &mut self.ctx);
         self.mail.queue.waiters.retain(|waiter| waiter.ticket != ticket);
         self.inbox.forget_permission(ticket, &mut self.ctx);
+        self.inbox.list_waiters.retain(|waiter| waiter.ticket != ticket);
         for process in self.ctx.processes.values_mut() {
             process.launch.tickets.retain(|starter| *starter != ticket);
             if let Some(agent) = process.agent.as_deref_mut() {

@@ -6,11 +6,13 @@
 mod answering;
 mod asked;
 pub(crate) mod failures;
+mod list;
 pub(crate) mod questions;
 mod shortfalls;
 
 pub(crate) use answering::{Answering, TYPED_MS};
 pub(crate) use asked::Asked;
+pub(crate) use list::ListWaiter;
 
 use proto::agent::{BlockedKind, Dialog, DialogOption, Expiry, InboxItem, ItemKind, Source};
 use proto::event::Event;
@@ -77,6 +79,8 @@ pub(crate) struct Inbox {
     pub(crate) items: UndoMap<u64, Item>,
     /// The items that runs asked for under keys of their own.
     pub(crate) asked: UndoMap<(RunKey, String), u64>,
+    /// Callers that get the list when the agents of an earlier daemon are known again.
+    pub(crate) list_waiters: Vec<ListWaiter>,
 }
 
 impl Inbox {

@@ -116,6 +116,9 @@ impl Engine {
             process.run.status = Status::Running;
             // A terminal whose start was not seen to its end runs after all.
             process.run.departs_at = None;
+            if let Some(agent) = process.agent.as_deref_mut() {
+                agent.live.note_adopted(now.uptime_ms);
+            }
         } else if process.run.departs_at.is_some() {
             // A terminal that was over when the last daemon died: its last words stay readable for a while, and until
             // then a shutdown that kills ends what it has left in the background.

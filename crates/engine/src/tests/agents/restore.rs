@@ -7,7 +7,9 @@ use proto::{AgentState, Owner, Reply};
 use super::scene::{Scene, saved};
 use crate::input::HookMoment;
 use crate::tests::stage::{Stage, target};
-use crate::{Command, Config, Effect, Engine, Input, Launched, RunFact, TypingOutcome};
+use crate::{
+    Command, CommandAnswer, Config, Effect, Engine, Input, Launched, RunFact, Ticket, TypingOutcome,
+};
 
 /// The same agent under a daemon that starts from what the dead one recorded.
 fn restarted(scene: &Scene) -> Scene {
@@ -128,11 +130,57 @@ fn s1_a_failure_and_a_session_survive_and_item_numbers_go_on() {
     scene.report(AgentState::Error);
     let item = scene.item().unwrap();
     let mut scene = restarted(&scene);
+    scene.look(Composer::Empty);
     assert_eq!(scene.item(), Some(item.clone()));
     assert_eq!(scene.view().session.as_deref(), Some("s7"));
     scene.report(AgentState::Working);
     scene.show_dialog("d1");
     assert!(scene.item().unwrap().item > item.item);
+}
+
+/// Asks for the inbox. None: the list is not complete yet.
+fn titles(scene: &Scene, ticket: Ticket) -> Option<Vec<String>> {
+    match scene.stage.answer(ticket)?.expect("the list is not refused") {
+        CommandAnswer::Reply(Reply::Inbox(items)) => Some(items.into_iter().map(|item| item.title).collect()),
+        other => panic!("not the inbox: {other:?}"),
+    }
+}
+
+#[test]
+fn s1_the_inbox_is_listed_when_a_blocked_agent_is_known_again_and_not_before() {
+    let mut scene = Scene::idle();
+    scene.show_dialog("d1");
+    let title = scene.item().expect("a dialog is open").title;
+    let mut scene = restarted(&scene);
+    let ticket = scene.stage.ask(Command::Inbox);
+    assert_eq!(titles(&scene, ticket), None, "its dialog is not read yet");
+    scene.look(Composer::Unknown);
+    assert_eq!(titles(&scene, ticket), None, "it was blocked, and this look does not say that it is not");
+    scene.show_dialog("d1");
+    assert_eq!(titles(&scene, ticket), Some(vec![title]));
+    // A caller that is gone is not answered, and nothing waits for it.
+    let mut scene = restarted(&scene);
+    let gone = scene.stage.ask(Command::Inbox);
+    scene.stage.input(Input::CallerGone { ticket: gone });
+    scene.show_dialog("d1");
+    assert_eq!(titles(&scene, gone), None);
+}
+
+#[test]
+fn s1_the_inbox_waits_for_one_look_at_an_agent_that_was_not_blocked_and_for_no_look_for_ever() {
+    let mut scene = restarted(&Scene::idle());
+    let ticket = scene.stage.ask(Command::Inbox);
+    assert_eq!(titles(&scene, ticket), None, "a dialog may have come while no daemon was there");
+    scene.look(Composer::Empty);
+    assert_eq!(titles(&scene, ticket), Some(vec![]));
+    let mut unread = restarted(&Scene::idle());
+    let ticket = unread.stage.ask(Command::Inbox);
+    unread.pass(2_999);
+    assert_eq!(titles(&unread, ticket), None);
+    unread.pass(1);
+    assert_eq!(titles(&unread, ticket), Some(vec![]), "its screen cannot be read");
+    let ticket = unread.stage.ask(Command::Inbox);
+    assert_eq!(titles(&unread, ticket), Some(vec![]), "the next caller does not wait");
 }
 
 #[test]
