@@ -53,10 +53,9 @@ impl Engine {
     }
 
     /// Begins a new session in the place of one that could not be continued.
-    pub(crate) fn replace_session(&mut self, id: ProcessId, session: String) {
+    pub(crate) fn replace_session(&mut self, id: ProcessId, session: &str) {
         if let Some(agent) = self.ctx.processes.agent_mut(id) {
-            agent.record.forget_refused(&session);
-            agent.refused_session = Some(session);
+            agent.record.forget_refused(session);
         }
         self.end(id, EndRequest::new(None, Then::Restart));
     }

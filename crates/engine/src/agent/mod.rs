@@ -100,7 +100,7 @@ pub(crate) struct Agent {
     pub(crate) record: AgentRecord,
     /// The vendor session the next run is to continue.
     pub(crate) resume_next: Option<String>,
-    /// The vendor session that the run before could not continue, until a person is told.
+    /// The vendor session that the run before could not continue, from its end until the run in its place has started.
     pub(crate) refused_session: Option<String>,
     /// By number; the newest few.
     pub(crate) turns: BTreeMap<u64, Turn>,

@@ -41,6 +41,9 @@ impl Engine {
             process.filter(|_| !is_ending).and_then(|process| process.restarts_in(exit, now));
         let replaced = self.session_to_replace(run.process, exit).filter(|_| !is_ending);
         let restarts = restarts || restarts_in_ms.is_some() || replaced.is_some();
+        if let Some(agent) = self.ctx.processes.agent_mut(run.process) {
+            agent.refused_session.clone_from(&replaced);
+        }
         self.ctx.out.push(Effect::ReportExit { run, exit, final_offset, restarts, restarts_in_ms });
         self.ctx.out.announce(Event::Exited { id: run.process, run: run.run, exit, final_offset });
         self.ctx.out.mark_durable(run.process);
@@ -49,7 +52,9 @@ impl Engine {
         self.agent_over(run);
         self.trust.see_end(run, &mut self.inbox, &mut self.ctx);
         self.waits.ready_over(run, &mut self.ctx);
-        self.waits.see_exit(run, &self.inbox, &mut self.ctx);
+        if replaced.is_none() {
+            self.waits.see_exit(run, &self.inbox, &mut self.ctx);
+        }
         self.end_children(run.process, grace_ms, asked);
         if is_gone {
             self.tree_gone(run);
@@ -60,7 +65,7 @@ impl Engine {
             // Its end was requested before it was known to run: its tree has not been ended yet.
             self.ctx.processes.kill_tree(run, &self.ctx.config, &mut self.ctx.out);
         } else if let Some(session) = replaced {
-            self.replace_session(run.process, session);
+            self.replace_session(run.process, &session);
         } else if !is_ending {
             self.after_natural_exit(run, exit);
         }

@@ -242,6 +242,9 @@ impl Engine {
         process.run.failure = Some(failure.message.clone());
         let (starters, is_first) = (std::mem::take(&mut process.launch.tickets), process.run.number.0 <= 1);
         let (ending, parent) = (process.run.ending.take(), process.spec.parent);
+        if let Some(agent) = process.agent.as_deref_mut() {
+            agent.refused_session = None;
+        }
         for ticket in starters {
             self.ctx.out.reply(ticket, Err(failure.clone()));
         }
@@ -264,11 +267,14 @@ impl Engine {
 
     /// Starts the run after the current one.
     pub(crate) fn next_run(&mut self, id: ProcessId, starters: Vec<Ticket>) {
-        if let Some(old) = self.ctx.processes.get(&id).map(Process::key) {
+        let Some(process) = self.ctx.processes.get(&id) else { return };
+        let (old, number) = (process.key(), process.run.number.next());
+        if process.is_being_replaced() {
+            self.waits.move_to(old, RunKey::new(id, number), &mut self.ctx);
+        } else {
             self.waits.see_end(old, &self.inbox, &mut self.ctx);
         }
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
-        let number = process.run.number.next();
         // A caller that asked before its holder was found waits for this run.
         process.launch.tickets.extend(starters);
         self.start_run(id, number);

@@ -214,6 +214,12 @@ impl Process {
         self.run.is_live()
     }
 
+    /// Returns true if its run is over and another one takes its place, because the vendor refused the session that the run
+    /// was to continue. Waits for the run go on with the other one.
+    pub(crate) fn is_being_replaced(&self) -> bool {
+        !self.is_live() && self.agent.as_deref().is_some_and(|agent| agent.refused_session.is_some())
+    }
+
     /// Returns true if an earlier daemon ordered its run and never learned that it started.
     pub(crate) fn was_launching(&self) -> bool {
         self.run.status == Status::Starting

@@ -249,6 +249,9 @@ impl Engine {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         let Some(ending) = process.run.ending.take() else { return };
         let (exit, parent) = (process.run.exit, process.spec.parent);
+        if ending.then != Then::Restart || self.ctx.ends_all {
+            self.waits.see_no_replacement(run, &self.inbox, &mut self.ctx);
+        }
         match ending.then {
             Then::Stay => {
                 self.ctx.out.mark_durable(run.process);
@@ -291,6 +294,7 @@ impl Engine {
         process.run.survivors = survivors;
         self.ctx.out.audit_omission(None, "end", run.process.to_string(), &failure);
         self.ctx.out.mark_durable(run.process);
+        self.waits.see_no_replacement(run, &self.inbox, &mut self.ctx);
         for ticket in ending.tickets {
             self.ctx.out.reply(ticket, Err(failure.clone()));
         }

@@ -121,6 +121,28 @@ impl Waits {
         self.run_over_for_all(run, |_| true, inbox, ctx);
     }
 
+    /// Another run takes the place of one that is over: what was to come true of that one may come true of this one.
+    pub(crate) fn move_to(&mut self, old: RunKey, new: RunKey, ctx: &mut Context) {
+        let concerned: Vec<WaitId> =
+            self.open.iter().filter(|(_, wait)| wait.is_open_for(&old)).map(|(id, _)| *id).collect();
+        for id in concerned {
+            let Some(wait) = self.open.get_mut(&id) else { continue };
+            wait.targets.iter_mut().filter(|run| **run == old).for_each(|run| *run = new);
+            if matches!(wait.until, Until::Pattern(_)) {
+                // `watch_started` watches the other one.
+                ctx.out.push(Effect::Unwatch { run: old, wait: id });
+            }
+        }
+    }
+
+    /// The run that was to take the place of this one does not come.
+    pub(crate) fn see_no_replacement(&mut self, run: RunKey, inbox: &Inbox, ctx: &mut Context) {
+        let agent = ctx.processes.agent_mut(run.process);
+        if agent.and_then(|agent| agent.refused_session.take()).is_some() {
+            self.see_end(run, inbox, ctx);
+        }
+    }
+
     pub(crate) fn run_over_for_all(
         &mut self,
         run: RunKey,
@@ -197,7 +219,8 @@ impl Waits {
 
     /// A watched pattern can no longer appear.
     pub(crate) fn unmatched(&mut self, id: WaitId, run: RunKey, inbox: &Inbox, ctx: &mut Context) {
-        if self.open.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
+        let is_replaced = ctx.processes.get(&run.process).is_some_and(Process::is_being_replaced);
+        if !is_replaced && self.open.get(&id).is_some_and(|wait| wait.is_open_for(&run)) {
             self.run_over_for(id, run, ctx);
             self.finish_wait(id, inbox, ctx);
         }
@@ -241,7 +264,7 @@ impl Waits {
     /// Marks a wait as satisfied by what an agent does or has done.
     pub(crate) fn note_agent(&mut self, id: WaitId, process: ProcessId, inbox: &Inbox, ctx: &Context) {
         let Some(process) = ctx.processes.get(&process) else { return };
-        let Some(agent) = process.agent.as_deref() else { return };
+        let Some(agent) = process.agent.as_deref().filter(|_| !process.is_being_replaced()) else { return };
         let (run, found) = (process.key(), satisfied(process, None));
         let shows_options = self.shows_options(process.id, agent, inbox);
         let Some(wait) = self.open.get_mut(&id).filter(|wait| wait.is_open_for(&run)) else { return };
@@ -340,8 +363,11 @@ impl Waits {
     ) {
         let id = WaitId(*self.next);
         *self.next += 1;
-        let over: Vec<RunKey> =
-            wait.targets.iter().copied().filter(|run| !ctx.processes.is_run_live(*run)).collect();
+        let is_over = |run: &RunKey| {
+            let is_replaced = ctx.processes.get(&run.process).is_some_and(Process::is_being_replaced);
+            !is_replaced && !ctx.processes.is_run_live(*run)
+        };
+        let over: Vec<RunKey> = wait.targets.iter().copied().filter(is_over).collect();
         for run in &wait.targets {
             // A run that is only starting has no screen to watch yet: `watch_started` does it then.
             let is_launching = ctx.processes.get(&run.process).is_some_and(Process::is_launching);

@@ -1,13 +1,14 @@
 //! Continuing a vendor session, and beginning a new one.
 
-use proto::request::{Resume, Spawn};
-use proto::{ErrorCode, Reply};
+use proto::agent::Composer;
+use proto::request::{Quantifier, Resume, Spawn, Until};
+use proto::{AgentState, ErrorCode, Reply};
 
 use super::scene::{Scene, agent, request};
-use crate::tests::stage::{command, next, restart, target};
-use crate::{Command, Launched, RunFact, StartRun};
+use crate::tests::stage::{close, command, exit, next, restart, shutdown, target};
+use crate::{Command, Effect, Launched, RunFact, StartRun, Ticket};
 
-fn resume(scene: &mut Scene, session: Option<&str>) -> crate::Ticket {
+fn resume(scene: &mut Scene, session: Option<&str>) -> Ticket {
     let resume = Resume { target: target(scene.run), session: session.map(str::to_owned) };
     scene.stage.ask(Command::Resume(resume))
 }
@@ -98,7 +99,7 @@ fn a_resume_that_the_vendor_refuses_is_told_as_that() {
     end(&mut slow, 42);
     assert_eq!(slow.item().unwrap().title, "resume refused");
     let mut crashed = Scene::with(spawn(), Launched::default());
-    crashed.report(proto::AgentState::Idle);
+    crashed.report(AgentState::Idle);
     end(&mut crashed, 1);
     assert_eq!(crashed.item().unwrap().title, "it ended badly");
 }
@@ -135,7 +136,7 @@ fn resumed_in_a_task() -> Scene {
 #[test]
 fn k7_an_agent_that_a_person_ended_in_a_dialog_or_a_signal_killed_begins_no_new_session() {
     let mut left = resumed_in_a_task();
-    left.report(proto::AgentState::Blocked);
+    left.report(AgentState::Blocked);
     end(&mut left, 1);
     assert_eq!(left.item().unwrap().title, "it ended before it took a prompt");
     let mut killed = resumed_in_a_task();
@@ -153,9 +154,72 @@ fn k7_the_agent_of_a_task_begins_a_new_session_when_the_old_one_is_refused_and_a
     assert_eq!(resumed(&scene), None, "a new session");
     let item = scene.item().unwrap();
     assert!(item.title == "resume refused" && item.body.contains("s5"), "{item:?}");
-    scene.report(proto::AgentState::Working);
+    scene.report(AgentState::Working);
     assert_eq!(scene.item().map(|item| item.title).as_deref(), Some("resume refused"), "it stays to be read");
     scene.pass(2_000);
     end(&mut scene, 1);
     assert_eq!(scene.item().unwrap().title, "it ended before it took a prompt", "once is enough");
+}
+
+/// Waits of every kind for the agent of a task, begun before its session is refused.
+fn begin_waits(scene: &mut Scene) -> Vec<Ticket> {
+    let untils = [
+        Until::State(vec![AgentState::Idle]),
+        Until::State(vec![AgentState::Exited]),
+        Until::Pattern("done".to_owned()),
+        Until::Turn(1),
+        exit(),
+    ];
+    untils.map(|until| scene.stage.wait_on(&[scene.run], until, Quantifier::All, None)).into()
+}
+
+fn answered(scene: &Scene, waits: &[Ticket]) -> Vec<bool> {
+    waits.iter().map(|ticket| scene.stage.answer(*ticket).is_some()).collect()
+}
+
+#[test]
+fn k7_a_wait_that_began_before_the_session_was_refused_goes_on_with_the_new_one() {
+    let mut scene = resumed_in_a_task();
+    let waits = begin_waits(&mut scene);
+    let old = scene.run;
+    end(&mut scene, 1);
+    assert_eq!(answered(&scene, &waits), [false; 5], "the program ended, and another one takes its place");
+    let between = scene.stage.wait_on(&[old], exit(), Quantifier::All, None);
+    begin(&mut scene);
+    let watched =
+        |effect: &Effect| matches!(effect, Effect::Watch { run, since: Some(0), .. } if *run != old);
+    assert!(scene.stage.effects.iter().any(watched), "the pattern is looked for in the new run");
+    scene.look(Composer::Empty);
+    scene.report(AgentState::Idle);
+    assert_eq!(answered(&scene, &waits), [true, false, false, false, false]);
+    end(&mut scene, 0);
+    scene.stage.fact(scene.run, RunFact::TreeGone);
+    assert_eq!(answered(&scene, &waits)[..2], [true, true]);
+    assert!(matches!(scene.stage.reply(waits[4]), Reply::Waited(_)), "the end of the new run");
+    assert!(matches!(scene.stage.reply(between), Reply::Waited(_)));
+}
+
+#[test]
+fn k7_a_wait_for_an_agent_whose_new_session_does_not_come_ends() {
+    let mut closed = resumed_in_a_task();
+    let waits = begin_waits(&mut closed);
+    end(&mut closed, 1);
+    closed.stage.ask(close(closed.run));
+    closed.stage.fact(closed.run, RunFact::TreeGone);
+    assert_eq!(answered(&closed, &waits), [true; 5]);
+
+    let mut shut_down = resumed_in_a_task();
+    let waits = begin_waits(&mut shut_down);
+    end(&mut shut_down, 1);
+    shut_down.stage.ask(shutdown(true));
+    shut_down.stage.fact(shut_down.run, RunFact::TreeGone);
+    assert_eq!(answered(&shut_down, &waits), [true; 5]);
+
+    let mut unstarted = resumed_in_a_task();
+    let waits = begin_waits(&mut unstarted);
+    end(&mut unstarted, 1);
+    unstarted.stage.fact(unstarted.run, RunFact::TreeGone);
+    let failure = proto::Failure::new(ErrorCode::SpawnFailed, "no memory");
+    unstarted.stage.fact(next(unstarted.run), RunFact::StartFailed(failure));
+    assert_eq!(answered(&unstarted, &waits), [true; 5]);
 }
