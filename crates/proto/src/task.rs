@@ -526,6 +526,31 @@ pub enum TaskOutcome {
     Imported(TaskImported),
 }
 
+/// Longest name of a task, in bytes: it leaves room for what git puts around the name of a branch in a file name.
+const MAX_NAME: usize = 150;
+
+/// Returns the rule that a task's name breaks, if it breaks one. A task may have a branch of its name, so the rules are those
+/// of git for branches (`git check-ref-format --branch`), also for a task in a directory without git: its name becomes a part
+/// of commands, paths and messages all the same.
+#[must_use]
+pub fn broken_name_rule(name: &str) -> Option<&'static str> {
+    let is_forbidden = |character: char| character.is_control() || " ~^:?*[\\".contains(character);
+    let is_bad_part = |part: &str| part.starts_with('.') || part.ends_with(".lock");
+    let rules: [(bool, &'static str); 10] = [
+        (name.is_empty(), "it is empty"),
+        (name.len() > MAX_NAME, "it is longer than 150 bytes"),
+        (name.starts_with('-'), "it begins with a dash"),
+        (name == "@" || name == "HEAD" || name.starts_with("refs/"), "git gives this name another meaning"),
+        (name.contains(is_forbidden), "it has a space, a control character or one of ~ ^ : ? * [ \\"),
+        (name.contains(".."), "it has two dots in a row"),
+        (name.contains("@{"), "it has `@{`"),
+        (name.ends_with('.'), "it ends with a dot"),
+        (name.split('/').any(str::is_empty), "it begins or ends with a slash, or has two in a row"),
+        (name.split('/').any(is_bad_part), "a part of it begins with a dot or ends with `.lock`"),
+    ];
+    rules.iter().find(|(is_broken, _)| *is_broken).map(|(_, rule)| *rule)
+}
+
 /// Returns a task's name made of the first words of a prompt: letters and digits, joined by dashes. `None` if the
 /// prompt has no word.
 #[must_use]
@@ -559,6 +584,19 @@ mod tests {
         assert_eq!(name("--Fix: `rm -rf $HOME`!").as_deref(), Some("fix-rm-rf-home"));
         assert_eq!(name(&"a".repeat(99)).map(|name| name.len()), Some(32));
         assert_eq!(name("…?"), None);
+    }
+
+    #[test]
+    fn a_task_has_a_name_that_a_branch_may_have() {
+        for name in ["fix", "ana/fix", "5-tries", "v1.2", "größe"] {
+            assert_eq!(broken_name_rule(name), None, "{name}");
+        }
+        let long = "a".repeat(151);
+        for name in
+            ["", "../bad name", "a b", "-x", ".git", "a/.b", "a.lock", "a//b", "/a", "a/", "a.", "@", &long]
+        {
+            assert!(broken_name_rule(name).is_some(), "{name:?}");
+        }
     }
 
     #[test]

@@ -302,6 +302,12 @@ fn f5_hostile_names_and_bases_give_an_error_and_leave_nothing() {
         let (code, told) = stage.refused(&["new", "--worktree", "--", name]);
         assert!(matches!(code, 2 | 7), "{name:?}: {code} {told}");
         assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{name:?}: {told:?}");
+        // A directory of the person's own gets no branch, and its task no other names.
+        let (code, borrowed) = stage.refused(&["new", "--", name]);
+        assert_eq!(code, 2, "{name:?}: {borrowed}");
+        let reason = |told: &str| told.trim_end().rsplit_once(": ").map(|(_, reason)| reason.to_owned());
+        assert_eq!(reason(&borrowed), reason(&told), "{name:?}");
+        assert!(!borrowed.contains('\u{1b}') && !borrowed.contains('\u{202e}'), "{name:?}: {borrowed:?}");
     }
     for base in HOSTILE_BASES {
         let (code, told) = stage.refused(&["new", "ok", "--worktree", &format!("--start={base}")]);

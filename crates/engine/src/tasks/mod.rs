@@ -28,7 +28,9 @@ mod tests;
 use std::collections::BTreeSet;
 
 use proto::event::Event;
-use proto::task::{ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOperationKind};
+use proto::task::{
+    ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOperationKind, broken_name_rule,
+};
 use proto::{ErrorCode, Failure, Printable};
 
 pub(crate) use command::TaskDecision;
@@ -159,8 +161,9 @@ impl Tasks {
 
     /// Makes a task. With a plan its worktree is still to be made.
     pub(crate) fn create(&mut self, new: NewTask, now_ms: u64) -> Result<u64, Failure> {
-        if new.name.is_empty() || new.name.len() > 200 || new.name.chars().any(char::is_control) {
-            return Err(Failure::invalid("name", "between 1 and 200 bytes without control characters"));
+        if let Some(rule) = broken_name_rule(&new.name) {
+            let shown: String = new.name.chars().take(64).collect();
+            return Err(Failure::invalid("name", format!("\"{}\" is not valid: {rule}", Printable(&shown))));
         }
         if self.find(&new.name).is_some() {
             return Err(task_exists(&new.name));
