@@ -29,7 +29,7 @@ use crate::nested::refuse_unsavable;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
 use crate::repository::Repository;
-use crate::trash::GoneCheckout;
+use crate::trash::{GoneCheckout, SaveRequest};
 
 /// A request to remove a worktree.
 #[derive(Debug, Clone)]
@@ -259,7 +259,7 @@ impl Removal {
         refuse_unsavable(&repository.git, &self.path, self.force)?;
         self.refuse_moved_branch(repository)?;
         let before = (directory_sum(&self.path), self.checked_out(repository));
-        repository.save_with_branch(&self.path, self.branch.as_ref(), reference, self.time())?;
+        repository.save_with_branch(&self.save_request(reference))?;
         observe(RemovalStep::Saved);
         let aside = self.aside();
         fs::rename(&self.path, &aside).map_err(|error| GitError::io(&self.path, error))?;
@@ -291,9 +291,14 @@ impl Removal {
         let (Some(gone), Some(reference)) = (&self.gone, self.trash.as_deref()) else { return Ok(()) };
         if repository.find_commit(reference)?.is_none() {
             self.refuse_moved_branch(repository)?;
-            repository.save_gone(&self.path, gone, self.branch.as_ref(), reference, self.time())?;
+            repository.save_gone(&self.save_request(reference), gone)?;
         }
         Ok(())
+    }
+
+    fn save_request<'a>(&'a self, reference: &'a str) -> SaveRequest<'a> {
+        let (path, deleted, time) = (self.path.as_path(), self.branch.as_ref(), self.time());
+        SaveRequest { path, deleted, reference, time }
     }
 
     fn time(&self) -> SystemTime {

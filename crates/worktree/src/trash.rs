@@ -116,6 +116,18 @@ pub struct GoneCheckout {
     pub head: Oid,
 }
 
+/// What is saved of a worktree that is to be removed, and where.
+pub(crate) struct SaveRequest<'a> {
+    /// The directory of the worktree.
+    pub(crate) path: &'a Path,
+    /// The branch that is deleted with it.
+    pub(crate) deleted: Option<&'a (BranchName, Oid)>,
+    /// The reference that holds what is saved.
+    pub(crate) reference: &'a str,
+    /// When it is saved.
+    pub(crate) time: SystemTime,
+}
+
 impl Repository {
     /// Returns all saved worktrees, oldest first for each task.
     ///
@@ -181,32 +193,19 @@ impl Repository {
         Snapshot::read(&self.git, path)?.save(self, reference, time)
     }
 
-    /// The same, together with a branch that is to be deleted.
-    pub(crate) fn save_with_branch(
-        &self,
-        path: &Path,
-        deleted: Option<&(BranchName, Oid)>,
-        reference: &str,
-        time: SystemTime,
-    ) -> Result<Oid> {
-        let mut snapshot = Snapshot::read(&self.git, path)?;
-        snapshot.meta.set_deleted(deleted);
-        snapshot.save(self, reference, time)
+    /// Saves a worktree together with a branch that is to be deleted.
+    pub(crate) fn save_with_branch(&self, request: &SaveRequest<'_>) -> Result<Oid> {
+        let mut snapshot = Snapshot::read(&self.git, request.path)?;
+        snapshot.meta.set_deleted(request.deleted);
+        snapshot.save(self, request.reference, request.time)
     }
 
     /// Saves the commits of a worktree whose directory is gone.
-    pub(crate) fn save_gone(
-        &self,
-        path: &Path,
-        gone: &GoneCheckout,
-        deleted: Option<&(BranchName, Oid)>,
-        reference: &str,
-        time: SystemTime,
-    ) -> Result<Oid> {
+    pub(crate) fn save_gone(&self, request: &SaveRequest<'_>, gone: &GoneCheckout) -> Result<Oid> {
         let upstream = upstream(&self.git, self.directory(), gone.branch.as_ref())?;
         let mut meta =
             TrashMeta { branch: gone.branch.clone(), head: gone.head.clone(), upstream, deleted: None };
-        meta.set_deleted(deleted);
-        Snapshot::without_files(meta, path).save(self, reference, time)
+        meta.set_deleted(request.deleted);
+        Snapshot::without_files(meta, request.path).save(self, request.reference, request.time)
     }
 }

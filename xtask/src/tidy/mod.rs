@@ -13,6 +13,7 @@ mod size;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tuples;
 mod vendors;
 
 use std::path::Path;
@@ -108,6 +109,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(reach::check(tree));
     findings.extend(protocol::check(tree));
     findings.extend(shape::check(tree));
+    findings.extend(tuples::check(tree));
     findings.extend(guarantees::check(tree));
     findings.extend(tables::check_map(tree));
     findings.sort();

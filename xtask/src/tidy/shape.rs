@@ -1,10 +1,9 @@
-//! Checks the shape of types: how many methods and fields one may have, that a public name is declared in one
-//! crate only, and that no function destructures a tuple in its parameters. It lists the types over a limit;
-//! a list may only shrink.
+//! Checks the shape of types: how many methods and fields one may have, and that a public name is declared in one
+//! crate only. It lists the types over a limit; a list may only shrink. `tuples` has tuples that dodge a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scan::{Source, end_of_item, is_word};
+use super::scan::{end_of_item, is_word};
 use super::{Finding, Tree};
 
 /// Most methods of one type, over all its `impl` blocks in a crate. Implementations of traits that this
@@ -21,14 +20,13 @@ pub(crate) const FIELDS: &[(&str, usize)] = &[];
 /// fields as recorded here; entries are checked to refuse unknown keys.
 pub(crate) const DOCUMENTS: &[(&str, usize)] = &[("agents::HooksSpec", 21), ("agents::Manifest", 25)];
 
-/// Checks the four rules over the whole tree.
+/// Checks the three rules over the whole tree.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = limited("methods", &count_methods(tree), MAX_METHODS, &[]);
     let recorded: Vec<(&str, usize)> = FIELDS.iter().chain(DOCUMENTS).copied().collect();
     findings.extend(limited("fields", &count_fields(tree), MAX_FIELDS, &recorded));
     findings.extend(lenient_documents(tree, DOCUMENTS));
     findings.extend(shared_names(&public_names(tree)));
-    findings.extend(tree.sources().flat_map(tuple_parameters));
     findings
 }
 
@@ -163,7 +161,7 @@ fn public_names(tree: &Tree) -> BTreeMap<String, BTreeSet<(String, String)>> {
 }
 
 /// Returns the crate of a file below `crates/NAME/src`.
-fn shipped_crate(path: &str) -> Option<&str> {
+pub(super) fn shipped_crate(path: &str) -> Option<&str> {
     let (crate_name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(crate_name)
 }
@@ -231,27 +229,4 @@ fn is_field(line: &str) -> bool {
         _ => line,
     };
     rest.split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_word))
-}
-
-/// Parameters such as `(a, b): (A, B)`: two parameters that are counted as one.
-pub(crate) fn tuple_parameters(source: &Source) -> Vec<Finding> {
-    let Some(_) = shipped_crate(&source.path) else { return Vec::new() };
-    let advice = "a tuple hides a parameter: name a struct, or pass both";
-    source
-        .numbered()
-        .filter(|(number, line)| !source.is_test[number - 1] && takes_a_tuple_apart(line))
-        .map(|(number, _)| Finding::error(&source.path, number, "tuple-parameter", advice))
-        .collect()
-}
-
-/// Returns true if `(a, b): (` stands in a list of parameters. Closures and `let` have no type there and are
-/// not meant.
-fn takes_a_tuple_apart(line: &str) -> bool {
-    let Some(at) = line.find("): (") else { return false };
-    let Some(open) = line[..at].rfind('(') else { return false };
-    let names = &line[open + 1..at];
-    let is_list = names.contains(',')
-        && names.split(',').all(|name| name.trim().trim_start_matches("mut ").chars().all(is_word));
-    let before = line[..open].trim_end();
-    is_list && (before.is_empty() || before.ends_with(['(', ',']) && before.contains("fn "))
 }

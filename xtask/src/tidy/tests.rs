@@ -323,15 +323,52 @@ fn a_public_name_belongs_to_one_crate() {
     assert_eq!(about("//! A.\n#[cfg(test)]\nmod tests {\n    pub struct Twin;\n}\n"), 0);
 }
 
+/// Returns how many tuples that dodge a limit a shipped file with this body has.
+fn tuples_in(body: &str) -> usize {
+    findings_of("tuple", &[("crates/engine/src/a.rs", &format!("//! A.\n{body}\n"))]).len()
+}
+
 #[test]
 fn a_function_takes_no_tuple_apart() {
-    let found = |body: &str| {
-        findings_of("tuple-parameter", &[("crates/engine/src/a.rs", &format!("//! A.\n{body}\n"))]).len()
-    };
-    assert_eq!(found("fn a(b: u8, (c, d): (u8, u8)) {}"), 1);
-    assert_eq!(found("fn a(\n    b: u8,\n    (c, d): (u8, u8),\n) {}"), 1);
-    assert_eq!(found("fn a() { let (c, d): (u8, u8) = e(); }"), 0);
-    assert_eq!(found("fn a() { each(|(c, d): (u8, u8)| c + d); }"), 0);
+    assert_eq!(tuples_in("fn a(b: u8, (c, d): (u8, u8)) {}"), 1);
+    assert_eq!(tuples_in("fn a(\n    b: u8,\n    (c, d): (u8, u8),\n) {}"), 1);
+    assert_eq!(tuples_in("fn a() { let (c, d): (u8, u8) = e(); }"), 0);
+    assert_eq!(tuples_in("fn a() { each(|(c, d): (u8, u8)| c + d); }"), 0);
+}
+
+#[test]
+fn a_tuple_of_three_is_no_parameter_no_field_and_no_alias() {
+    assert_eq!(tuples_in("fn a(b: (u8, u8, u8)) {}"), 1);
+    assert_eq!(tuples_in("fn a<T: Into<u8>>(\n    b: &mut [(u8, Vec<(u8, u8)>, T)],\n) {}"), 1);
+    assert_eq!(
+        tuples_in("pub(crate) struct A {\n    #[serde(default, rename)]\n    b: Option<(u8, u8, u8)>,\n}"),
+        1
+    );
+    assert_eq!(tuples_in("enum A {\n    B { c: (u8, u8, u8) },\n    D(u8, u8, u8),\n}"), 1);
+    assert_eq!(tuples_in("type A = (u8, u8, u8);"), 1);
+    for allowed in [
+        "fn a(b: (u8, u8), c: impl Fn(u8, u8, u8) -> (u8, u8, u8)) -> (u8, u8, u8) { (b, c, (1, 2, 3)) }",
+        "struct A(u8, u8, u8);\nstruct B;\nstruct C {\n    pub(crate) d: Vec<(u8, u8)>,\n    e: fn(u8, u8, u8),\n}",
+        "type A = (u8, u8);\ntrait B {\n    type C;\n    fn d(&self, e: &(dyn F + Send));\n}\nimpl B for A {\n    type C = (u8, u8, u8);\n}",
+        "#[cfg(test)]\nmod tests {\n    fn a(b: (u8, u8, u8)) {}\n}",
+    ] {
+        assert_eq!(tuples_in(allowed), 0, "{allowed}");
+    }
+}
+
+#[test]
+fn a_function_with_many_parameters_has_no_tuple_among_them() {
+    assert_eq!(tuples_in("fn a(&self, b: u8, c: u8, d: u8, e: u8, f: Option<(u8, u8)>) {}"), 1);
+    assert_eq!(tuples_in("fn a(&self, b: u8, c: u8, d: u8, f: Option<(u8, u8)>) {}"), 0);
+}
+
+#[test]
+fn a_record_of_tuples_may_only_shrink() {
+    let source = |body: &str| Source::scan("crates/engine/src/a.rs", &format!("//! A.\n{body}\n"));
+    let found = |body: &str| tuples::check_source(&source(body), &[("crates/engine/src/a.rs", 1)]).len();
+    assert_eq!(found("type A = (u8, u8, u8);"), 0);
+    assert_eq!(found("type A = (u8, u8, u8);\ntype B = (u8, u8, u8);"), 2);
+    assert_eq!(found("type A = u8;"), 1, "the record goes");
 }
 
 #[test]

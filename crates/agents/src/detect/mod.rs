@@ -95,8 +95,17 @@ pub struct Detector {
     background: Vec<BackgroundSpec>,
     quota: Vec<QuotaSpec>,
     reports: reported_status::Reports,
-    /// Version of the last screen, whether the program accepted no input yet, and the title.
-    seen: Option<(u64, bool, String)>,
+    /// What was read last.
+    last_read: Option<ReadScreen>,
+}
+
+/// What of a screen decides whether it must be read again.
+#[derive(Debug, PartialEq, Eq)]
+struct ReadScreen {
+    version: u64,
+    /// The program accepted no input yet.
+    is_deaf: bool,
+    title: String,
 }
 
 impl Detector {
@@ -124,7 +133,7 @@ impl Detector {
             background: manifest.background.clone(),
             quota: manifest.quota.clone(),
             reports: reported_status::Reports::default(),
-            seen: None,
+            last_read: None,
         })
     }
 
@@ -140,11 +149,13 @@ impl Detector {
         let version = screen.version();
         let is_deaf = self.composer.as_ref().is_some_and(|spec| spec.needs_paste_mode)
             && !screen.modes().bracketed_paste;
-        let now = (version, is_deaf, title);
-        if self.seen.as_ref().is_some_and(|(version, deaf, title)| (*version, *deaf, title.as_str()) == now) {
+        let is_same = |last: &ReadScreen| {
+            last.version == version && last.is_deaf == is_deaf && last.title.as_str() == title
+        };
+        if self.last_read.as_ref().is_some_and(is_same) {
             return None;
         }
-        self.seen = Some((version, is_deaf, title.to_owned()));
+        self.last_read = Some(ReadScreen { version, is_deaf, title: title.to_owned() });
         let rows = rows::Rows::of(screen);
         let place = self.composer.as_ref().and_then(|spec| composer::find(spec, &rows, screen));
         let composer = place.as_ref().map(|place| place.row);
@@ -205,7 +216,7 @@ impl std::fmt::Debug for Detector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Detector")
             .field("manifest", &self.manifest)
-            .field("seen", &self.seen)
+            .field("last_read", &self.last_read)
             .finish_non_exhaustive()
     }
 }

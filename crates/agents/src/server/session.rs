@@ -38,12 +38,20 @@ pub(super) struct SessionSoFar {
     prompts: Vec<String>,
     /// The model's messages of the turn.
     replies: Vec<String>,
-    /// Their parts: message, part, text.
-    parts: Vec<(String, String, String)>,
+    /// The parts of these messages.
+    parts: Vec<MessagePart>,
     text: String,
     used: Option<u64>,
     total: u64,
     model: Option<String>,
+}
+
+/// One part of a message of the model.
+#[derive(Clone, Debug)]
+struct MessagePart {
+    message: String,
+    id: String,
+    text: String,
 }
 
 impl SessionSoFar {
@@ -168,10 +176,11 @@ impl SessionSoFar {
         if !self.replies.iter().any(|reply| reply == message) {
             return;
         }
-        if let Some((_, _, known)) = self.parts.iter_mut().find(|(_, known, _)| known == id) {
-            text.clone_into(known);
+        if let Some(known) = self.parts.iter_mut().find(|known| known.id == id) {
+            text.clone_into(&mut known.text);
         } else if self.parts.len() < MOST_PARTS {
-            self.parts.push((message.to_owned(), id.to_owned(), text.to_owned()));
+            let (message, id, text) = (message.to_owned(), id.to_owned(), text.to_owned());
+            self.parts.push(MessagePart { message, id, text });
         }
         self.text = joined(&self.parts);
         let cut = self.text.floor_char_boundary(LONGEST_TEXT);
@@ -215,17 +224,17 @@ impl SessionSoFar {
 }
 
 /// Joins the parts into one text: those of one message line by line, with a blank line between messages.
-fn joined(parts: &[(String, String, String)]) -> String {
+fn joined(parts: &[MessagePart]) -> String {
     let mut text = String::new();
     let mut before: Option<&str> = None;
-    for (message, _, part) in parts.iter().filter(|(_, _, part)| !part.trim().is_empty()) {
+    for part in parts.iter().filter(|part| !part.text.trim().is_empty()) {
         match before {
             None => {}
-            Some(before) if before == message => text.push('\n'),
+            Some(before) if before == part.message => text.push('\n'),
             Some(_) => text.push_str("\n\n"),
         }
-        text.push_str(part);
-        before = Some(message);
+        text.push_str(&part.text);
+        before = Some(&part.message);
     }
     text
 }

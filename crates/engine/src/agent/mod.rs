@@ -351,7 +351,11 @@ impl Agent {
         let words = winner.and_then(|source| self.live.evidence.table.get(source)).map(|slot| &slot.evidence);
         Visible {
             state: self.state(),
-            winner: words.map(|evidence| (evidence.source, evidence.rule.clone(), evidence.message.clone())),
+            winner: words.map(|evidence| VisibleEvidence {
+                source: evidence.source,
+                rule: evidence.rule.clone(),
+                message: evidence.message.clone(),
+            }),
             runner_up: judgement.and_then(|judgement| judgement.runner_up),
             held: judgement.is_some_and(|judgement| judgement.held),
             background: self.background(),
@@ -394,11 +398,19 @@ impl Agent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Visible {
     state: AgentState,
-    winner: Option<(Source, String, String)>,
+    winner: Option<VisibleEvidence>,
     runner_up: Option<Source>,
     held: bool,
     background: u32,
     quota: Option<Quota>,
+}
+
+/// What is shown of the evidence that won.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct VisibleEvidence {
+    source: Source,
+    rule: String,
+    message: String,
 }
 
 #[cfg(test)]

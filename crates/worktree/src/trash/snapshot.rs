@@ -29,13 +29,20 @@ pub(super) struct Snapshot {
     files: Vec<PathBuf>,
     /// Tracked files that are gone.
     removed: Vec<PathBuf>,
-    /// Stage, content and path of everything that is staged.
-    staged: Vec<(u8, FileVersion, PathBuf)>,
+    staged: Vec<StagedFile>,
     intended: Vec<PathBuf>,
     /// Permissions that git does not keep.
     modes: Vec<(u32, PathBuf)>,
     /// The files of a merge or rebase that is under way.
     operation: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// A file of the index that differs from the commit, or one side of a conflict.
+struct StagedFile {
+    /// 0, or which side of a conflict.
+    stage: u8,
+    version: FileVersion,
+    path: PathBuf,
 }
 
 impl Snapshot {
@@ -105,7 +112,12 @@ impl Snapshot {
                 Entry::Changed(changed) => self.add_changed(changed),
                 Entry::Unmerged { stages, path } => {
                     for (stage, version) in (1..).zip(stages) {
-                        self.staged.extend((version.mode != 0).then(|| (stage, version, path.clone())));
+                        let path = path.clone();
+                        self.staged.extend((version.mode != 0).then_some(StagedFile {
+                            stage,
+                            version,
+                            path,
+                        }));
                     }
                     self.add_file(path);
                 }
@@ -124,7 +136,8 @@ impl Snapshot {
 
     fn add_changed(&mut self, changed: Changed) {
         if changed.staged != b'.' {
-            self.staged.push((0, changed.index, changed.path.clone()));
+            let path = changed.path.clone();
+            self.staged.push(StagedFile { stage: 0, version: changed.index, path });
         } else if changed.unstaged == b'A' {
             self.intended.push(changed.path.clone());
         }
@@ -242,7 +255,7 @@ fn write_file(out: &mut dyn Write, top: &Path, path: &Path) -> io::Result<()> {
 
 fn write_notes(out: &mut dyn Write, snapshot: &Snapshot) -> io::Result<()> {
     let mut index_info = Vec::new();
-    for (stage, version, path) in &snapshot.staged {
+    for StagedFile { stage, version, path } in &snapshot.staged {
         write!(index_info, "{:o} {} {stage}\t", version.mode, version.oid)?;
         index_info.extend([path.as_os_str().as_bytes(), b"\0"].concat());
         if version.mode != 0 {
