@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use toml::Table;
 
 use crate::Manifest;
-use crate::check::{self, Checked};
+use crate::check::{self, CheckedManifest};
 use crate::{Version, variation};
 
 /// Where the shipped manifests come from.
@@ -31,7 +31,7 @@ const SHIPPED: [(&str, &str); 11] = [
 ];
 
 /// The built-in manifests, read once because their patterns are expensive to compile.
-static BUILT: LazyLock<(Catalogue, Vec<Problem>)> = LazyLock::new(|| {
+static BUILT: LazyLock<(Catalogue, Vec<ManifestProblem>)> = LazyLock::new(|| {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
     let problems = SHIPPED.iter().flat_map(|(name, text)| catalogue.lay(BUILT_IN, name, text)).collect();
     (catalogue, problems)
@@ -54,7 +54,7 @@ pub struct Layer {
 
 /// A file that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ManifestProblem {
     /// Where it lies.
     pub origin: String,
     /// The manifest it would have changed.
@@ -68,11 +68,11 @@ pub struct Problem {
 /// Every manifest by its name.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CatalogueEntry>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CatalogueEntry {
     manifest: Arc<Manifest>,
     table: Arc<Table>,
     origin: Vec<String>,
@@ -89,7 +89,7 @@ impl Catalogue {
 
     /// Merges layers over the built-in manifests, the weakest first: the project's, then the user's.
     #[must_use]
-    pub fn merged(layers: &[Layer]) -> (Self, Vec<Problem>) {
+    pub fn merged(layers: &[Layer]) -> (Self, Vec<ManifestProblem>) {
         let (mut catalogue, mut problems) = BUILT.clone();
         for layer in layers {
             for (name, text) in &layer.files {
@@ -131,27 +131,27 @@ impl Catalogue {
     #[must_use]
     pub fn foreign_layers(&self, name: &str) -> Vec<(&str, &str)> {
         let entry = self.entries.get(name).filter(|entry| !entry.manifest.disabled);
-        let is_foreign = |entry: &&Entry| entry.origin.iter().any(|origin| origin != BUILT_IN);
+        let is_foreign = |entry: &&CatalogueEntry| entry.origin.iter().any(|origin| origin != BUILT_IN);
         let Some(entry) = entry.filter(is_foreign) else { return Vec::new() };
         entry.origin.iter().zip(&entry.texts).map(|(origin, text)| (origin.as_str(), &**text)).collect()
     }
 
-    fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<Problem> {
+    fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<ManifestProblem> {
         let below = self.entries.get(name);
         match check::read(name, text, below.map(|entry| &*entry.table)) {
-            Ok(Checked { manifest, table }) => {
+            Ok(CheckedManifest { manifest, table }) => {
                 let mut origins = below.map(|entry| entry.origin.clone()).unwrap_or_default();
                 origins.push(origin.to_owned());
                 let mut texts = below.map(|entry| entry.texts.clone()).unwrap_or_default();
                 texts.push(text.into());
                 let (manifest, table) = (Arc::new(manifest), Arc::new(table));
-                let entry = Entry { manifest, table, origin: origins, texts };
+                let entry = CatalogueEntry { manifest, table, origin: origins, texts };
                 self.entries.insert(name.to_owned(), entry);
                 Vec::new()
             }
             Err(faults) => faults
                 .into_iter()
-                .map(|fault| Problem {
+                .map(|fault| ManifestProblem {
                     origin: origin.to_owned(),
                     name: name.to_owned(),
                     line: fault.line,

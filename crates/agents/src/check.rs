@@ -37,13 +37,17 @@ pub fn schema() -> serde_json::Value {
 
 /// A manifest and the table that it was read from.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedManifest {
     pub(crate) manifest: Manifest,
     pub(crate) table: Table,
 }
 
 /// Reads a file that is merged over `base`.
-pub(crate) fn read(name: &str, text: &str, base: Option<&Table>) -> Result<Checked, Vec<ManifestFault>> {
+pub(crate) fn read(
+    name: &str,
+    text: &str,
+    base: Option<&Table>,
+) -> Result<CheckedManifest, Vec<ManifestFault>> {
     let (parsed, errors) = DeTable::parse_recoverable(text);
     let mut found = Findings::default();
     found.faults.extend(name_fault(name));
@@ -114,7 +118,11 @@ fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
 }
 
 /// Reads a merged table. A key that an entry of the file lacks is a fault if the merged entry lacks it too.
-fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(FaultLocation, String)>> {
+fn whole(
+    name: &str,
+    table: Table,
+    lacking: &[Lack],
+) -> Result<CheckedManifest, Vec<(FaultLocation, String)>> {
     let mut manifest: Manifest = table.clone().try_into().map_err(|error: toml::de::Error| {
         let here = lacking.iter().filter(|lack| lack.reason == error.message());
         let mut reasons: Vec<_> =
@@ -134,7 +142,7 @@ fn whole(name: &str, table: Table, lacking: &[Lack]) -> Result<Checked, Vec<(Fau
         found.map(|contradiction| (FaultLocation::Said(contradiction.place), contradiction.reason)).collect();
     let patches = variation::faults(&manifest, &table).into_iter();
     reasons.extend(patches.map(|(id, reason)| (FaultLocation::Said(KeyPlace::Entry(id)), reason)));
-    if reasons.is_empty() { Ok(Checked { manifest, table }) } else { Err(reasons) }
+    if reasons.is_empty() { Ok(CheckedManifest { manifest, table }) } else { Err(reasons) }
 }
 
 /// The faults of one file.

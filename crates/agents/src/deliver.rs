@@ -48,7 +48,7 @@ pub struct Deliver {
     pub command: Vec<Template>,
     /// Typing: how long the screen must be unchanged between the paste and the key that submits it.
     #[serde(default)]
-    pub settle_ms: Settle,
+    pub settle_ms: SettleTimes,
     /// Typing: the sources that confirm that a prompt was accepted. Without confirmation the key is sent once
     /// more.
     #[serde(default)]
@@ -56,7 +56,7 @@ pub struct Deliver {
     pub confirm: Vec<Source>,
     /// Typing: what to do when the composer holds a draft.
     #[serde(default)]
-    pub draft: Draft,
+    pub draft: DraftPolicy,
     /// The keys that end a turn without ending the agent; empty when none are known.
     #[serde(default)]
     pub interrupt: Vec<NamedKey>,
@@ -76,9 +76,9 @@ impl Default for Deliver {
             channel: Channel::None,
             reaches_busy: false,
             command: Vec::new(),
-            settle_ms: Settle::default(),
+            settle_ms: SettleTimes::default(),
             confirm: Vec::new(),
-            draft: Draft::default(),
+            draft: DraftPolicy::default(),
             interrupt: Vec::new(),
             clear: Vec::new(),
             new_line: None,
@@ -112,7 +112,7 @@ pub enum Channel {
 /// What to do when the composer holds a draft.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Draft {
+pub enum DraftPolicy {
     /// The message waits until it is gone.
     #[default]
     Wait,
@@ -123,15 +123,15 @@ pub enum Draft {
 /// How long a screen must be unchanged, in milliseconds; never less than vendors need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u64")]
-pub struct Settle(pub u64);
+pub struct SettleTimes(pub u64);
 
-impl Default for Settle {
+impl Default for SettleTimes {
     fn default() -> Self {
         Self(LEAST_SETTLE_MS)
     }
 }
 
-impl TryFrom<u64> for Settle {
+impl TryFrom<u64> for SettleTimes {
     type Error = String;
 
     fn try_from(ms: u64) -> Result<Self, String> {
@@ -142,7 +142,7 @@ impl TryFrom<u64> for Settle {
     }
 }
 
-impl JsonSchema for Settle {
+impl JsonSchema for SettleTimes {
     fn schema_name() -> Cow<'static, str> {
         "Settle".into()
     }

@@ -28,7 +28,7 @@ pub mod try_recordings;
 mod variation;
 pub mod version;
 
-pub use catalogue::{Catalogue, Layer, Problem};
+pub use catalogue::{Catalogue, Layer, ManifestProblem};
 pub use check::{check, schema};
 pub use detect::{DetectError, Detection, Detector, StreamEvidence, trim};
 pub use manifest::Manifest;

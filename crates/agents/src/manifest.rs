@@ -17,7 +17,7 @@ use crate::hook::Hooks;
 use crate::inject::Mcp;
 use crate::quota::QuotaSpec;
 use crate::server::ServerSpec;
-use crate::session::Session;
+use crate::session::SessionSpec;
 use crate::state_file::StateFileSpec;
 use crate::template::Template;
 use crate::transcript::TranscriptSpec;
@@ -64,7 +64,7 @@ pub struct Manifest {
     pub hooks: Option<Hooks>,
     /// How its session is chosen or found out.
     #[serde(default)]
-    pub session: Session,
+    pub session: SessionSpec,
     /// How we know that it accepts prompts.
     #[serde(default)]
     pub ready: ReadySpec,

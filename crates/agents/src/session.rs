@@ -11,7 +11,7 @@ use crate::template::Template;
 /// How a session is chosen or found out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Session {
+pub struct SessionSpec {
     /// Words that start a session under an id of our choice; left out: the id is found out later.
     #[serde(default)]
     pub choose: Vec<Template>,
@@ -66,7 +66,7 @@ pub(crate) struct UsersChoice {
     pub(crate) others: Vec<String>,
 }
 
-impl Session {
+impl SessionSpec {
     /// Reads a user's words.
     pub(crate) fn users_choice(&self, words: &[String]) -> UsersChoice {
         let mut choice = UsersChoice::default();
@@ -104,7 +104,7 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn session() -> Session {
+    fn session() -> SessionSpec {
         toml::from_str(
             "subcommands = ['resume']\n[flags]\n'--session-id' = 'one'\n'-r' = 'optional'\n'--continue' = 'none'",
         )

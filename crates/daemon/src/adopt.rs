@@ -199,11 +199,15 @@ impl Adoption {
 }
 
 /// The holder to look for: its run, and the database's record of it.
-type Wanted = (Option<RunKey>, Option<ProcessRecord>);
+type WantedHolder = (Option<RunKey>, Option<ProcessRecord>);
 
 /// Returns every holder that should exist, and every one that does. Earlier versions had their sockets in the
 /// runtime directory.
-fn wanted(dirs: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> HashMap<PathBuf, Wanted> {
+fn wanted(
+    dirs: &Dirs,
+    former: Option<&Path>,
+    expected: Vec<ProcessRecord>,
+) -> HashMap<PathBuf, WantedHolder> {
     let runtimes = [Some(dirs.runtime.as_path()), former].into_iter().flatten();
     let mut directories = vec![dirs.holders()];
     directories.extend(runtimes.map(holders_in));
@@ -211,7 +215,7 @@ fn wanted(dirs: &Dirs, former: Option<&Path>, expected: Vec<ProcessRecord>) -> H
     let entries = directories.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
     // A holder whose socket was removed makes it again soon.
     let listening = directories.iter().filter_map(|dir| holder::listening_in(dir).ok()).flatten();
-    let mut wanted: HashMap<PathBuf, Wanted> = (entries.map(|entry| entry.path()).chain(listening))
+    let mut wanted: HashMap<PathBuf, WantedHolder> = (entries.map(|entry| entry.path()).chain(listening))
         .map(|path| (path.clone(), (run_at(&path), None)))
         .collect();
     for record in expected {

@@ -60,10 +60,10 @@ impl Locks {
         let mut taken = Taken::default();
         loop {
             let missing = match taken.take_more(dirs, has_runtime)? {
-                Progress::Complete(all) => {
+                StartProgress::Complete(all) => {
                     return Self::own(dirs, *all).map(|locks| Race::Won(Box::new(locks)));
                 }
-                Progress::Missing(missing) => missing,
+                StartProgress::Missing(missing) => missing,
             };
             let mut sockets = missing.other.sockets.iter();
             if sockets.any(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok()) {
@@ -129,7 +129,7 @@ struct All {
 }
 
 /// How far a starting daemon has come.
-enum Progress {
+enum StartProgress {
     Complete(Box<All>),
     Missing(Missing),
 }
@@ -143,7 +143,7 @@ struct Missing {
 impl Taken {
     /// Takes one lock after the other, up to the first that another process holds. Lock files are opened anew at
     /// each attempt, because a file that was removed meanwhile keeps nobody away.
-    fn take_more(&mut self, dirs: &Dirs, has_runtime: bool) -> Result<Progress, DaemonError> {
+    fn take_more(&mut self, dirs: &Dirs, has_runtime: bool) -> Result<StartProgress, DaemonError> {
         if self.directory.is_none() {
             let opened = DirectoryLock::acquire(&dirs.data);
             match opened.map_err(|error| failed(&dirs.data, "opened", error))? {
@@ -167,15 +167,15 @@ impl Taken {
         }
         match (self.directory.take(), self.data.take()) {
             (Some(directory), Some(data)) => {
-                Ok(Progress::Complete(Box::new(All { directory, data, runtime: self.runtime.take() })))
+                Ok(StartProgress::Complete(Box::new(All { directory, data, runtime: self.runtime.take() })))
             }
             _ => Ok(missing(&dirs.data, Address::default())),
         }
     }
 }
 
-fn missing(lock: &Path, other: Address) -> Progress {
-    Progress::Missing(Missing { lock: lock.to_owned(), other })
+fn missing(lock: &Path, other: Address) -> StartProgress {
+    StartProgress::Missing(Missing { lock: lock.to_owned(), other })
 }
 
 /// Returns the daemon that holds our data directory: where its lock file says, and where it listens if a program
@@ -375,7 +375,7 @@ mod tests {
             std::fs::remove_file(&path).unwrap();
         }
         let mut second = Taken::default();
-        let Progress::Missing(missing) = second.take_more(&dirs, true).unwrap() else {
+        let StartProgress::Missing(missing) = second.take_more(&dirs, true).unwrap() else {
             panic!("a second daemon has the directory");
         };
         let told = held(missing).to_string();

@@ -31,7 +31,7 @@ use store::{AuditRow, Change, Store, StoreError};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use self::closed::Closed;
-use self::store_thread::{Job, StoreThread};
+use self::store_thread::{StoreJob, StoreThread};
 pub(crate) use self::unsaved::Unsaved;
 use crate::database_origin::RecordedOrigin;
 use crate::warnings::{Cause, Warnings};
@@ -51,7 +51,7 @@ pub(crate) enum Otherwise {
 /// The handle of the store's thread.
 #[derive(Clone)]
 pub(crate) struct Records {
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<StoreJob>,
     /// Allows one reader of the audit log at a time, because checking a long chain keeps a processor busy.
     reading: Arc<Semaphore>,
     /// Whether the disk has refused changes that are not written yet.
@@ -79,7 +79,7 @@ impl Records {
     /// Makes changes durable; returns when they are, or when the store has refused them.
     pub(crate) async fn keep(&self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
         let (ack, done) = oneshot::channel();
-        self.post(Job::Batch(changes, otherwise, ack)).await;
+        self.post(StoreJob::Batch(changes, otherwise, ack)).await;
         // The thread ends only with the daemon, which stores nothing more.
         done.await.unwrap_or_else(|_| Err(Unsaved::ending()))
     }
@@ -105,7 +105,7 @@ impl Records {
         let unreadable = |error: StoreError| Failure::new(ErrorCode::Internal, error.to_string());
         let permit = Arc::clone(&self.reading).acquire_owned().await.map_err(|_| ending())?;
         let (reply, look) = oneshot::channel();
-        self.post(Job::Audit(request, reply)).await;
+        self.post(StoreJob::Audit(request, reply)).await;
         let look = look.await.map_err(|_| ending())?.map_err(unreadable)?;
         let page = crate::threads::run(move || {
             let page = pages::page(look, &request);
@@ -119,12 +119,12 @@ impl Records {
     /// Closes the database, so that its file is complete without its log. Nothing is stored after this.
     pub(crate) async fn close(&self) {
         let (ack, done) = oneshot::channel();
-        self.post(Job::Close(ack)).await;
+        self.post(StoreJob::Close(ack)).await;
         let _was_done = done.await;
     }
 
     /// Sends a job. If the queue is full, it waits on a thread that may block.
-    async fn post(&self, job: Job) {
+    async fn post(&self, job: StoreJob) {
         if let Err(TrySendError::Full(job)) = self.jobs.try_send(job) {
             let jobs = self.jobs.clone();
             // The thread ends only with the daemon.

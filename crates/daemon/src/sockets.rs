@@ -67,7 +67,7 @@ impl Kept {
     async fn keep(self, dirs: Arc<Dirs>, detour: Arc<Notify>, server: Server) {
         let mut pause = AGAIN;
         loop {
-            let mut watch = Watch::start(&dirs);
+            let mut watch = SocketWatch::start(&dirs);
             let opened = self.mend(&server).await;
             let is_settled = opened == Opened::Before && watch.is_some();
             // What vanished before the watch was recreated, and now there is something new to watch.
@@ -76,7 +76,7 @@ impl Kept {
                 continue;
             }
             tokio::select! {
-                () = Watch::changed(&mut watch) => {}
+                () = SocketWatch::changed(&mut watch) => {}
                 () = detour.notified() => {}
                 // Nothing announces that what has failed would work now, nor what happens without a watch.
                 () = tokio::time::sleep(pause), if !is_settled => {}
@@ -303,9 +303,9 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// Notices when something is removed or replaced in the two directories, or one of them is.
-struct Watch(AsyncFd<Inotify>);
+struct SocketWatch(AsyncFd<Inotify>);
 
-impl Watch {
+impl SocketWatch {
     /// Starts to watch. Without inotify only clients through the data directory are noticed.
     fn start(dirs: &Dirs) -> Option<Self> {
         let started = Self::try_start(dirs);

@@ -21,7 +21,7 @@ pub const PLACING: &str = "place";
 const MAX_WORDS: usize = 64;
 
 /// What will be written about a command once it is decided. It is made before: afterwards the target may be gone.
-pub(crate) struct Entry {
+pub(crate) struct AuditDraft {
     verb: &'static str,
     audited: Audited,
     target: Option<String>,
@@ -71,8 +71,13 @@ impl Outbox {
 
 impl Outbox {
     /// Audits the decision about a command, if its verb declares that.
-    pub(crate) fn audit_verdict<T>(&mut self, caller: Caller, entry: Entry, verdict: &Result<T, Failure>) {
-        let Entry { verb, audited, target, detail, next_mail } = entry;
+    pub(crate) fn audit_verdict<T>(
+        &mut self,
+        caller: Caller,
+        entry: AuditDraft,
+        verdict: &Result<T, Failure>,
+    ) {
+        let AuditDraft { verb, audited, target, detail, next_mail } = entry;
         match verdict {
             // The door's own question who a caller is; what the caller asks for itself is written down.
             Err(_) if verb == PLACING => {}
@@ -108,10 +113,10 @@ impl Context {
 }
 
 /// Prepares what the audit log will keep of a command.
-pub(crate) fn entry(engine: &Engine, command: &Command) -> Entry {
+pub(crate) fn entry(engine: &Engine, command: &Command) -> AuditDraft {
     let declaration = command.declaration();
     let (detail, about) = engine.audited_words(command);
-    Entry {
+    AuditDraft {
         verb: declaration.word,
         audited: declaration.audited,
         target: about.or_else(|| command.target().map(|target| engine.ctx.audited_name(target))),

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use crate::Engine;
 use crate::agent::Agent;
 use crate::context::Context;
-use crate::inbox::About;
 use crate::inbox::Inbox;
+use crate::inbox::ItemSubject;
 use crate::input::Caller;
 use crate::mail::MailStage;
 use crate::mail::Mailbox;
@@ -117,7 +117,7 @@ impl Waits {
 impl TrustStore {
     pub(crate) fn questions_of_trust_have_an_asker(&self, grants: &Grants, inbox: &Inbox, ctx: &Context) {
         for item in inbox.items.values() {
-            let About::Trust { asker, .. } = &item.about else { continue };
+            let ItemSubject::Trust { asker, .. } = &item.about else { continue };
             assert!(self.is_asked(item.view.item), "item {} asks about nothing", item.view.item);
             assert!(
                 grants.admit(Caller::Process(*asker), ctx).is_ok(),

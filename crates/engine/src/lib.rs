@@ -58,7 +58,7 @@ pub use input::{
 pub use mail::delivery::LEASE_MS;
 pub use mail::{MailRecord, MailStage};
 pub use process::backoff::Backoff;
-pub use process::seen::Seen;
+pub use process::seen::SeenMark;
 pub use proto::rights::GrantRecord;
 pub use record::{Approval, Counters, ProcessRecord, Record, Saved};
 pub use rights::audience::{Audience, Subscriber};

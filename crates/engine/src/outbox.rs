@@ -68,7 +68,7 @@ pub(crate) enum Signal {
     /// An item was closed.
     ItemClosed(Box<InboxItem>),
     /// A person answered what a run asked. It comes before the item is closed.
-    Answered(Box<Answered>),
+    Answered(Box<AnsweredQuestion>),
     /// A timer has fired or was cancelled.
     TimerOver {
         /// Which.
@@ -80,7 +80,7 @@ pub(crate) enum Signal {
 
 /// The answer of a person to what a run asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredQuestion {
     pub(crate) item: u64,
     pub(crate) asker: RunKey,
     pub(crate) answer: String,

@@ -13,7 +13,7 @@ use crate::agent::AgentRecord;
 use crate::inbox::questions::QuestionRecord;
 use crate::mail::MailRecord;
 use crate::process::backoff::Backoff;
-use crate::process::seen::Seen;
+use crate::process::seen::SeenMark;
 use crate::process::{RunRecord, Spec};
 use crate::tasks::TaskRecord;
 use crate::timers::TimerRecord;
@@ -138,7 +138,7 @@ pub struct ProcessRecord {
     pub size: Size,
     /// What a person has seen of it; left out by daemons that kept no such mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
+    pub seen: Option<SeenMark>,
     /// What only agents have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,

@@ -8,7 +8,7 @@ use proto::ProcessId;
 
 use crate::context::Context;
 use crate::inbox::Inbox;
-use crate::inbox::{About, Item};
+use crate::inbox::{ItemSubject, OpenItem};
 use crate::process::Process;
 use crate::record::Saved;
 use crate::tasks::Tasks;
@@ -25,7 +25,7 @@ impl Inbox {
         for view in failures {
             ctx.out.numbers.counters.next_item =
                 ctx.out.numbers.counters.next_item.max(view.item.saturating_add(1));
-            self.items.insert(view.item, Item { view, about: About::Failure });
+            self.items.insert(view.item, OpenItem { view, about: ItemSubject::Failure });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Delivers what one machine reports to the others: the rules that need two machines.
 
 use crate::Engine;
-use crate::outbox::{Answered, Signal};
+use crate::outbox::{AnsweredQuestion, Signal};
 
 impl Engine {
     /// Delivers every report of the current decision, also those that deliveries bring about.
@@ -34,8 +34,8 @@ impl Engine {
     }
 
     /// Answers the wait of the asker; without one the answer is a message.
-    fn deliver_answer(&mut self, answered: Answered) {
-        let Answered { item, asker, answer, message } = answered;
+    fn deliver_answer(&mut self, answered: AnsweredQuestion) {
+        let AnsweredQuestion { item, asker, answer, message } = answered;
         let is_awaited = self.waits.see_answer(item, &answer, &self.inbox, &mut self.ctx);
         if let Some((text, key)) = message.filter(|_| !is_awaited) {
             self.mail.queue.send_system_once(asker, "system", text, key, &mut self.ctx);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::arguments::{Field, Shape};
 use crate::server::INSTRUCTIONS;
-use crate::tools::{self, Effect, TOPICS, Tool};
+use crate::tools::{self, TOPICS, Tool, ToolEffect};
 use crate::{prompts, resources, vendors};
 
 const HEAD: &str = "\
@@ -84,9 +84,9 @@ fn section(page: &mut String, title: &str, text: &str) {
 
 fn write_tool(page: &mut String, tool: &Tool) {
     let effect = match tool.effect {
-        Effect::Reads => "reads",
-        Effect::Adds => "adds",
-        Effect::Destroys => "may destroy",
+        ToolEffect::Reads => "reads",
+        ToolEffect::Adds => "adds",
+        ToolEffect::Destroys => "may destroy",
     };
     line(page, &format!("\n### {}\n\n{} ({effect})\n", tool.name, tool.says));
     if !tool.fields.is_empty() {

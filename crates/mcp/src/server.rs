@@ -30,10 +30,10 @@ use crate::failure::ToolFailure;
 use crate::method_params;
 use crate::prompts;
 use crate::resources::{self, Address};
-use crate::tools::{self, Outcome, ToolContext};
+use crate::tools::{self, ToolContext, ToolOutcome};
 use crate::views;
 use crate::waiting::{ONE_TASK, PROGRESS, Waiting};
-use crate::watch::{self as watches, Listener, Subscriptions};
+use crate::watch::{self as watches, Subscriptions, UpdateTarget};
 
 /// How long a wait may take before it becomes a task. The daemon counts it, so that what is so already is no task on a busy
 /// machine either.
@@ -223,9 +223,9 @@ impl ServerHandler for Server {
             () = context.ct.cancelled() => Err(cancelled()),
         };
         Ok(match outcome {
-            Ok(Outcome::Done(value)) => to_result(Ok(value)).into(),
-            Ok(Outcome::Waiting(waiting)) => self.wait(*waiting, &context).await,
-            Ok(Outcome::Question(question)) => {
+            Ok(ToolOutcome::Done(value)) => to_result(Ok(value)).into(),
+            Ok(ToolOutcome::Waiting(waiting)) => self.wait(*waiting, &context).await,
+            Ok(ToolOutcome::Question(question)) => {
                 self.ask(question, request.input_responses.as_ref(), &context).await
             }
             Err(failure) => to_result(Err(failure)).into(),
@@ -272,7 +272,7 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let wanted = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let addresses: Vec<Address> = wanted.iter().filter_map(|uri| Address::parse(uri)).collect();
-        let listener = Listener::Sink(context.sink().clone());
+        let listener = UpdateTarget::Sink(context.sink().clone());
         let telling = watches::tell_all(self.context.daemon.clone(), addresses, listener);
         tokio::select! {
             () = context.cancelled() => {}
@@ -288,7 +288,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let address = address(&request.uri)?;
-        let listener = Listener::Peer(context.peer.clone());
+        let listener = UpdateTarget::Peer(context.peer.clone());
         if self.subscriptions.add(&self.context.daemon, address, listener) {
             return Ok(());
         }

@@ -46,12 +46,12 @@ pub(crate) struct Waiting {
     /// A dialog that blocks the agent ends the wait too.
     pub(crate) is_over_when_blocked: bool,
     /// How to build the result.
-    pub(crate) then: Then,
+    pub(crate) then: AfterWait,
 }
 
 /// How to build the result of a satisfied wait.
 #[derive(Debug)]
-pub(crate) enum Then {
+pub(crate) enum AfterWait {
     /// Who satisfied it.
     Tell,
     /// The agent's text at the end of a turn, added to `base`.
@@ -80,7 +80,7 @@ impl Waiting {
     /// Returns true if the daemon delivers the answer only once, to the client that waits at that moment.
     /// Such a wait must not be tried and abandoned.
     pub(crate) fn is_told_once(&self) -> bool {
-        matches!(self.then, Then::GiveBody(_) | Then::GiveAnswer { .. })
+        matches!(self.then, AfterWait::GiveBody(_) | AfterWait::GiveAnswer { .. })
     }
 
     /// Waits at most `most`; returns `still_running` when that was not enough.
@@ -154,18 +154,18 @@ impl Waiting {
 
     async fn finish(&self, daemon: &AsyncClient, waited: Waited) -> Result<Value, ToolFailure> {
         match &self.then {
-            Then::Tell => {
+            AfterWait::Tell => {
                 let satisfied: Vec<Value> = waited.satisfied.iter().map(to_value).collect();
                 Ok(json!({"status": "satisfied", "satisfied": satisfied}))
             }
-            Then::GiveTurn { base, .. } if self.is_blocked(&waited) => {
+            AfterWait::GiveTurn { base, .. } if self.is_blocked(&waited) => {
                 let dialog = waited.satisfied.first().and_then(|satisfied| satisfied.dialog.as_deref());
                 let mut answer = base.clone();
                 put(&mut answer, "status", json!("blocked"));
                 put(&mut answer, "dialog", dialog.map(views::dialog).unwrap_or_default());
                 Ok(Value::Object(answer))
             }
-            Then::GiveTurn { process, turn, base } => {
+            AfterWait::GiveTurn { process, turn, base } => {
                 let request = AskResult { target: Target(process.to_string()), turn: Some(*turn) };
                 let asked = daemon.request::<verb::Result>(request).await;
                 let result: Turn = asked.map_err(|error| ToolFailure::of_call(&error, self.fields))?;
@@ -176,8 +176,8 @@ impl Waiting {
                 }
                 Ok(Value::Object(answer))
             }
-            Then::GiveBody(base) => Ok(given(base, "fired", "body", text_of(&waited))),
-            Then::GiveAnswer { item, base, open } => {
+            AfterWait::GiveBody(base) => Ok(given(base, "fired", "body", text_of(&waited))),
+            AfterWait::GiveAnswer { item, base, open } => {
                 open.forget(*item);
                 Ok(given(base, "answered", "answer", text_of(&waited)))
             }
@@ -193,7 +193,8 @@ impl Waiting {
     /// Returns the result when the daemon returns an error. A question that is no longer open is not a
     /// failure: a person has answered it, and the answer comes as a message.
     fn without(&self, error: &CallError) -> Result<Value, ToolFailure> {
-        if let (Then::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, error) {
+        if let (AfterWait::GiveAnswer { item, base, open }, CallError::Refused(failure)) = (&self.then, error)
+        {
             open.forget(*item);
             if matches!(failure.code, ErrorCode::Conflict | ErrorCode::NotFound) {
                 let mut answer = base.clone();
@@ -211,15 +212,15 @@ impl Waiting {
             return meanwhile.clone();
         }
         let (mut answer, hint) = match &self.then {
-            Then::GiveTurn { base, .. } => (base.clone(), "call this again to wait on"),
-            Then::Tell => {
+            AfterWait::GiveTurn { base, .. } => (base.clone(), "call this again to wait on"),
+            AfterWait::Tell => {
                 let hint = match self.wait.since {
                     Some(_) => "call this again with this since to wait on without missing anything",
                     None => "call this again to wait on",
                 };
                 (Map::from_iter([("satisfied".to_owned(), json!([]))]), hint)
             }
-            Then::GiveBody(base) | Then::GiveAnswer { base, .. } => {
+            AfterWait::GiveBody(base) | AfterWait::GiveAnswer { base, .. } => {
                 (base.clone(), "call this again to wait on, or go on: it will come as a message")
             }
         };

@@ -27,14 +27,14 @@ const MAX_SUBSCRIPTIONS: usize = 16;
 
 /// Where updates go.
 #[derive(Clone)]
-pub(crate) enum Listener {
+pub(crate) enum UpdateTarget {
     /// A client of the protocol version with `resources/subscribe`.
     Peer(Peer<RoleServer>),
     /// A client of the protocol version with `subscriptions/listen`.
     Sink(SubscriptionSink),
 }
 
-impl Listener {
+impl UpdateTarget {
     /// Sends one change; returns false when the client is gone.
     async fn updated(&self, address: &Address) -> bool {
         let uri = address.uri();
@@ -53,7 +53,7 @@ pub(crate) struct Subscriptions(Arc<Mutex<HashMap<Address, AbortHandle>>>);
 
 impl Subscriptions {
     /// Starts to send changes; returns false when there are too many subscriptions.
-    pub(crate) fn add(&self, daemon: &AsyncClient, address: Address, listener: Listener) -> bool {
+    pub(crate) fn add(&self, daemon: &AsyncClient, address: Address, listener: UpdateTarget) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, handle| !handle.is_finished());
         if all.contains_key(&address) {
@@ -75,7 +75,7 @@ impl Subscriptions {
 }
 
 /// Sends changes of several resources to `listener`, until dropped.
-pub(crate) async fn tell_all(daemon: AsyncClient, addresses: Vec<Address>, listener: Listener) {
+pub(crate) async fn tell_all(daemon: AsyncClient, addresses: Vec<Address>, listener: UpdateTarget) {
     let mut watches = tokio::task::JoinSet::new();
     for address in addresses.into_iter().take(MAX_SUBSCRIPTIONS) {
         watches.spawn(tell_changes(daemon.clone(), address, listener.clone()));
@@ -84,7 +84,7 @@ pub(crate) async fn tell_all(daemon: AsyncClient, addresses: Vec<Address>, liste
 }
 
 /// Sends every change of one resource to `listener` until the client is gone.
-async fn tell_changes(daemon: AsyncClient, address: Address, listener: Listener) {
+async fn tell_changes(daemon: AsyncClient, address: Address, listener: UpdateTarget) {
     let mut changes = listen(&daemon, address.clone());
     let mut offset = None;
     loop {

@@ -48,7 +48,7 @@ struct Open {
 }
 
 /// The state of the client beside its lines.
-pub(crate) struct Client {
+pub(crate) struct ClientState {
     /// True once either side is closed.
     pub(crate) gone: watch::Receiver<bool>,
     /// Sent once the last answer was written, or the client stopped reading.
@@ -59,7 +59,7 @@ pub(crate) struct Client {
 pub(crate) fn begin(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-) -> io::Result<(Wire, Client)> {
+) -> io::Result<(Wire, ClientState)> {
     let (line_sender, lines) = mpsc::channel(QUEUE);
     let (out, out_receiver) = mpsc::channel(QUEUE);
     let (gone, is_gone) = watch::channel(false);
@@ -77,7 +77,7 @@ pub(crate) fn begin(
         let _heard = all_written.send(());
     })?;
     let wire = Wire { lines, out, owed: VecDeque::new(), open: Arc::default() };
-    Ok((wire, Client { gone: is_gone, written }))
+    Ok((wire, ClientState { gone: is_gone, written }))
 }
 
 fn read_lines(mut input: impl Read, sender: &mpsc::Sender<Result<Vec<u8>, Fault>>) {

@@ -13,7 +13,7 @@ const MAGIC: u32 = 0x377f_0682;
 
 /// Returns true if this log has commits that SQLite will not find.
 pub(crate) fn has_unreadable_commits(log: &[u8]) -> bool {
-    let Some(head) = Head::read(log) else {
+    let Some(head) = LogHeader::read(log) else {
         return log.len() > HEADER + FRAME;
     };
     let mut sum = head.sum;
@@ -26,7 +26,7 @@ pub(crate) fn has_unreadable_commits(log: &[u8]) -> bool {
 }
 
 /// The part before the first frame.
-struct Head {
+struct LogHeader {
     /// Bytes of a page.
     page: usize,
     /// The file has no frames of an older log.
@@ -36,7 +36,7 @@ struct Head {
     sum: Sum,
 }
 
-impl Head {
+impl LogHeader {
     /// Returns `None` when the header is damaged.
     fn read(log: &[u8]) -> Option<Self> {
         let magic = word(log, 0)?;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::comparison::{Comparison, LineCounts, parse_shortstat};
 use crate::error::{GitError, Result};
-use crate::fingerprint::{Change, ChangedPaths, Fingerprint};
+use crate::fingerprint::{ChangedPaths, Fingerprint, FingerprintChange};
 use crate::git::Git;
 use crate::layout::Layout;
 use crate::oid::Oid;
-use crate::porcelain::{Entry, Porcelain};
+use crate::porcelain::{Porcelain, StatusEntry};
 
 /// Entries of a status that are kept to be brought up to date; with more of them git is asked for all each time.
 const MAX_ENTRIES: usize = 10_000;
@@ -46,13 +46,13 @@ impl CheckoutStatus {
             Self { head: porcelain.head.clone(), branch: porcelain.branch.clone(), ..Self::default() };
         for entry in &porcelain.entries {
             match entry {
-                Entry::Changed(changed) => {
+                StatusEntry::Changed(changed) => {
                     status.staged += usize::from(changed.staged != b'.');
                     status.unstaged += usize::from(changed.unstaged != b'.');
                 }
-                Entry::Unmerged { .. } => status.conflicted += 1,
-                Entry::Untracked(_) => status.untracked += 1,
-                Entry::Ignored(_) => {}
+                StatusEntry::Unmerged { .. } => status.conflicted += 1,
+                StatusEntry::Untracked(_) => status.untracked += 1,
+                StatusEntry::Ignored(_) => {}
             }
         }
         status
@@ -122,16 +122,16 @@ impl CachedCheckout {
         };
         let is_same_commit = commit == self.status.head.as_ref();
         let fingerprint = match known.change(layout) {
-            Change::Nothing if is_same_commit => return Ok(()),
-            Change::Nothing => Some(known.clone()),
-            Change::Paths(changed, fingerprint) => {
+            FingerprintChange::Nothing if is_same_commit => return Ok(()),
+            FingerprintChange::Nothing => Some(known.clone()),
+            FingerprintChange::Paths(changed, fingerprint) => {
                 if is_same_commit && let Some(porcelain) = self.read_changed(git, top, &changed) {
                     *self = Self::new(Some(fingerprint), porcelain);
                     return Ok(());
                 }
                 Some(fingerprint)
             }
-            Change::Anything(fingerprint) => fingerprint,
+            FingerprintChange::Anything(fingerprint) => fingerprint,
         };
         *self = Self::new(fingerprint, read_porcelain(git, top, &["--untracked-files=normal"])?);
         Ok(())
@@ -152,7 +152,8 @@ impl CachedCheckout {
             return None;
         }
         let known = self.porcelain.entries.iter();
-        let is_outside = |entry: &&Entry| !changed.paths.iter().any(|path| path_of(entry).starts_with(path));
+        let is_outside =
+            |entry: &&StatusEntry| !changed.paths.iter().any(|path| path_of(entry).starts_with(path));
         let entries = known.filter(is_outside).cloned().chain(fresh.entries).collect();
         Some(Porcelain { entries, ..fresh })
     }
@@ -187,10 +188,11 @@ impl CachedCheckout {
     /// and no commit of the branch touched it. git then looks at these files alone and not at the whole checkout.
     fn edited_apart(&self, comparison: &Comparison, head: &Oid) -> Option<Vec<&Path>> {
         let touched: HashSet<&Path> = comparison.touched.as_ref()?.iter().map(PathBuf::as_path).collect();
-        let tracked = self.porcelain.entries.iter().filter(|entry| !matches!(entry, Entry::Untracked(_)));
+        let tracked =
+            self.porcelain.entries.iter().filter(|entry| !matches!(entry, StatusEntry::Untracked(_)));
         let edited: Option<Vec<&Path>> = tracked
             .map(|entry| match entry {
-                Entry::Changed(changed) if (changed.staged, changed.unstaged) == (b'.', b'M') => {
+                StatusEntry::Changed(changed) if (changed.staged, changed.unstaged) == (b'.', b'M') => {
                     Some(changed.path.as_path())
                         .filter(|path| !changed.is_submodule && !touched.contains(path))
                 }
@@ -207,14 +209,16 @@ fn count_lines(git: &Git, top: &Path, commits: &[&str], paths: &[&Path]) -> Resu
     Ok(parse_shortstat(&call.arg("--").args(paths).text()?))
 }
 
-fn path_of(entry: &Entry) -> &Path {
+fn path_of(entry: &StatusEntry) -> &Path {
     match entry {
-        Entry::Changed(changed) => &changed.path,
-        Entry::Unmerged { path, .. } | Entry::Untracked(path) | Entry::Ignored(path) => path,
+        StatusEntry::Changed(changed) => &changed.path,
+        StatusEntry::Unmerged { path, .. } | StatusEntry::Untracked(path) | StatusEntry::Ignored(path) => {
+            path
+        }
     }
 }
 
 /// A file that was renamed, or that git may pair with a deleted one: it is in the index without content.
-fn may_be_renamed(entry: &Entry) -> bool {
-    matches!(entry, Entry::Changed(changed) if changed.original.is_some() || changed.unstaged == b'A')
+fn may_be_renamed(entry: &StatusEntry) -> bool {
+    matches!(entry, StatusEntry::Changed(changed) if changed.original.is_some() || changed.unstaged == b'A')
 }

@@ -186,7 +186,7 @@ impl Repository {
     }
 
     fn patch_ids(&self, patches: Vec<u8>) -> Result<Vec<String>> {
-        let call = self.read("patch-id").arg("--stable").input(crate::git::Input::Bytes(patches));
+        let call = self.read("patch-id").arg("--stable").input(crate::git::GitInput::Bytes(patches));
         let printed = call.text()?;
         Ok(printed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
     }

@@ -97,7 +97,7 @@ fn with_call<T>(
     base: &Oid,
     target: &DiffTarget,
     format: &[&str],
-    run: impl FnOnce(crate::git::Call<'_>) -> Result<T>,
+    run: impl FnOnce(crate::git::GitCall<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut call = git.read(path, "diff").args(OPTIONS).args(format);
     for setting in SETTINGS {

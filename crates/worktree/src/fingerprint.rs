@@ -24,7 +24,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 pub use self::extra::UNTRACKED_LIMIT;
 use self::extra::{ExtraPaths, extra_paths, extra_paths_in};
-use self::stamps::{Stamp, Stamper, TrackedPaths};
+use self::stamps::{FileStamp, Stamper, TrackedPaths};
 use crate::layout::Layout;
 
 /// Files of the git directory of a worktree that a status depends on.
@@ -37,17 +37,17 @@ const MAX_CHANGED: usize = 64;
 /// The state of one checkout, as far as the file system shows it.
 #[derive(Debug, Clone)]
 pub struct Fingerprint {
-    git_files: Vec<Stamp>,
+    git_files: Vec<FileStamp>,
     /// One for each tracked directory and file, in the order of the index.
-    tracked: Vec<Stamp>,
+    tracked: Vec<FileStamp>,
     /// Found when the fingerprint was taken; while all covered directories are unchanged, there are no
     /// others.
-    extra: BTreeMap<Vec<u8>, Vec<(PathBuf, Stamp)>>,
+    extra: BTreeMap<Vec<u8>, Vec<(PathBuf, FileStamp)>>,
 }
 
 /// What differs from a fingerprint.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum FingerprintChange {
     /// Nothing that is covered.
     Nothing,
     /// Only these tracked files and directories, and the fingerprint after it.
@@ -67,12 +67,12 @@ impl Fingerprint {
     /// Takes the fingerprint of the worktree, before git is asked about it. None where it could not be relied on.
     #[must_use]
     pub fn take(layout: &Layout) -> Option<Self> {
-        Reading::take(layout)?.fingerprint()
+        TrackedFiles::take(layout)?.fingerprint()
     }
 
     /// Compares with what is there now, in one pass over the files.
-    pub(crate) fn change(&self, layout: &Layout) -> Change {
-        let Some(mut reading) = Reading::take(layout) else { return Change::Anything(None) };
+    pub(crate) fn change(&self, layout: &Layout) -> FingerprintChange {
+        let Some(mut reading) = TrackedFiles::take(layout) else { return FingerprintChange::Anything(None) };
         let extra = reading.stamp_again(&self.extra);
         let is_same_around = same(&self.git_files, &reading.git_files)
             && self
@@ -83,35 +83,35 @@ impl Fingerprint {
                 .all(|(old, new)| old.1.is_same(new.1))
             && self.tracked.len() == reading.tracked.len();
         if !is_same_around {
-            return Change::Anything(reading.fingerprint());
+            return FingerprintChange::Anything(reading.fingerprint());
         }
         let pairs = self.tracked.iter().zip(&reading.tracked).enumerate();
         let changed = pairs.filter(|(_, (old, new))| !old.is_same(**new)).map(|(at, _)| at);
         let changed: Vec<usize> = changed.take(MAX_CHANGED + 1).collect();
         if changed.is_empty() {
-            return Change::Nothing;
+            return FingerprintChange::Nothing;
         }
         match reading.changed_paths(&changed, &self.extra) {
             Some(paths) if reading.stamper.is_reliable() => {
-                let Reading { git_files, tracked, .. } = reading;
-                Change::Paths(paths, Self { git_files, tracked, extra })
+                let TrackedFiles { git_files, tracked, .. } = reading;
+                FingerprintChange::Paths(paths, Self { git_files, tracked, extra })
             }
-            _ => Change::Anything(reading.fingerprint()),
+            _ => FingerprintChange::Anything(reading.fingerprint()),
         }
     }
 }
 
 /// One pass over everything that is tracked.
-struct Reading {
+struct TrackedFiles {
     top: PathBuf,
     directory: OwnedFd,
     stamper: Stamper,
-    git_files: Vec<Stamp>,
+    git_files: Vec<FileStamp>,
     paths: TrackedPaths,
-    tracked: Vec<Stamp>,
+    tracked: Vec<FileStamp>,
 }
 
-impl Reading {
+impl TrackedFiles {
     fn take(layout: &Layout) -> Option<Self> {
         let top = layout.top.clone()?;
         let directory = open_directory(&top)?;
@@ -127,8 +127,8 @@ impl Reading {
     /// Looks at the same untracked directories and ignore files as before.
     fn stamp_again(
         &mut self,
-        extra: &BTreeMap<Vec<u8>, Vec<(PathBuf, Stamp)>>,
-    ) -> BTreeMap<Vec<u8>, Vec<(PathBuf, Stamp)>> {
+        extra: &BTreeMap<Vec<u8>, Vec<(PathBuf, FileStamp)>>,
+    ) -> BTreeMap<Vec<u8>, Vec<(PathBuf, FileStamp)>> {
         let again = extra.iter().map(|(below, paths)| {
             let stamped =
                 paths.iter().map(|(path, _)| (path.clone(), self.stamper.file(&self.directory, path)));
@@ -142,7 +142,7 @@ impl Reading {
     fn changed_paths(
         &self,
         changed: &[usize],
-        extra: &BTreeMap<Vec<u8>, Vec<(PathBuf, Stamp)>>,
+        extra: &BTreeMap<Vec<u8>, Vec<(PathBuf, FileStamp)>>,
     ) -> Option<ChangedPaths> {
         let mut found = ChangedPaths::default();
         if changed.len() > MAX_CHANGED {
@@ -183,7 +183,7 @@ impl Reading {
     }
 }
 
-fn same(one: &[Stamp], other: &[Stamp]) -> bool {
+fn same(one: &[FileStamp], other: &[FileStamp]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(*other))
 }
 

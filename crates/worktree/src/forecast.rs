@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{GitError, Result};
-use crate::git::Input;
+use crate::git::GitInput;
 use crate::oid::Oid;
 use crate::repository::Repository;
 use crate::temporary::TemporaryDirectory;
@@ -106,7 +106,7 @@ impl Repository {
         let input: String = pairs.iter().map(|(one, other)| format!("{one} {other}\n")).collect();
         let options =
             ["--write-tree", "--stdin", "--name-only", "--no-messages", "--allow-unrelated-histories"];
-        let call = self.read("merge-tree").args(options).input(Input::Bytes(input.into_bytes()));
+        let call = self.read("merge-tree").args(options).input(GitInput::Bytes(input.into_bytes()));
         let printed = directory.quarantine(call, self.directory()).run()?;
         let results = parse_merges(&printed).filter(|results| results.len() == pairs.len());
         let unreadable =

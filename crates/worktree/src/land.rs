@@ -26,7 +26,7 @@ use crate::git::Git;
 use crate::name::BranchName;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
-use crate::porcelain::Entry;
+use crate::porcelain::StatusEntry;
 use crate::repository::Repository;
 
 /// Scratch worktrees are in this directory of the root. No task has its worktree in there: one begins with the name of its
@@ -321,8 +321,8 @@ fn conflict(git: &Git, scratch: &Path) -> Result<Option<GitError>> {
         .entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Unmerged { path, .. } => Some(path.to_string_lossy().into_owned()),
-            Entry::Changed(_) | Entry::Untracked(_) | Entry::Ignored(_) => None,
+            StatusEntry::Unmerged { path, .. } => Some(path.to_string_lossy().into_owned()),
+            StatusEntry::Changed(_) | StatusEntry::Untracked(_) | StatusEntry::Ignored(_) => None,
         })
         .collect();
     Ok((!files.is_empty()).then_some(GitError::Conflict { files }))

@@ -88,7 +88,7 @@ pub use losses::{Losses, Occupant, occupants};
 pub use name::BranchName;
 pub use oid::Oid;
 pub use patch::{DiffLine, DiffSide, FileChange, FileDiff, Hunk, parse_patch};
-pub use porcelain::{Changed, Entry, FileVersion, Porcelain};
+pub use porcelain::{ChangedFile, FileVersion, Porcelain, StatusEntry};
 pub use references::{LocalBranch, References};
 pub use remove::{Removal, RemovalStep, RemoveRequest, Removed};
 pub use repository::Repository;

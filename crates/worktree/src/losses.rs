@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::name::BranchName;
 use crate::oid::Oid;
-use crate::porcelain::{Entry, Porcelain};
+use crate::porcelain::{Porcelain, StatusEntry};
 use crate::repository::Repository;
 use crate::stash::Stash;
 use crate::trash::operation;
@@ -105,14 +105,14 @@ impl Repository {
         let mut losses = Losses::default();
         for entry in &porcelain.entries {
             match entry {
-                Entry::Changed(changed) => {
+                StatusEntry::Changed(changed) => {
                     let path = || changed.path.clone();
                     losses.staged.extend((changed.staged != b'.').then(path));
                     losses.unstaged.extend((changed.unstaged != b'.').then(path));
                 }
-                Entry::Unmerged { path, .. } => losses.conflicted.push(path.clone()),
-                Entry::Untracked(path) => losses.untracked.push(path.clone()),
-                Entry::Ignored(_) => {}
+                StatusEntry::Unmerged { path, .. } => losses.conflicted.push(path.clone()),
+                StatusEntry::Untracked(path) => losses.untracked.push(path.clone()),
+                StatusEntry::Ignored(_) => {}
             }
         }
         let branch = porcelain.branch.as_deref();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::checkout::read_porcelain;
 use crate::error::{GitError, Result};
 use crate::git::Git;
-use crate::porcelain::{Entry, Porcelain};
+use crate::porcelain::{Porcelain, StatusEntry};
 use crate::repository::Repository;
 
 /// Refuses repositories inside the worktree (submodules, other worktrees, clones) and directories that cannot be listed, which
@@ -67,7 +67,7 @@ fn is_ignored(git: &Git, top: &Path, inside: &Path) -> Result<bool> {
     let call = git.read(top, "status").args(["--porcelain=v2", "-z", "--ignored=matching"]);
     let printed = call.arg("--").arg(inside).run()?;
     let entries = Porcelain::parse(&printed).map(|porcelain| porcelain.entries).unwrap_or_default();
-    Ok(!entries.is_empty() && entries.iter().all(|entry| matches!(entry, Entry::Ignored(_))))
+    Ok(!entries.is_empty() && entries.iter().all(|entry| matches!(entry, StatusEntry::Ignored(_))))
 }
 
 fn nested_repositories(top: &Path, directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {

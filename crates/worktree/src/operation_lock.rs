@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{GitError, Result};
-use crate::git::Input;
+use crate::git::GitInput;
 use crate::layout::key_of;
 
 /// Where our own files are, inside the common git directory.
@@ -66,8 +66,8 @@ impl OperationLock {
     }
 
     /// Returns the lock as git's standard input.
-    pub(crate) fn input(&self) -> Input<'_> {
-        Input::Lock(&self.file)
+    pub(crate) fn input(&self) -> GitInput<'_> {
+        GitInput::Lock(&self.file)
     }
 }
 

@@ -86,7 +86,7 @@ pub struct DiffLine {
 /// Reads a whole diff.
 #[must_use]
 pub fn parse_patch(text: &[u8]) -> Vec<FileDiff> {
-    let mut reader = Reader::default();
+    let mut reader = PatchReader::default();
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         reader.line(line.strip_suffix(b"\n").unwrap_or(line));
     }
@@ -94,7 +94,7 @@ pub fn parse_patch(text: &[u8]) -> Vec<FileDiff> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct PatchReader {
     files: Vec<FileDiff>,
     /// Lines that the current hunk still lacks, before and after.
     owed: (u32, u32),
@@ -102,7 +102,7 @@ struct Reader {
     next: (u32, u32),
 }
 
-impl Reader {
+impl PatchReader {
     fn line(&mut self, line: &[u8]) {
         if self.owed != (0, 0) || line.starts_with(b"\\ ") {
             return self.hunk_line(line);

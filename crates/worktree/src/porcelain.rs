@@ -17,7 +17,7 @@ pub struct FileVersion {
 
 /// A file that differs somewhere between commit, index and checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedFile {
     /// What differs between commit and index: `.` nothing, else one of `MTADRC`.
     pub staged: u8,
     /// What differs between index and checkout: `.` nothing, else one of `MTADRC`.
@@ -34,9 +34,9 @@ pub struct Changed {
 
 /// One entry of a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum StatusEntry {
     /// A tracked file with changes.
-    Changed(Changed),
+    Changed(ChangedFile),
     /// A conflict, with the versions of the base, of us and of them.
     Unmerged {
         /// The three stages of the index.
@@ -58,7 +58,7 @@ pub struct Porcelain {
     /// The branch; none if `HEAD` is detached.
     pub branch: Option<String>,
     /// The entries in git's order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StatusEntry>,
 }
 
 impl Porcelain {
@@ -77,8 +77,8 @@ impl Porcelain {
                     status.entries.push(changed(rest, 8, Some(original))?);
                 }
                 [b'u', b' ', rest @ ..] => status.entries.push(unmerged(rest)?),
-                [b'?', b' ', rest @ ..] => status.entries.push(Entry::Untracked(path(rest))),
-                [b'!', b' ', rest @ ..] => status.entries.push(Entry::Ignored(path(rest))),
+                [b'?', b' ', rest @ ..] => status.entries.push(StatusEntry::Untracked(path(rest))),
+                [b'!', b' ', rest @ ..] => status.entries.push(StatusEntry::Ignored(path(rest))),
                 _ => return None,
             }
         }
@@ -99,10 +99,10 @@ fn path(bytes: &[u8]) -> PathBuf {
 }
 
 /// Parses `XY sub mH mI mW hH hI [Xscore] path`, with `fields` words before the path.
-fn changed(record: &[u8], fields: usize, original: Option<PathBuf>) -> Option<Entry> {
+fn changed(record: &[u8], fields: usize, original: Option<PathBuf>) -> Option<StatusEntry> {
     let (words, name) = split(record, fields)?;
     let [staged, unstaged] = *words.first()?.as_bytes() else { return None };
-    Some(Entry::Changed(Changed {
+    Some(StatusEntry::Changed(ChangedFile {
         staged,
         unstaged,
         is_submodule: words.get(1)?.starts_with('S'),
@@ -113,10 +113,10 @@ fn changed(record: &[u8], fields: usize, original: Option<PathBuf>) -> Option<En
 }
 
 /// Parses `XY sub m1 m2 m3 mW h1 h2 h3 path`.
-fn unmerged(record: &[u8]) -> Option<Entry> {
+fn unmerged(record: &[u8]) -> Option<StatusEntry> {
     let (words, name) = split(record, 9)?;
     let stage = |index: usize| version(words.get(1 + index)?, words.get(5 + index)?);
-    Some(Entry::Unmerged { stages: [stage(1)?, stage(2)?, stage(3)?], path: name })
+    Some(StatusEntry::Unmerged { stages: [stage(1)?, stage(2)?, stage(3)?], path: name })
 }
 
 fn version(mode: &str, oid: &str) -> Option<FileVersion> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{GitError, Result};
-use crate::git::{Call, Git};
+use crate::git::{Git, GitCall};
 use crate::layout::{Layout, key_of, shared_path_of};
 use crate::name::BranchName;
 use crate::oid::Oid;
@@ -61,11 +61,11 @@ impl Repository {
         &self.layout.common_dir
     }
 
-    pub(crate) fn read<'a>(&'a self, command: &'a str) -> Call<'a> {
+    pub(crate) fn read<'a>(&'a self, command: &'a str) -> GitCall<'a> {
         self.git.read(self.directory(), command)
     }
 
-    pub(crate) fn write<'a>(&'a self, command: &'a str) -> Call<'a> {
+    pub(crate) fn write<'a>(&'a self, command: &'a str) -> GitCall<'a> {
         self.git.write(self.directory(), command)
     }
 

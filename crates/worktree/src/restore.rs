@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::beneath::Beneath;
 use crate::delete::delete_directory;
 use crate::error::{GitError, Result};
-use crate::git::{Git, Input};
+use crate::git::{Git, GitInput};
 use crate::list::ListedWorktree;
 use crate::name::BranchName;
 use crate::oid::Oid;
@@ -212,7 +212,7 @@ impl Restoration {
         let staged = repository.blob(&self.commit, "index-info")?;
         if !staged.is_empty() {
             let call = git.write(&self.path, "update-index").args(["-z", "--index-info"]);
-            call.input(Input::Bytes(clear_conflicts(&staged))).run()?;
+            call.input(GitInput::Bytes(clear_conflicts(&staged))).run()?;
         }
         let intended = repository.blob(&self.commit, "intent-to-add")?;
         let paths: Vec<&OsStr> = intended

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{GitError, Result};
-use crate::git::Call;
+use crate::git::GitCall;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
@@ -33,7 +33,7 @@ impl TemporaryDirectory {
     }
 
     /// Returns the call with its new objects written here instead of into the repository.
-    pub(crate) fn quarantine<'a>(&self, call: Call<'a>, common_dir: &Path) -> Call<'a> {
+    pub(crate) fn quarantine<'a>(&self, call: GitCall<'a>, common_dir: &Path) -> GitCall<'a> {
         call.env("GIT_OBJECT_DIRECTORY", self.path.as_os_str())
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&common_dir.join("objects")))
     }

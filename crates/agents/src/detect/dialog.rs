@@ -95,12 +95,12 @@ fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {
 }
 
 /// The options of a dialog and the rows they take.
-struct Choice {
+struct DialogOptions {
     rows: Range<usize>,
     options: Vec<DialogOption>,
 }
 
-fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
+fn choice(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>) -> Option<DialogOptions> {
     let mut choice = match &spec.options {
         OptionsSpec::Lines { line, press, then, described, all } => {
             let reader = LineReader { line, is_described: *described, rows: scene.rows, all };
@@ -143,7 +143,7 @@ struct LineReader<'a> {
 }
 
 /// Returns the lowest block of option rows.
-fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option<Choice> {
+fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option<DialogOptions> {
     let mut block: Vec<OptionLine> = Vec::new();
     for row in region.clone().rev() {
         let Some(option) = reader.option(row, region.end) else { continue };
@@ -166,7 +166,7 @@ fn lines(reader: &LineReader<'_>, press: Press, region: &Range<usize>) -> Option
     block.reverse();
     let rows = block.first()?.row..block.last()?.end;
     let options = whole_list(reader.all, &block).or_else(|| pressed(press, &block)).unwrap_or_default();
-    Some(Choice { rows, options })
+    Some(DialogOptions { rows, options })
 }
 
 /// Returns all options of a list whose labels are known, when the screen shows only a part of them.
@@ -244,7 +244,7 @@ fn moves(from: usize, to: usize, [back, forth]: [&str; 2]) -> Vec<String> {
 }
 
 /// Reads options side by side; the chosen one has another background than its row.
-fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usize>) -> Option<Choice> {
+fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usize>) -> Option<DialogOptions> {
     let at = region.clone().rev().find(|at| row.is_in(scene.rows.row(*at)))?;
     let text = scene.rows.row(at);
     let styled = StyledRow::of(scene.screen, at);
@@ -260,17 +260,22 @@ fn in_row(label: &Pattern, row: &Pattern, scene: &Scene<'_>, region: &Range<usiz
         Some(DialogOption { names: vec![(index + 1).to_string()], label: label.trim().to_owned(), keys })
     };
     let options = labels.iter().enumerate().map(option).collect::<Option<Vec<_>>>().unwrap_or_default();
-    Some(Choice { rows: at..at + 1, options })
+    Some(DialogOptions { rows: at..at + 1, options })
 }
 
 /// Reads options that are always the same; the dialog ends with the lowest of its anchors.
-fn fixed(list: &[FixedOption], spec: &DialogSpec, rows: &Rows, region: &Range<usize>) -> Option<Choice> {
+fn fixed(
+    list: &[FixedOption],
+    spec: &DialogSpec,
+    rows: &Rows,
+    region: &Range<usize>,
+) -> Option<DialogOptions> {
     let text = rows.text(region);
     let last =
         spec.anchors.iter().filter_map(|anchor| anchor.last_captures(text)?.get(0).map(|found| found.end()));
     let row = rows.row_at(region, last.max()?.saturating_sub(1));
     let options = list.iter().enumerate().map(|(index, option)| fixed_option(index, option)).collect();
-    Some(Choice { rows: row + 1..row + 1, options })
+    Some(DialogOptions { rows: row + 1..row + 1, options })
 }
 
 fn fixed_option(index: usize, option: &FixedOption) -> DialogOption {
@@ -279,7 +284,7 @@ fn fixed_option(index: usize, option: &FixedOption) -> DialogOption {
 }
 
 /// Returns false for a quotation of a dialog: one with the composer or a transcript below it.
-fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: &Choice) -> bool {
+fn is_live(spec: &DialogSpec, scene: &Scene<'_>, region: &Range<usize>, choice: &DialogOptions) -> bool {
     let below = (choice.rows.end..region.end).filter(|row| !is_empty_row(scene.rows.row(*row))).count();
     let is_above_composer = scene.composer.is_some_and(|composer| composer >= choice.rows.start);
     below <= usize::from(spec.below) && (spec.keeps_composer || !is_above_composer)

@@ -25,7 +25,7 @@ const LONGEST_BODY: usize = 4000;
 
 /// What an event states.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct HookReading {
     /// It belongs to a subagent and does not concern the agent's own state.
     pub is_child: bool,
     /// Evidence about the state.
@@ -43,7 +43,7 @@ pub struct Reading {
 /// Reads what a vendor's program wrote to the hook. `event` is the name that the hook was started with, if
 /// any.
 #[must_use]
-pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Reading {
+pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> HookReading {
     let Some(hooks) = &manifest.hooks else { return nothing() };
     let fields = &hooks.fields;
     let field = |pointer: &Option<Pointer>| pointer.as_ref().and_then(|pointer| pointer.text(payload));
@@ -54,11 +54,11 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
         // A subagent's turn is not the agent's, but its permission requests wait for the same person.
         let moment =
             if matches!(moment, HookMoment::PermissionAsked { .. }) { moment } else { HookMoment::Other };
-        return Reading { is_child: true, moment, ..nothing() };
+        return HookReading { is_child: true, moment, ..nothing() };
     }
     let has_ended = matches!(moment, HookMoment::TurnEnded | HookMoment::TurnFailed);
     let background = fields.background.as_ref().and_then(|pointer| pointer.count(payload));
-    Reading {
+    HookReading {
         is_child: false,
         evidence: spec.and_then(|spec| evidence(spec, payload)).map(|known| Evidence { background, ..known }),
         session: field(&fields.session),
@@ -70,7 +70,7 @@ pub fn read(manifest: &Manifest, event: Option<&str>, payload: &Value) -> Readin
 
 /// Returns the output of the hook for its vendor; `None` prints nothing, and the agent continues as it would.
 #[must_use]
-pub fn answer(manifest: &Manifest, reading: &Reading, decision: &HookDecision) -> Option<Value> {
+pub fn answer(manifest: &Manifest, reading: &HookReading, decision: &HookDecision) -> Option<Value> {
     let answers = &manifest.hooks.as_ref()?.answer;
     let may_be_asked = matches!(reading.moment, HookMoment::PermissionAsked { .. });
     let (piece, text) = match decision {
@@ -86,8 +86,8 @@ pub fn answer(manifest: &Manifest, reading: &Reading, decision: &HookDecision) -
     piece.as_ref()?.fill(&|place| (place == Placeholder::Text).then(|| text.into())).ok()
 }
 
-fn nothing() -> Reading {
-    Reading {
+fn nothing() -> HookReading {
+    HookReading {
         is_child: false,
         evidence: None,
         session: None,

@@ -20,13 +20,13 @@ fn payloads(recorded: &str) -> Vec<Value> {
     recorded.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn readings(name: &str, recorded: &str) -> Vec<Reading> {
+fn readings(name: &str, recorded: &str) -> Vec<HookReading> {
     let manifest = manifest(name);
     payloads(recorded).iter().map(|payload| read(&manifest, None, payload)).collect()
 }
 
 /// Returns the prompt that was submitted.
-fn prompt(reading: &Reading) -> Option<&str> {
+fn prompt(reading: &HookReading) -> Option<&str> {
     match &reading.moment {
         HookMoment::PromptSubmitted { prompt } => prompt.as_deref(),
         _ => None,
@@ -130,7 +130,7 @@ fn every_recorded_event_of_gemini_says_what_happened() {
 
 #[test]
 fn a_request_for_permission_says_for_what() {
-    let asked = |readings: Vec<Reading>| {
+    let asked = |readings: Vec<HookReading>| {
         readings.into_iter().find(|reading| matches!(reading.moment, HookMoment::PermissionAsked { .. }))
     };
     let claude = asked(readings("claude", CLAUDE)).unwrap();
@@ -147,7 +147,7 @@ fn a_request_for_permission_says_for_what() {
     assert!(
         matches!(codex.moment, HookMoment::PermissionAsked { body, .. } if body.starts_with("touch /home/user/project/cx"))
     );
-    let is_shown = |reading: &Reading| matches!(reading.moment, HookMoment::PermissionShown { .. });
+    let is_shown = |reading: &HookReading| matches!(reading.moment, HookMoment::PermissionShown { .. });
     let gemini = readings("gemini", GEMINI).into_iter().find(is_shown).unwrap();
     let shown =
         HookMoment::PermissionShown { title: "Confirm Shell Command".into(), body: "touch gm2".into() };

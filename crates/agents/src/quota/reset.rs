@@ -56,7 +56,7 @@ pub(crate) fn at(text: &str, now: &Now) -> Option<u64> {
 pub(crate) fn after(text: &str, now: &Now) -> Option<u64> {
     let tokens = tokens(text);
     let waits = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(count, unit)| match (count, unit) {
-        (Token::Number(count), Token::Word(unit)) => seconds_of(unit)?.checked_mul(*count),
+        (TimeWord::Number(count), TimeWord::Word(unit)) => seconds_of(unit)?.checked_mul(*count),
         _ => None,
     });
     let seconds: u64 = waits.fold(0, u64::saturating_add);
@@ -75,13 +75,13 @@ fn seconds_of(unit: &str) -> Option<u64> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum TimeWord {
     Number(u64),
     Word(String),
     Colon,
 }
 
-impl Token {
+impl TimeWord {
     fn is_word(&self, word: &str) -> bool {
         matches!(self, Self::Word(own) if own == word)
     }
@@ -95,7 +95,7 @@ impl Token {
 }
 
 /// Returns numbers, words in lower case and colons; everything else only separates them.
-fn tokens(text: &str) -> Vec<Token> {
+fn tokens(text: &str) -> Vec<TimeWord> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -105,9 +105,9 @@ fn tokens(text: &str) -> Vec<Token> {
         let length = rest.find(|c| !same(c)).unwrap_or(rest.len()).max(first.len_utf8());
         let (token, after) = rest.split_at(length);
         match first {
-            '0'..='9' => tokens.extend(token.parse().ok().map(Token::Number)),
-            ':' => tokens.push(Token::Colon),
-            _ if first.is_alphabetic() => tokens.push(Token::Word(token.to_lowercase())),
+            '0'..='9' => tokens.extend(token.parse().ok().map(TimeWord::Number)),
+            ':' => tokens.push(TimeWord::Colon),
+            _ if first.is_alphabetic() => tokens.push(TimeWord::Word(token.to_lowercase())),
             _ => {}
         }
         rest = after;
@@ -116,12 +116,12 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// Returns the time of day.
-fn clock(tokens: &[Token]) -> Option<Time> {
+fn clock(tokens: &[TimeWord]) -> Option<Time> {
     (0..tokens.len()).find_map(|from| {
         let tokens = tokens.get(from..)?;
         let hour = tokens.first()?.number()?;
         let (minute, behind) = match (tokens.get(1), tokens.get(2)) {
-            (Some(Token::Colon), Some(minute)) => (Some(minute.number()?), tokens.get(3)),
+            (Some(TimeWord::Colon), Some(minute)) => (Some(minute.number()?), tokens.get(3)),
             (unit, _) => (None, unit),
         };
         let is_am = behind.is_some_and(|word| word.is_word("am"));
@@ -140,19 +140,19 @@ fn clock(tokens: &[Token]) -> Option<Time> {
 }
 
 /// Returns month, day and year, where the text has them.
-fn date(tokens: &[Token]) -> Option<(i8, i8, Option<i16>)> {
+fn date(tokens: &[TimeWord]) -> Option<(i8, i8, Option<i16>)> {
     let found = tokens.iter().enumerate().find_map(|(at, token)| Some((at, month(token)?)));
     let (at, month) = found?;
-    let numbers = || tokens.iter().skip(at + 1).filter_map(Token::number);
+    let numbers = || tokens.iter().skip(at + 1).filter_map(TimeWord::number);
     let day = i8::try_from(numbers().next()?).ok()?;
     let year = numbers().nth(1).filter(|year| (2000..10_000).contains(year));
     Some((month, day, year))
 }
 
-fn month(token: &Token) -> Option<i8> {
+fn month(token: &TimeWord) -> Option<i8> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let Token::Word(word) = token else { return None };
+    let TimeWord::Word(word) = token else { return None };
     let at = MONTHS.iter().position(|month| word.starts_with(month))?;
     i8::try_from(at + 1).ok()
 }

@@ -6,7 +6,7 @@ pub(crate) const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
 /// Where in the stream reading begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum ReadFrom {
     /// At its first byte.
     Beginning,
     /// Somewhere later: the bytes before the first line break are the end of a line whose beginning is
@@ -22,8 +22,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(start: Start) -> Self {
-        Self { partial: Vec::new(), is_skipping: start == Start::Middle }
+    pub(crate) fn new(start: ReadFrom) -> Self {
+        Self { partial: Vec::new(), is_skipping: start == ReadFrom::Middle }
     }
 
     /// Passes every whole line to `take`, without its line break.
@@ -73,7 +73,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn lines(start: Start, pieces: &[&[u8]]) -> Vec<String> {
+    fn lines(start: ReadFrom, pieces: &[&[u8]]) -> Vec<String> {
         let mut lines = Lines::new(start);
         let mut seen = Vec::new();
         for piece in pieces {
@@ -84,17 +84,17 @@ mod tests {
 
     #[test]
     fn a_line_is_given_when_it_is_whole() {
-        assert_eq!(lines(Start::Beginning, &[b"a", b"b\nc\n", b"", b"d"]), ["ab", "c"]);
+        assert_eq!(lines(ReadFrom::Beginning, &[b"a", b"b\nc\n", b"", b"d"]), ["ab", "c"]);
     }
 
     #[test]
     fn the_end_of_a_line_nobody_saw_begin_is_left_out() {
-        assert_eq!(lines(Start::Middle, &[b"tail", b" of it\nwhole\n"]), ["whole"]);
+        assert_eq!(lines(ReadFrom::Middle, &[b"tail", b" of it\nwhole\n"]), ["whole"]);
     }
 
     #[test]
     fn a_line_that_is_too_long_is_skipped_without_being_held() {
-        let mut lines = Lines::new(Start::Beginning);
+        let mut lines = Lines::new(ReadFrom::Beginning);
         let mut seen = 0;
         let piece = vec![b'x'; 1024 * 1024];
         for _ in 0..20 {
@@ -112,6 +112,6 @@ mod tests {
     fn a_long_line_that_comes_in_one_piece_is_skipped_too() {
         let mut bytes = vec![b'x'; LONGEST_LINE + 1];
         bytes.extend_from_slice(b"\nnext\n");
-        assert_eq!(lines(Start::Beginning, &[&bytes]), ["next"]);
+        assert_eq!(lines(ReadFrom::Beginning, &[&bytes]), ["next"]);
     }
 }

@@ -24,7 +24,7 @@ use crate::quota::instant;
 use fields::{Field, sum};
 use lines::Lines;
 
-pub use lines::Start;
+pub use lines::ReadFrom;
 pub use spec::{EndWord, LineSpec, TextSpec, TranscriptSpec};
 
 /// The longest text of a turn that is kept, in bytes.
@@ -60,14 +60,14 @@ struct TurnSoFar {
     /// Where in it the newest message begins, and which message that is.
     newest: usize,
     text_message: Option<String>,
-    failure: Option<Failure>,
+    failure: Option<TurnFailure>,
     reset_at: Option<u64>,
     is_interrupted: bool,
 }
 
 /// How a turn fails.
 #[derive(Clone, Debug)]
-struct Failure {
+struct TurnFailure {
     rule: String,
     message: String,
     quota: Option<Quota>,
@@ -128,7 +128,7 @@ impl TranscriptChange {
 impl TranscriptReader {
     /// Creates a reader for this vendor; `None` when its manifest describes no transcript.
     #[must_use]
-    pub fn new(manifest: &Manifest, start: Start) -> Option<Self> {
+    pub fn new(manifest: &Manifest, start: ReadFrom) -> Option<Self> {
         let spec = manifest.transcript.clone()?;
         let windows = manifest.context.clone().unwrap_or_default();
         Some(Self {
@@ -145,7 +145,7 @@ impl TranscriptReader {
     /// Feeds the next bytes of the file. Lines that are not JSON are ignored.
     pub fn feed(&mut self, bytes: &[u8]) -> TranscriptChange {
         let mut news = TranscriptChange::default();
-        let mut lines = std::mem::replace(&mut self.lines, Lines::new(Start::Beginning));
+        let mut lines = std::mem::replace(&mut self.lines, Lines::new(ReadFrom::Beginning));
         lines.feed(bytes, |line| self.line(line, &mut news));
         self.lines = lines;
         news
@@ -253,7 +253,7 @@ impl TurnSoFar {
         if let Some(fails) = &spec.fails {
             let quota = spec.quota.then_some(Quota { reset_at: self.reset_at });
             self.failure =
-                Some(Failure { rule: spec.id.clone(), message: one_line(&fails.render(value)), quota });
+                Some(TurnFailure { rule: spec.id.clone(), message: one_line(&fails.render(value)), quota });
         }
         let Some(text) = spec.text.as_ref().and_then(|text| text.of(value)) else { return };
         let message = text_at(spec.message.as_ref(), value);
@@ -288,7 +288,7 @@ impl TurnSoFar {
                 Some(Evidence::new(Source::Hook, rule(&spec.id), Some(AgentState::Idle))),
             ),
             (EndWord::Done, None) => (TurnEnd::Done, None),
-            (EndWord::Done, Some(Failure { rule: id, message, quota })) => {
+            (EndWord::Done, Some(TurnFailure { rule: id, message, quota })) => {
                 let known = Evidence::new(Source::Hook, rule(&id), Some(AgentState::Error));
                 (TurnEnd::Failed, Some(Evidence { message, quota, ..known }))
             }

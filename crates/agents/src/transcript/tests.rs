@@ -23,7 +23,7 @@ fn manifest(name: &str) -> Manifest {
 }
 
 fn reader(name: &str) -> TranscriptReader {
-    TranscriptReader::new(&manifest(name), Start::Beginning).unwrap()
+    TranscriptReader::new(&manifest(name), ReadFrom::Beginning).unwrap()
 }
 
 fn read(name: &str, text: &str) -> TranscriptChange {
@@ -152,7 +152,7 @@ fn lines_that_are_no_json_say_nothing() {
 
 #[test]
 fn a_transcript_read_from_its_middle_skips_the_line_it_begins_in() {
-    let mut reader = TranscriptReader::new(&manifest("codex"), Start::Middle).unwrap();
+    let mut reader = TranscriptReader::new(&manifest("codex"), ReadFrom::Middle).unwrap();
     let middle = CODEX.find("second answer").unwrap();
     let news = reader.feed(CODEX.get(middle..).unwrap().as_bytes()).past();
     assert_eq!(news.context.unwrap().used, 60_020);
@@ -236,7 +236,7 @@ fn c18_a_turn_has_every_part_that_was_said_and_each_once() {
 #[test]
 fn c18_the_text_of_a_turn_is_found_by_the_time_of_its_prompt_although_the_next_one_is_written() {
     let manifest: Manifest = toml::from_str(include_str!("../../manifests/gemini.toml")).unwrap();
-    let mut reader = TranscriptReader::new(&manifest, Start::Beginning).unwrap();
+    let mut reader = TranscriptReader::new(&manifest, ReadFrom::Beginning).unwrap();
     let line = |kind: &str, second: u32, content: serde_json::Value| {
         let at = format!("2026-11-16T01:53:{second:02}.000Z");
         format!(
@@ -261,7 +261,7 @@ fn c18_the_text_of_a_turn_is_found_by_the_time_of_its_prompt_although_the_next_o
 #[test]
 fn c18_a_turn_that_was_interrupted_does_not_end_again_as_done() {
     let manifest: Manifest = toml::from_str(include_str!("../../manifests/claude.toml")).unwrap();
-    let mut reader = TranscriptReader::new(&manifest, Start::Beginning).unwrap();
+    let mut reader = TranscriptReader::new(&manifest, ReadFrom::Beginning).unwrap();
     let user = |text: &str| serde_json::json!({ "type": "user", "message": { "content": [{ "type": "text", "text": text }] } });
     let over = serde_json::json!({ "type": "system", "subtype": "turn_duration" });
     let refused = "[Request interrupted by user for tool use]";

@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{LostRun, Search, Wanted};
+use super::{LostRun, Search, WantedHolder};
 use crate::screens::{AnsweredHolder, NewRun, name_survivors};
 use crate::warnings::Cause;
 
@@ -75,7 +75,7 @@ impl HolderProbe {
     pub(super) fn new(
         search: Search,
         path: PathBuf,
-        (run, record): Wanted,
+        (run, record): WantedHolder,
         results: mpsc::Sender<ProbeResult>,
         end: Option<Arc<Notify>>,
     ) -> Self {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use agents::quota;
 use agents::state_file::{self, PidIdentity};
 use agents::transcript::location::AgentContext;
-use agents::transcript::{EndedTurn, Start, TranscriptChange, TranscriptReader};
+use agents::transcript::{EndedTurn, ReadFrom, TranscriptChange, TranscriptReader};
 use engine::RunFact;
 use proto::Evidence;
 use proto::agent::{Source, TurnEnd};
@@ -149,7 +149,7 @@ impl AgentFiles {
         // When a program switches to another session, that session existed before.
         let is_past = !self.is_fresh || self.transcript.is_some();
         let from = if is_past { From::NearEnd(PAST) } else { From::Beginning };
-        let reader = TranscriptReader::new(&self.agent_run.manifest(), Start::Beginning);
+        let reader = TranscriptReader::new(&self.agent_run.manifest(), ReadFrom::Beginning);
         self.transcript = reader.map(|reader| Transcript {
             tail: FileTail::new(path.clone(), from),
             reader,
@@ -350,7 +350,7 @@ impl AgentFiles {
             };
             if let Some(jump) = grown.jumped {
                 is_again |= transcript.was_read;
-                let start = if jump == Jump::ToBeginning { Start::Beginning } else { Start::Middle };
+                let start = if jump == Jump::ToBeginning { ReadFrom::Beginning } else { ReadFrom::Middle };
                 if let Some(reader) = TranscriptReader::new(&self.agent_run.manifest(), start) {
                     transcript.reader = reader;
                 }

@@ -124,8 +124,8 @@ impl AgentRun {
         };
         let composer = match (&manifest.composer, deliver.draft) {
             (Some(_), _) => ComposerVisibility::Seen,
-            (None, agents::deliver::Draft::Unseen) => ComposerVisibility::Blind,
-            (None, agents::deliver::Draft::Wait) => ComposerVisibility::Undescribed,
+            (None, agents::deliver::DraftPolicy::Unseen) => ComposerVisibility::Blind,
+            (None, agents::deliver::DraftPolicy::Wait) => ComposerVisibility::Undescribed,
         };
         let shell_prefix = manifest.composer.as_ref().and_then(|composer| composer.shell_prefix.clone());
         let marks = [Source::ProgramStatus, Source::Server, Source::StateFile, Source::Hook];

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use super::Agents;
 use super::agent_files::{AgentFiles, Watched};
 use super::agent_run::AgentRun;
-use super::file_watches::{Mark, Waker, Watches};
+use super::file_watches::{Waker, WatchMark, Watches};
 
 /// The most orders that wait. When the queue is full, an order is refused and logged: the engine task must
 /// not wait for a thread that may be waiting for the engine task. What is lost is the text of a turn, for
@@ -39,7 +39,7 @@ pub(crate) enum AgentNotice {
     Over,
 }
 
-enum Order {
+enum WatcherOrder {
     Begin { agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool },
     End(RunKey),
     AgentNotice(RunKey, AgentNotice),
@@ -69,13 +69,13 @@ pub(crate) struct SoughtMessage {
 /// The handle of the thread. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct FileWatcher {
-    orders: SyncSender<Order>,
+    orders: SyncSender<WatcherOrder>,
     waker: Waker,
 }
 
 /// What the thread starts with.
 pub(crate) struct FileWatcherSetup {
-    orders: Receiver<Order>,
+    orders: Receiver<WatcherOrder>,
     watches: Watches,
 }
 
@@ -90,30 +90,30 @@ impl FileWatcher {
     /// Watches the files of an agent whose program runs. A fresh one has a session of its own, in which
     /// everything is new.
     pub(crate) fn begin(&self, agent_run: Arc<AgentRun>, pid: i32, is_fresh: bool) {
-        self.order(Order::Begin { agent_run, pid, is_fresh });
+        self.order(WatcherOrder::Begin { agent_run, pid, is_fresh });
     }
 
     /// Stops watching a run that was released.
     pub(crate) fn end(&self, run: RunKey) {
-        self.order(Order::End(run));
+        self.order(WatcherOrder::End(run));
     }
 
     /// Passes a notice about an agent on.
     pub(crate) fn notify(&self, run: RunKey, notice: AgentNotice) {
-        self.order(Order::AgentNotice(run, notice));
+        self.order(WatcherOrder::AgentNotice(run, notice));
     }
 
     /// Requests the text of a turn.
     pub(crate) fn collect(&self, run: RunKey, wanted: WantedText) {
-        self.order(Order::Collect(run, wanted));
+        self.order(WatcherOrder::Collect(run, wanted));
     }
 
     /// Requests a search for a message in the transcript.
     pub(crate) fn find_prompt(&self, run: RunKey, sought: SoughtMessage) {
-        self.order(Order::Find(run, sought));
+        self.order(WatcherOrder::Find(run, sought));
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: WatcherOrder) {
         match self.orders.try_send(order) {
             Ok(()) => self.waker.wake(),
             Err(TrySendError::Full(_)) => tracing::warn!("the agents' files are not looked at fast enough"),
@@ -140,10 +140,10 @@ impl FileWatcherSetup {
 
 struct Watching {
     agents: Agents,
-    orders: Receiver<Order>,
+    orders: Receiver<WatcherOrder>,
     watches: Watches,
     watched: HashMap<RunKey, AgentFiles>,
-    marks: BTreeMap<Mark, (RunKey, Watched, PathBuf)>,
+    marks: BTreeMap<WatchMark, (RunKey, Watched, PathBuf)>,
 }
 
 impl Watching {
@@ -185,30 +185,30 @@ impl Watching {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: WatcherOrder) {
         match order {
-            Order::Begin { agent_run, pid, is_fresh } => {
+            WatcherOrder::Begin { agent_run, pid, is_fresh } => {
                 let run = agent_run.run;
                 self.watched.insert(run, AgentFiles::new(agent_run, pid, is_fresh));
                 self.watch_what_there_is(run);
             }
-            Order::End(run) => {
+            WatcherOrder::End(run) => {
                 self.watched.remove(&run);
                 self.unwatch(run, |_| true);
             }
-            Order::AgentNotice(run, AgentNotice::Moved) => self.watch_what_there_is(run),
-            Order::AgentNotice(run, notice) => {
+            WatcherOrder::AgentNotice(run, AgentNotice::Moved) => self.watch_what_there_is(run),
+            WatcherOrder::AgentNotice(run, notice) => {
                 if let Some(agent_files) = self.watched.get_mut(&run) {
                     agent_files.take_notice(notice, &self.agents);
                 }
             }
-            Order::Find(run, sought) => {
+            WatcherOrder::Find(run, sought) => {
                 self.watch_what_there_is(run);
                 if let Some(agent_files) = self.watched.get(&run) {
                     agent_files.find_prompt(&sought, &self.agents);
                 }
             }
-            Order::Collect(run, wanted) => {
+            WatcherOrder::Collect(run, wanted) => {
                 // A transcript that no hook named may have appeared with the turn.
                 self.watch_what_there_is(run);
                 self.read_watched(run, Watched::Transcript);
@@ -240,7 +240,7 @@ impl Watching {
     }
 
     fn unwatch(&mut self, run: RunKey, is_meant: impl Fn(Watched) -> bool) {
-        let gone: Vec<Mark> = self
+        let gone: Vec<WatchMark> = self
             .marks
             .iter()
             .filter(|(_, (known, what, _))| *known == run && is_meant(*what))

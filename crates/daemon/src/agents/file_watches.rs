@@ -14,13 +14,13 @@ use rustix::io::Errno;
 
 /// Names one watched file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Mark(u64);
+pub(crate) struct WatchMark(u64);
 
 /// The result of a wait.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// The files that may have changed.
-    pub(crate) marks: BTreeSet<Mark>,
+    pub(crate) marks: BTreeSet<WatchMark>,
     /// Another thread called [`Waker::wake`].
     pub(crate) was_woken: bool,
 }
@@ -42,9 +42,9 @@ pub(crate) struct Watches {
     inotify: Inotify,
     waker: Waker,
     next: u64,
-    files: BTreeMap<Mark, File>,
+    files: BTreeMap<WatchMark, File>,
     /// Files by the number of the directory's watch.
-    by_directory: BTreeMap<WatchNumber, BTreeSet<Mark>>,
+    by_directory: BTreeMap<WatchNumber, BTreeSet<WatchMark>>,
 }
 
 #[derive(Debug)]
@@ -68,15 +68,15 @@ impl Watches {
     }
 
     /// Watches a file; it and its directories may be created later. The first wait reports it.
-    pub(crate) fn add(&mut self, path: PathBuf) -> Mark {
-        let mark = Mark(self.next);
+    pub(crate) fn add(&mut self, path: PathBuf) -> WatchMark {
+        let mark = WatchMark(self.next);
         self.next += 1;
         self.files.insert(mark, File { path, near: None });
         self.watch_nearest(mark);
         mark
     }
 
-    pub(crate) fn remove(&mut self, mark: Mark) {
+    pub(crate) fn remove(&mut self, mark: WatchMark) {
         if let Some(File { near: Some((watch, _)), .. }) = self.files.remove(&mark) {
             self.leave(watch, mark);
         }
@@ -102,14 +102,14 @@ impl Watches {
         Ok(Changes { marks: self.changed()?, was_woken })
     }
 
-    fn changed(&mut self) -> io::Result<BTreeSet<Mark>> {
+    fn changed(&mut self) -> io::Result<BTreeSet<WatchMark>> {
         let mut marks = BTreeSet::new();
         for event in self.inotify.events()? {
             if event.is_overflow {
                 // Events were lost, so every file may have changed.
                 marks.extend(self.files.keys().copied());
             }
-            let concerned: Vec<Mark> =
+            let concerned: Vec<WatchMark> =
                 self.by_directory.get(&event.watch).into_iter().flatten().copied().collect();
             for mark in concerned {
                 if self.concerns(&event, mark) {
@@ -124,7 +124,7 @@ impl Watches {
     }
 
     /// Returns true if an event is about a file or a directory on its path.
-    fn concerns(&mut self, event: &DirectoryEvent, mark: Mark) -> bool {
+    fn concerns(&mut self, event: &DirectoryEvent, mark: WatchMark) -> bool {
         let Some(File { path, near: Some((watch, directory)) }) = self.files.get(&mark) else { return false };
         if *watch != event.watch {
             return false;
@@ -142,7 +142,7 @@ impl Watches {
 
     /// Watches the nearest directory on the path of a file, and repeats until it stays the nearest: otherwise
     /// one that is created between the check and the watch would be missed.
-    fn watch_nearest(&mut self, mark: Mark) {
+    fn watch_nearest(&mut self, mark: WatchMark) {
         let Some(file) = self.files.get(&mark) else { return };
         let before = file.near.as_ref().map(|(watch, _)| *watch);
         let near = nearest(&self.inotify, &file.path);
@@ -158,7 +158,7 @@ impl Watches {
         }
     }
 
-    fn leave(&mut self, watch: WatchNumber, mark: Mark) {
+    fn leave(&mut self, watch: WatchNumber, mark: WatchMark) {
         let Some(marks) = self.by_directory.get_mut(&watch) else { return };
         marks.remove(&mark);
         if marks.is_empty() {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     /// Waits until a file is reported.
-    fn see(watches: &mut Watches, mark: Mark) {
+    fn see(watches: &mut Watches, mark: WatchMark) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
             if watches.wait(Some(left)).unwrap().marks.contains(&mark) {

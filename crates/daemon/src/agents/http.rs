@@ -53,7 +53,7 @@ impl Answer {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
+pub(crate) enum HttpError {
     /// No program listens: nothing was sent.
     #[error("the agent's server is not there: {0}")]
     Absent(#[source] io::Error),
@@ -65,7 +65,7 @@ pub(crate) enum CallError {
 /// The body of an answer, with the task that moves its bytes. The connection ends with it.
 pub(crate) struct Body {
     incoming: Incoming,
-    _connection: Connection,
+    _connection: ConnectionTask,
 }
 
 impl Body {
@@ -82,9 +82,9 @@ impl Body {
 }
 
 /// The task of one connection; dropping this closes the connection.
-struct Connection(JoinHandle<()>);
+struct ConnectionTask(JoinHandle<()>);
 
-impl Drop for Connection {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -98,7 +98,7 @@ impl Endpoint {
     }
 
     /// Makes a request and waits this long for its whole answer.
-    pub(crate) async fn call(&self, request: &ServerRequest, limit: Duration) -> Result<Answer, CallError> {
+    pub(crate) async fn call(&self, request: &ServerRequest, limit: Duration) -> Result<Answer, HttpError> {
         let head = self.head(request.method.word(), &request.path)?;
         let body = request.body.as_ref().map(Value::to_string);
         let stream = self.connect().await?;
@@ -113,7 +113,7 @@ impl Endpoint {
     }
 
     /// Opens a stream of events.
-    pub(crate) async fn open(&self, path: &str) -> Result<Body, CallError> {
+    pub(crate) async fn open(&self, path: &str) -> Result<Body, HttpError> {
         let (head, stream) = (self.head("GET", path)?, self.connect().await?);
         let opened = timeout(HEAD_LIMIT, exchange(stream, head, None)).await;
         let (response, connection) = opened.unwrap_or_else(|_| Err(timed_out()))?;
@@ -123,18 +123,18 @@ impl Endpoint {
         Ok(Body { incoming: response.into_body(), _connection: connection })
     }
 
-    async fn connect(&self) -> Result<TcpStream, CallError> {
+    async fn connect(&self) -> Result<TcpStream, HttpError> {
         let connecting = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         let connected = timeout(CONNECT_LIMIT, connecting).await;
         let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        let stream = stream.map_err(CallError::Absent)?;
-        stream.set_nodelay(true).map_err(CallError::Absent)?;
+        let stream = stream.map_err(HttpError::Absent)?;
+        stream.set_nodelay(true).map_err(HttpError::Absent)?;
         Ok(stream)
     }
 
     /// Returns the head of a request. An invalid path fails before anything is sent.
-    fn head(&self, method: &str, path: &str) -> Result<hyper::http::request::Builder, CallError> {
-        let path: hyper::Uri = path.parse().map_err(|error| CallError::Absent(io::Error::other(error)))?;
+    fn head(&self, method: &str, path: &str) -> Result<hyper::http::request::Builder, HttpError> {
+        let path: hyper::Uri = path.parse().map_err(|error| HttpError::Absent(io::Error::other(error)))?;
         let head = Request::builder().method(method).uri(path);
         let head = head.header(HOST, format!("127.0.0.1:{}", self.port));
         let head = head.header(CONNECTION, "close").header(ACCEPT, "*/*");
@@ -150,22 +150,22 @@ async fn exchange(
     stream: TcpStream,
     head: hyper::http::request::Builder,
     body: Option<String>,
-) -> Result<(Response<Incoming>, Connection), CallError> {
+) -> Result<(Response<Incoming>, ConnectionTask), HttpError> {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(LONGEST_HEAD);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(lost)?;
     // An error of the connection reaches the caller through the response or its body.
-    let connection = Connection(tokio::spawn(async move { drop(connection.await) }));
+    let connection = ConnectionTask(tokio::spawn(async move { drop(connection.await) }));
     let head = if body.is_some() { head.header(CONTENT_TYPE, "application/json") } else { head };
     let request = head.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(lost)?;
     let response = sender.send_request(request).await.map_err(lost)?;
     Ok((response, connection))
 }
 
-fn lost(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CallError {
-    CallError::Lost(io::Error::other(reason))
+fn lost(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> HttpError {
+    HttpError::Lost(io::Error::other(reason))
 }
 
-fn timed_out() -> CallError {
-    CallError::Lost(io::ErrorKind::TimedOut.into())
+fn timed_out() -> HttpError {
+    HttpError::Lost(io::ErrorKind::TimedOut.into())
 }

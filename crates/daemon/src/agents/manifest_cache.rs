@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use agents::catalogue::{BUILT_IN, Catalogue, Layer, Problem};
+use agents::catalogue::{BUILT_IN, Catalogue, Layer, ManifestProblem};
 use proto::Printable;
 
 use crate::presets::read_text;
@@ -27,11 +27,11 @@ const READING_ONLY: &[&str] =
     &["name", "rule", "dialog", "composer", "background", "trim", "context", "quota"];
 
 /// The path, time and size of a file when it was read.
-type Stamp = (PathBuf, Option<SystemTime>, u64);
+type ManifestStamp = (PathBuf, Option<SystemTime>, u64);
 
 /// Everything that was read for one project.
 pub(crate) struct ManifestSet {
-    stamps: Vec<Stamp>,
+    stamps: Vec<ManifestStamp>,
     /// The manifests.
     pub(crate) catalogue: Catalogue,
     /// What is wrong with which file.
@@ -56,8 +56,8 @@ impl FileProblem {
         Self { text: format!("{file}: {why}"), file, name }
     }
 
-    fn of_manifest(problem: &Problem) -> Self {
-        let Problem { origin, name, line, reason } = problem;
+    fn of_manifest(problem: &ManifestProblem) -> Self {
+        let ManifestProblem { origin, name, line, reason } = problem;
         let text = format!("{origin}:{line}: {}", Printable(reason));
         Self { file: origin.clone(), name: name.clone(), text }
     }
@@ -142,7 +142,7 @@ impl ManifestCache {
         manifest_set
     }
 
-    fn read(&mut self, stamps: Vec<Stamp>, of_project: usize) -> ManifestSet {
+    fn read(&mut self, stamps: Vec<ManifestStamp>, of_project: usize) -> ManifestSet {
         let mut problems = Vec::new();
         let mut files = Vec::new();
         for (place, (path, _, length)) in stamps.iter().enumerate() {
@@ -174,9 +174,9 @@ impl ManifestCache {
 }
 
 /// Returns the manifests of a directory, in order; a directory that is not there has none.
-fn stamps(dir: &Path) -> Vec<Stamp> {
+fn stamps(dir: &Path) -> Vec<ManifestStamp> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<Stamp> = entries
+    let mut found: Vec<ManifestStamp> = entries
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .filter_map(|path| {
             // What is no plain file is listed too, so that it is reported.

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agents::hook::Reading;
+use agents::hook::HookReading;
 use agents::{Detector, Manifest};
 use engine::{Input, ProcessRecord, RunFact, RunKey, StartRun};
 use proto::observed::HookMoment;
@@ -54,7 +54,7 @@ use launch::AgentLauncher;
 use manifest_cache::ManifestSet;
 pub(crate) use manifest_cache::{ForeignManifest, ManifestCache};
 use vendor_server::VendorServer;
-use versions::Versions;
+use versions::ProgramVersions;
 
 /// How many last lines of a screen are kept to explain why a program ended.
 const LAST_LINES: usize = 8;
@@ -71,7 +71,7 @@ struct Shared {
     manifests: Mutex<ManifestCache>,
     /// A short lock: look-ups and inserts only.
     agent_runs: Mutex<HashMap<RunKey, Arc<AgentRun>>>,
-    versions: Versions,
+    versions: ProgramVersions,
     /// The environment of programs that are run on an agent's or a person's behalf.
     env: BTreeMap<String, String>,
     screens: Screens,
@@ -94,7 +94,7 @@ impl Agents {
         let manifests = Mutex::new(ManifestCache::new(&dirs.config));
         let launcher = AgentLauncher { dirs, exe, tokens: Tokens::default() };
         let env = std::env::vars().filter(|(name, _)| proto::inherited_variables::is_allowed(name)).collect();
-        let (agent_runs, versions) = (Mutex::default(), Versions::default());
+        let (agent_runs, versions) = (Mutex::default(), ProgramVersions::default());
         let (file_watcher, post) = FileWatcher::new()?;
         let shared = Shared {
             launcher,
@@ -224,7 +224,12 @@ impl Agents {
     }
 
     /// Passes on what a hook has reported about an agent.
-    pub(crate) fn hook_reported(&self, agent_run: &Arc<AgentRun>, reading: &Reading, is_new_session: bool) {
+    pub(crate) fn hook_reported(
+        &self,
+        agent_run: &Arc<AgentRun>,
+        reading: &HookReading,
+        is_new_session: bool,
+    ) {
         let file_watcher = &self.shared.file_watcher;
         let is_elsewhere = reading.transcript.as_ref().is_some_and(|path| agent_run.pin_transcript(path));
         if is_elsewhere || is_new_session {

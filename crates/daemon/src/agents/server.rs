@@ -9,7 +9,7 @@ use agents::server::{self, PendingRequest, ServerEvent, ServerReader, ServerRequ
 
 use tokio::sync::mpsc;
 
-use super::http::{Answer, CallError, Endpoint};
+use super::http::{Answer, Endpoint, HttpError};
 use super::stream::EventStream;
 
 /// How long a call may take; a server that migrates its database takes seconds.
@@ -133,7 +133,7 @@ async fn begin(endpoint: &Endpoint, spec: &ServerSpec) -> Result<String, String>
     begun.ok_or_else(|| format!("the agent's server began no session: it answered {}", answer.status))
 }
 
-fn judge(answer: Result<Answer, CallError>) -> ServerOutcome {
+fn judge(answer: Result<Answer, HttpError>) -> ServerOutcome {
     match answer {
         Ok(answer) if answer.is_good() => ServerOutcome::Accepted(None),
         // The server read and refused it, or failed before it took effect.
@@ -141,8 +141,8 @@ fn judge(answer: Result<Answer, CallError>) -> ServerOutcome {
             ServerOutcome::NotAccepted(format!("the agent's server answered {status}"))
         }
         Ok(Answer { status, .. }) => ServerOutcome::Unknown(format!("the agent's server answered {status}")),
-        Err(CallError::Absent(error)) => ServerOutcome::NotAccepted(CallError::Absent(error).to_string()),
-        Err(CallError::Lost(error)) => ServerOutcome::Unknown(CallError::Lost(error).to_string()),
+        Err(HttpError::Absent(error)) => ServerOutcome::NotAccepted(HttpError::Absent(error).to_string()),
+        Err(HttpError::Lost(error)) => ServerOutcome::Unknown(HttpError::Lost(error).to_string()),
     }
 }
 

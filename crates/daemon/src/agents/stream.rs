@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::{Body, CallError, Endpoint};
+use super::http::{Body, Endpoint, HttpError};
 
 /// The longest event that is read, in bytes; longer ones are skipped.
 const LONGEST_EVENT: usize = 8 * 1024 * 1024;
@@ -27,7 +27,7 @@ impl EventStream {
         loop {
             match endpoint.open(path).await {
                 Ok(body) => return Self { body, events: EventReader::default() },
-                Err(CallError::Absent(_)) => {}
+                Err(HttpError::Absent(_)) => {}
                 Err(error) => tracing::debug!(%error, "the stream of an agent's server did not open"),
             }
             tokio::time::sleep(pause).await;

@@ -21,18 +21,18 @@ const PACKAGE_DEPTH: usize = 4;
 const LARGEST_DESCRIPTION: u64 = 1 << 20; // 1 MiB
 
 /// The time and size of a file when its version was found.
-type Stamp = (Option<SystemTime>, u64);
+type ProgramStamp = (Option<SystemTime>, u64);
 
 /// The versions known so far.
 #[derive(Default)]
-pub(crate) struct Versions {
+pub(crate) struct ProgramVersions {
     /// A short lock, never held while a program runs.
-    known: Mutex<HashMap<PathBuf, (Stamp, Option<String>)>>,
+    known: Mutex<HashMap<PathBuf, (ProgramStamp, Option<String>)>>,
     /// Held while a program runs, so that a hundred agents of one vendor ask once.
     asking: Mutex<()>,
 }
 
-impl Versions {
+impl ProgramVersions {
     /// Returns the version for a launch by this manifest, where it matters. The description of an installed
     /// package is enough; without one the program is asked.
     pub(crate) fn before_launch(
@@ -70,7 +70,7 @@ impl Versions {
         version
     }
 
-    fn known(&self, program: &Path, stamp: Stamp) -> Option<Option<String>> {
+    fn known(&self, program: &Path, stamp: ProgramStamp) -> Option<Option<String>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(program).filter(|(then, _)| *then == stamp).map(|(_, version)| version.clone())
     }
@@ -93,7 +93,7 @@ fn packaged(program: &Path) -> Option<String> {
     package.get("bin").and(Version::in_output(version)).map(|version| version.to_string())
 }
 
-fn stamp(program: &Path) -> Stamp {
+fn stamp(program: &Path) -> ProgramStamp {
     std::fs::metadata(program).map_or((None, 0), |meta| (meta.modified().ok(), meta.len()))
 }
 
@@ -118,7 +118,7 @@ mod tests {
         };
         let env = [("PATH".to_owned(), format!("{}:/usr/bin:/bin", root.path().display()))].into();
         let argv = ["vendor".to_owned(), "--version".to_owned()];
-        let versions = Versions::default();
+        let versions = ProgramVersions::default();
         let asked = || std::fs::read_to_string(root.path().join("asked")).unwrap_or_default().lines().count();
         write("echo; echo ' vendor 1.2.3 '");
         assert_eq!(versions.ask(&argv, &env).as_deref(), Some("vendor 1.2.3"));
@@ -145,16 +145,19 @@ mod tests {
         let manifest = Manifest { version_argv: argv, tried, ..Manifest::default() };
         let describe = |text: &str| std::fs::write(package.join("package.json"), text).unwrap();
         describe(r#"{"version": "1.2.3", "bin": {"vendor": "bin/vendor"}}"#);
-        assert_eq!(Versions::default().before_launch(&manifest, &env).as_deref(), Some("1.2.3"));
+        assert_eq!(ProgramVersions::default().before_launch(&manifest, &env).as_deref(), Some("1.2.3"));
         assert!(!root.path().join("asked").exists());
         describe(r#"{"version": "1.2.3"}"#);
-        assert_eq!(Versions::default().before_launch(&manifest, &env).as_deref(), Some("9.9.9"));
-        assert_eq!(Versions::default().before_launch(&Manifest::default(), &env), None);
+        assert_eq!(ProgramVersions::default().before_launch(&manifest, &env).as_deref(), Some("9.9.9"));
+        assert_eq!(ProgramVersions::default().before_launch(&Manifest::default(), &env), None);
     }
 
     #[test]
     fn a_program_that_is_not_there_has_no_version() {
-        assert_eq!(Versions::default().ask(&["nowhere-to-be-found".to_owned()], &BTreeMap::new()), None);
-        assert_eq!(Versions::default().ask(&[], &BTreeMap::new()), None);
+        assert_eq!(
+            ProgramVersions::default().ask(&["nowhere-to-be-found".to_owned()], &BTreeMap::new()),
+            None
+        );
+        assert_eq!(ProgramVersions::default().ask(&[], &BTreeMap::new()), None);
     }
 }

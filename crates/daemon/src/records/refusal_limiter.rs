@@ -23,7 +23,7 @@ const MAX_KINDS: usize = 1024;
 type Refusal = (String, String, Option<String>, String, String);
 
 #[derive(Debug)]
-struct Seen {
+struct SeenRefusals {
     since: Instant,
     /// Rows written singly.
     singly: u32,
@@ -35,7 +35,7 @@ struct Seen {
 /// The refusals of the last minute.
 #[derive(Debug, Default)]
 pub(super) struct RefusalLimiter {
-    seen: HashMap<Refusal, Seen>,
+    seen: HashMap<Refusal, SeenRefusals>,
 }
 
 impl RefusalLimiter {
@@ -48,7 +48,7 @@ impl RefusalLimiter {
         if self.seen.len() >= MAX_KINDS && !self.seen.contains_key(&kind) {
             return true;
         }
-        let new = Seen { since: now, singly: 0, counted: 0, newest_ms: 0 };
+        let new = SeenRefusals { since: now, singly: 0, counted: 0, newest_ms: 0 };
         let seen = self.seen.entry(kind).or_insert(new);
         if seen.singly < SINGLY {
             seen.singly += 1;
@@ -97,7 +97,7 @@ fn refusal(row: &AuditRow) -> Refusal {
 }
 
 /// Returns the row for the counted refusals.
-fn counted(kind: &Refusal, seen: &Seen, now: Instant) -> Option<Change> {
+fn counted(kind: &Refusal, seen: &SeenRefusals, now: Instant) -> Option<Change> {
     let count = seen.counted;
     (count > 0).then(|| {
         let (caller, verb, target, decision, detail) = kind.clone();

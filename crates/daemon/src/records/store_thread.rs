@@ -31,7 +31,7 @@ const UNWRITTEN: &str = "state is not being saved: ";
 /// How the warning about dropped changes begins; it stays.
 const GIVEN_UP: &str = "the disk refused too much for too long: ";
 
-pub(super) enum Job {
+pub(super) enum StoreJob {
     /// Make these durable, then acknowledge; or return the reason why not.
     Batch(Vec<Change>, Otherwise, oneshot::Sender<Result<(), Unsaved>>),
     /// A reader of the audit log, with everything before it included.
@@ -73,7 +73,7 @@ impl StoreThread {
         }
     }
 
-    pub(super) fn work(mut self, queue: &Receiver<Job>) {
+    pub(super) fn work(mut self, queue: &Receiver<StoreJob>) {
         let _guard = EndsTheDaemon;
         loop {
             let job = match self.next_look() {
@@ -81,14 +81,14 @@ impl StoreThread {
                 Some(pause) => queue.recv_timeout(pause),
             };
             match job {
-                Ok(Job::Batch(changes, otherwise, ack)) => {
+                Ok(StoreJob::Batch(changes, otherwise, ack)) => {
                     // The caller may have gone.
                     let _gone = ack.send(self.keep(changes, otherwise));
                 }
-                Ok(Job::Audit(request, reply)) => {
+                Ok(StoreJob::Audit(request, reply)) => {
                     let _gone = reply.send(self.query_audit(&request));
                 }
-                Ok(Job::Close(ack)) => {
+                Ok(StoreJob::Close(ack)) => {
                     self.kept.extend(self.refusal_limiter.all(Instant::now()));
                     self.write_or_retry();
                     drop(self.store);
@@ -245,7 +245,7 @@ fn save_row(decision: &str, detail: String) -> AuditRow {
 
 /// The record that a change is about: a later change to the same record replaces it.
 #[derive(PartialEq, Eq, Hash)]
-enum About {
+enum RecordKey {
     Process(String),
     Mail(i64),
     Turn(String, i64),
@@ -253,17 +253,17 @@ enum About {
     Setting(String),
 }
 
-fn about(change: &Change) -> Option<About> {
+fn about(change: &Change) -> Option<RecordKey> {
     Some(match change {
-        Change::PutProcess { id, .. } | Change::RemoveProcess { id } => About::Process(id.clone()),
-        Change::PutMail { id, .. } | Change::RemoveMail { id } => About::Mail(*id),
+        Change::PutProcess { id, .. } | Change::RemoveProcess { id } => RecordKey::Process(id.clone()),
+        Change::PutMail { id, .. } | Change::RemoveMail { id } => RecordKey::Mail(*id),
         Change::PutTurn { process, turn, .. } | Change::RemoveTurn { process, turn } => {
-            About::Turn(process.clone(), *turn)
+            RecordKey::Turn(process.clone(), *turn)
         }
         Change::PutDocument { kind, id, .. } | Change::RemoveDocument { kind, id } => {
-            About::Document(kind, id.clone())
+            RecordKey::Document(kind, id.clone())
         }
-        Change::Setting { key, .. } => About::Setting(key.clone()),
+        Change::Setting { key, .. } => RecordKey::Setting(key.clone()),
         Change::Audit(_) => return None,
     })
 }

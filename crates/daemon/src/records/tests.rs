@@ -38,7 +38,7 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
     runtime.block_on(async {
         let request = Audit { since: 0, limit: Some(1), verify: true };
         let (reply, look) = oneshot::channel();
-        soon("the queue", records.post(Job::Audit(request, reply))).await;
+        soon("the queue", records.post(StoreJob::Audit(request, reply))).await;
         let look = soon("a look", look).await.unwrap().unwrap();
         assert!(matches!(look, AuditQuery::Beside(..)), "the store's thread walks no chain itself");
         // The chain was not checked yet, and the thread is free.

@@ -16,7 +16,7 @@ use super::{TaskRunner, blocking, failure};
 
 /// What was found out about one task.
 #[derive(Default)]
-struct Found {
+struct TaskFindings {
     git: Option<TaskGit>,
     conflicts: Vec<TaskConflict>,
     /// When the checkout's commit last changed, in milliseconds since 1970.
@@ -37,7 +37,7 @@ impl TaskRunner {
             crate::threads::run(move || runner.read_tasks(&common_dir, &tasks))
         });
         let looks: Vec<_> = looks.collect();
-        let mut found: BTreeMap<u64, Found> = BTreeMap::new();
+        let mut found: BTreeMap<u64, TaskFindings> = BTreeMap::new();
         for look in looks {
             match look.await {
                 Ok(Ok(some)) => found.extend(some),
@@ -63,7 +63,7 @@ impl TaskRunner {
     /// asking takes as long as a good part of making it.
     pub(crate) async fn unread_view(&self, item: TaskWithProcesses) -> Result<TaskView, Failure> {
         let now = crate::clock::now().wall_ms;
-        blocking(move || Ok(view(item, Found::default(), now))).await
+        blocking(move || Ok(view(item, TaskFindings::default(), now))).await
     }
 
     /// Which live tasks would conflict, with one another or with their bases.
@@ -79,24 +79,28 @@ impl TaskRunner {
     }
 
     /// Looks at all tasks of one repository. Blocks.
-    fn read_tasks(&self, common_dir: &Path, tasks: &[TaskRecord]) -> Result<Vec<(u64, Found)>, Failure> {
+    fn read_tasks(
+        &self,
+        common_dir: &Path,
+        tasks: &[TaskRecord],
+    ) -> Result<Vec<(u64, TaskFindings)>, Failure> {
         let git = self.git()?;
         let state = self.repository(common_dir);
         let mut caches = state.caches.lock().unwrap_or_else(PoisonError::into_inner);
         let look = caches.status.look(&git, common_dir).map_err(|error| failure(&error))?;
-        let mut found: Vec<(u64, Found)> = Vec::new();
+        let mut found: Vec<(u64, TaskFindings)> = Vec::new();
         for task in tasks {
             let status = caches.status.status_in(&git, &look, &query(common_dir, task));
             let status = status.map_err(|error| failure(&error));
             let status = status.inspect_err(|failure| {
                 tracing::debug!(task = task.name, %failure, "git says nothing about a task");
             });
-            let seen = |status: WorktreeStatus| Found {
+            let seen = |status: WorktreeStatus| TaskFindings {
                 moved_at: status.moved_at.map_or(0, since_1970),
                 git: Some(seen(&status, task.start.as_deref())),
                 conflicts: Vec::new(),
             };
-            found.push((task.id, status.map_or_else(|_| Found::default(), seen)));
+            found.push((task.id, status.map_or_else(|_| TaskFindings::default(), seen)));
         }
         let conflicts = conflicts(&look, &branches(tasks, &found), &mut caches.forecast)?;
         for (id, conflict) in conflicts {
@@ -108,7 +112,7 @@ impl TaskRunner {
 }
 
 /// Counts the processes in each worktree. The system's processes are looked at once for all repositories. Blocks.
-fn count_occupants(items: &[TaskWithProcesses], found: &mut BTreeMap<u64, Found>) {
+fn count_occupants(items: &[TaskWithProcesses], found: &mut BTreeMap<u64, TaskFindings>) {
     let in_git: Vec<&TaskRecord> = items
         .iter()
         .map(|item| &item.task)
@@ -126,7 +130,7 @@ fn count_occupants(items: &[TaskWithProcesses], found: &mut BTreeMap<u64, Found>
 }
 
 /// The branches that have work of their own.
-fn branches<'a>(tasks: &'a [TaskRecord], found: &[(u64, Found)]) -> Vec<TaskBranch<'a>> {
+fn branches<'a>(tasks: &'a [TaskRecord], found: &[(u64, TaskFindings)]) -> Vec<TaskBranch<'a>> {
     let branch = |task: &'a TaskRecord| {
         let (_, found) = found.iter().find(|(id, _)| *id == task.id)?;
         let git = found.git.as_ref().filter(|git| task.is_owned && git.ahead > 0 && !git.merged)?;
@@ -186,7 +190,7 @@ fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-fn view(item: TaskWithProcesses, found: Found, now: u64) -> TaskView {
+fn view(item: TaskWithProcesses, found: TaskFindings, now: u64) -> TaskView {
     let TaskWithProcesses { task, processes, .. } = item;
     let newest = processes.iter().map(|process| process.times.active_at).max().unwrap_or(0);
     let happened = task.events.last().map_or(task.created_at, |event| event.at);

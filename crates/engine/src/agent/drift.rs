@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proto::agent::Source;
 
-use crate::agent::sources::{Slot, Table};
+use crate::agent::sources::{EvidenceSlot, EvidenceTable};
 use crate::agent::state_from_evidence::contradict;
 
 /// How long two sources may disagree; less is the time one of them takes to notice.
@@ -24,7 +24,7 @@ pub(crate) struct DriftBook {
 
 impl DriftBook {
     /// When the winner and the runner-up have disagreed for too long; none: they do not, or were sampled lately.
-    pub(crate) fn due(&self, winner: &Slot, other: &Slot) -> Option<u64> {
+    pub(crate) fn due(&self, winner: &EvidenceSlot, other: &EvidenceSlot) -> Option<u64> {
         let pair = (winner.evidence.source, other.evidence.source);
         if !is_worth_it(winner, other) {
             return None;
@@ -47,15 +47,20 @@ impl DriftBook {
 }
 
 /// The pair that disagrees, if both still speak.
-pub(crate) fn pair(table: &Table, winner: Option<Source>, other: Option<Source>) -> Option<(&Slot, &Slot)> {
+pub(crate) fn pair(
+    table: &EvidenceTable,
+    winner: Option<Source>,
+    other: Option<Source>,
+) -> Option<(&EvidenceSlot, &EvidenceSlot)> {
     Some((table.get(winner?)?, table.get(other?)?))
 }
 
 /// A hook that was overtaken by newer evidence was not wrong, only past; silence is a guess by nature.
-fn is_worth_it(winner: &Slot, other: &Slot) -> bool {
-    let is_past =
-        |slot: &Slot, rival: &Slot| slot.evidence.source == Source::Hook && rival.since >= slot.at.uptime_ms;
-    let is_guess = |slot: &Slot| slot.evidence.source == Source::Silence;
+fn is_worth_it(winner: &EvidenceSlot, other: &EvidenceSlot) -> bool {
+    let is_past = |slot: &EvidenceSlot, rival: &EvidenceSlot| {
+        slot.evidence.source == Source::Hook && rival.since >= slot.at.uptime_ms
+    };
+    let is_guess = |slot: &EvidenceSlot| slot.evidence.source == Source::Silence;
     let states = winner.state().zip(other.state());
     states.is_some_and(|(one, two)| contradict(one, two))
         && !is_past(winner, other)

@@ -182,7 +182,7 @@ impl Engine {
         if let Some(agent) = self.ctx.processes.agent_mut(id) {
             agent.abandon_interrupt(&mut self.ctx.out);
             agent.live.evidence.belief.state = AgentState::Exited;
-            agent.live.progress = crate::mail::delivery::Progress::default();
+            agent.live.progress = crate::mail::delivery::DeliveryProgress::default();
             let tickets = std::mem::take(&mut agent.result_tickets);
             for (ticket, turn) in tickets {
                 let failure =

@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize};
 use crate::agent::drift::DriftBook;
 use crate::agent::interrupt::Interrupting;
 use crate::agent::returned_prompt::ReturnedPrompt;
-use crate::agent::sources::{Slot, Table};
+use crate::agent::sources::{EvidenceSlot, EvidenceTable};
 use crate::agent::state_from_evidence::{Belief, Judgement};
 use crate::effect::AgentStart;
 use crate::inbox::failures::AgentFailure;
 use crate::inbox::{Answering, Asked};
 use crate::input::{Launched, Moment, RunKey, Ticket};
-use crate::mail::delivery::Progress;
+use crate::mail::delivery::DeliveryProgress;
 
 /// How long a list of the inbox waits for what is known of an agent that this daemon took over. Screens are read within
 /// milliseconds, on a busy machine within a second.
@@ -125,7 +125,7 @@ pub(crate) struct Live {
     pub(crate) screen: ScreenFacts,
     pub(crate) quota: QuotaState,
     pub(crate) newest_turn: NewestTurn,
-    pub(crate) progress: Progress,
+    pub(crate) progress: DeliveryProgress,
     pub(crate) dialogs: DialogState,
     pub(crate) interrupting: Option<Interrupting>,
     pub(crate) returned_prompt: Option<ReturnedPrompt>,
@@ -166,7 +166,7 @@ pub(crate) struct Startup {
 /// What the sources say about a run's state, and what is believed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EvidenceState {
-    pub(crate) table: Table,
+    pub(crate) table: EvidenceTable,
     pub(crate) belief: Belief,
     /// Since when the state holds, wall time.
     pub(crate) since: u64,
@@ -285,12 +285,12 @@ impl Agent {
 
     /// The strongest evidence of what blocks it: a dialog on the screen, else any source that reports it as blocked.
     pub(crate) fn blocking(&self) -> Option<&Evidence> {
-        let says_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
+        let says_blocked = |slot: &&EvidenceSlot| slot.state() == Some(AgentState::Blocked);
         let dialog = self.live.evidence.table.get(Source::Dialog).filter(says_blocked);
         let others = || self.live.evidence.table.slots().filter(says_blocked);
         let read = others().find(|slot| slot.evidence.dialog.is_some());
         // A screen may be too small for the options of a dialog that the vendor's server knows.
-        let is_answerable = |slot: &&Slot| {
+        let is_answerable = |slot: &&EvidenceSlot| {
             let dialog = slot.evidence.dialog.as_ref().filter(|_| slot.evidence.source != Source::Hook);
             dialog.is_some_and(|dialog| !dialog.options.is_empty())
         };
@@ -309,7 +309,7 @@ impl Agent {
     }
 
     /// An opinion as it is shown.
-    pub(crate) fn opinion(slot: &Slot, now: u64) -> Opinion {
+    pub(crate) fn opinion(slot: &EvidenceSlot, now: u64) -> Opinion {
         Opinion { evidence: slot.evidence.clone(), at: slot.at.wall_ms, counts: slot.counts(now) }
     }
 

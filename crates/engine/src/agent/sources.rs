@@ -15,7 +15,7 @@ const HOOK_BUSY_MS: u64 = 120_000;
 
 /// The last opinion of one source.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Slot {
+pub(crate) struct EvidenceSlot {
     pub(crate) evidence: Evidence,
     /// When it began to say this, on the uptime clock; saying it again does not move it.
     pub(crate) since: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
     pub(crate) at: Moment,
 }
 
-impl Slot {
+impl EvidenceSlot {
     /// The state that it reports, if any.
     pub(crate) fn state(&self) -> Option<AgentState> {
         self.evidence.state
@@ -59,18 +59,18 @@ impl Slot {
 
 /// The opinions about one run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table {
-    slots: BTreeMap<Source, Slot>,
+pub(crate) struct EvidenceTable {
+    slots: BTreeMap<Source, EvidenceSlot>,
 }
 
-impl Table {
+impl EvidenceTable {
     /// Puts the opinion of a source in place of its last one.
     pub(crate) fn put(&mut self, evidence: Evidence, now: Moment) {
         let known = self.slots.get(&evidence.source);
         let digest = evidence.dialog.as_ref().map(|dialog| dialog.digest.as_str());
-        let is_same = |slot: &&Slot| slot.state() == evidence.state && slot.digest() == digest;
+        let is_same = |slot: &&EvidenceSlot| slot.state() == evidence.state && slot.digest() == digest;
         let since = known.filter(is_same).map_or(now.uptime_ms, |slot| slot.since);
-        self.slots.insert(evidence.source, Slot { evidence, since, at: now });
+        self.slots.insert(evidence.source, EvidenceSlot { evidence, since, at: now });
     }
 
     /// A source has no opinion any more.
@@ -79,12 +79,12 @@ impl Table {
     }
 
     /// The opinion of one source.
-    pub(crate) fn get(&self, source: Source) -> Option<&Slot> {
+    pub(crate) fn get(&self, source: Source) -> Option<&EvidenceSlot> {
         self.slots.get(&source)
     }
 
     /// Every opinion, strongest source first.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &EvidenceSlot> {
         self.slots.values()
     }
 }
@@ -97,13 +97,13 @@ mod tests {
         Moment { uptime_ms, wall_ms: uptime_ms }
     }
 
-    fn put(table: &mut Table, source: Source, state: AgentState, now: u64) {
+    fn put(table: &mut EvidenceTable, source: Source, state: AgentState, now: u64) {
         table.put(Evidence::new(source, "r", Some(state)), at(now));
     }
 
     #[test]
     fn saying_the_same_again_does_not_make_an_opinion_younger() {
-        let mut table = Table::default();
+        let mut table = EvidenceTable::default();
         put(&mut table, Source::Title, AgentState::Working, 10);
         put(&mut table, Source::Title, AgentState::Working, 50);
         let slot = table.get(Source::Title).unwrap();
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn hooks_age_and_reports_do_not() {
-        let mut table = Table::default();
+        let mut table = EvidenceTable::default();
         for source in [Source::Hook, Source::ProgramStatus, Source::StateFile, Source::Server] {
             let old =
                 Evidence { max_age_ms: Some(1_000), ..Evidence::new(source, "r", Some(AgentState::Working)) };
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_said_busy_ages_without_being_told_to_and_one_that_said_idle_does_not() {
-        let mut table = Table::default();
+        let mut table = EvidenceTable::default();
         put(&mut table, Source::Hook, AgentState::Working, 0);
         assert!(table.get(Source::Hook).unwrap().counts(HOOK_BUSY_MS - 1));
         assert!(!table.get(Source::Hook).unwrap().counts(HOOK_BUSY_MS));

@@ -7,7 +7,7 @@
 use proto::AgentState;
 use proto::agent::Source;
 
-use crate::agent::sources::{Slot, Table};
+use crate::agent::sources::{EvidenceSlot, EvidenceTable};
 
 /// For this long after a report changed, a dialog that was there before it may be the one just answered.
 const DIALOG_GRACE_MS: u64 = 300;
@@ -111,7 +111,7 @@ fn urgency(state: AgentState) -> u8 {
 }
 
 /// Strongest first. A screen rule that says blocked saw a dialog it could not read: it ranks as one.
-fn rank(slot: &Slot) -> u8 {
+fn rank(slot: &EvidenceSlot) -> u8 {
     match slot.evidence.source {
         Source::Process => 0,
         Source::ProgramStatus => 1,
@@ -138,16 +138,21 @@ fn is_report(source: Source) -> bool {
 }
 
 /// Weighs everything that counts now against what was believed before.
-pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool, now: u64) -> Judgement {
-    let mut counting: Vec<&Slot> = table.slots().filter(|slot| slot.counts(now)).collect();
+pub(crate) fn weigh(
+    table: &EvidenceTable,
+    before: Belief,
+    has_permission_waiting: bool,
+    now: u64,
+) -> Judgement {
+    let mut counting: Vec<&EvidenceSlot> = table.slots().filter(|slot| slot.counts(now)).collect();
     counting.sort_by_key(|slot| rank(slot));
     let mut choice = choose(&counting, now);
     if has_permission_waiting && choice.winner.is_none_or(|slot| slot.evidence.source != Source::Process) {
-        choice = Choice { reason: Reason::PermissionWaits, ..choice };
+        choice = Selection { reason: Reason::PermissionWaits, ..choice };
     }
     let candidate = match choice.reason {
         Reason::PermissionWaits => Some(AgentState::Blocked),
-        _ => choice.winner.and_then(Slot::state),
+        _ => choice.winner.and_then(EvidenceSlot::state),
     };
     let (belief, debounced, ripe) = debounce(before, candidate, &choice, now);
     let shows_unknown =
@@ -166,19 +171,19 @@ pub(crate) fn weigh(table: &Table, before: Belief, has_permission_waiting: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Choice<'a> {
-    winner: Option<&'a Slot>,
+struct Selection<'a> {
+    winner: Option<&'a EvidenceSlot>,
     reason: Reason,
     recheck: Option<u64>,
 }
 
 /// Who wins at this instant, before any delay.
-fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
+fn choose<'a>(counting: &[&'a EvidenceSlot], now: u64) -> Selection<'a> {
     let Some(first) = counting.first().copied() else {
-        return Choice { winner: None, reason: Reason::Nothing, recheck: None };
+        return Selection { winner: None, reason: Reason::Nothing, recheck: None };
     };
     let Some(state) = first.state() else {
-        return Choice { winner: Some(first), reason: Reason::Held, recheck: None };
+        return Selection { winner: Some(first), reason: Reason::Held, recheck: None };
     };
     match first.evidence.source {
         source if is_report(source) => {
@@ -187,38 +192,40 @@ fn choose<'a>(counting: &[&'a Slot], now: u64) -> Choice<'a> {
         }
         Source::Hook => newer_over_hook(counting, first, state, now),
         source if is_weak(source) => same_instant(counting, first, state),
-        _ => Choice { winner: Some(first), reason: Reason::Strongest, recheck: None },
+        _ => Selection { winner: Some(first), reason: Reason::Strongest, recheck: None },
     }
 }
 
 /// A report that says *at rest* does not know how the turn ended, where the vendor has no word for it. The last hook does:
 /// the next prompt would have brought another one.
-fn failure_under_rest<'a>(counting: &[&'a Slot], choice: Choice<'a>) -> Option<Choice<'a>> {
-    let rests = choice.winner.and_then(Slot::state).is_some_and(is_rest);
-    let is_failure =
-        |slot: &&&Slot| slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error);
+fn failure_under_rest<'a>(counting: &[&'a EvidenceSlot], choice: Selection<'a>) -> Option<Selection<'a>> {
+    let rests = choice.winner.and_then(EvidenceSlot::state).is_some_and(is_rest);
+    let is_failure = |slot: &&&EvidenceSlot| {
+        slot.evidence.source == Source::Hook && slot.state() == Some(AgentState::Error)
+    };
     let hook = counting.iter().find(is_failure).filter(|_| rests).copied()?;
-    Some(Choice { winner: Some(hook), reason: Reason::TurnFailed, ..choice })
+    Some(Selection { winner: Some(hook), reason: Reason::TurnFailed, ..choice })
 }
 
 /// A program that reports its state may not report every dialog (onboarding comes before its first report), so a dialog
 /// that stands beats a report that says something else. Right after the report changed, the dialog may be the one that
 /// was just answered and not yet painted over.
 fn dialog_over_report<'a>(
-    counting: &[&'a Slot],
-    report: &'a Slot,
+    counting: &[&'a EvidenceSlot],
+    report: &'a EvidenceSlot,
     state: AgentState,
     now: u64,
-) -> Choice<'a> {
-    let strongest = Choice { winner: Some(report), reason: Reason::Strongest, recheck: None };
-    let is_dialog = |slot: &&&Slot| matches!(rank(slot), 4 | 5) && slot.state() == Some(AgentState::Blocked);
+) -> Selection<'a> {
+    let strongest = Selection { winner: Some(report), reason: Reason::Strongest, recheck: None };
+    let is_dialog =
+        |slot: &&&EvidenceSlot| matches!(rank(slot), 4 | 5) && slot.state() == Some(AgentState::Blocked);
     match counting.iter().find(is_dialog).copied() {
         Some(dialog) if state != AgentState::Blocked && state != AgentState::Exited => {
             let settled = report.since.saturating_add(DIALOG_GRACE_MS);
             if dialog.since >= report.since || now >= settled {
-                Choice { winner: Some(dialog), reason: Reason::DialogStands, recheck: None }
+                Selection { winner: Some(dialog), reason: Reason::DialogStands, recheck: None }
             } else {
-                Choice { recheck: Some(settled), ..strongest }
+                Selection { recheck: Some(settled), ..strongest }
             }
         }
         _ => strongest,
@@ -227,11 +234,16 @@ fn dialog_over_report<'a>(
 
 /// A hook marks a moment, and none is fired for an interruption: once it is not fresh, a weaker source that began to
 /// say something else after it, and has stood, wins.
-fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState, now: u64) -> Choice<'a> {
-    let strongest = Choice { winner: Some(hook), reason: Reason::Strongest, recheck: None };
+fn newer_over_hook<'a>(
+    counting: &[&'a EvidenceSlot],
+    hook: &'a EvidenceSlot,
+    state: AgentState,
+    now: u64,
+) -> Selection<'a> {
+    let strongest = Selection { winner: Some(hook), reason: Reason::Strongest, recheck: None };
     // Only the strongest of the weak sources may: a composer on the screen means nothing while the title shows work.
-    let says_something = |slot: &&&Slot| is_weak(slot.evidence.source) && slot.state().is_some();
-    let is_newer = |slot: &&Slot| {
+    let says_something = |slot: &&&EvidenceSlot| is_weak(slot.evidence.source) && slot.state().is_some();
+    let is_newer = |slot: &&EvidenceSlot| {
         slot.since > hook.at.uptime_ms && slot.state().is_some_and(|other| contradict(other, state))
     };
     let Some(newer) = counting.iter().find(says_something).copied().filter(is_newer) else {
@@ -239,14 +251,18 @@ fn newer_over_hook<'a>(counting: &[&'a Slot], hook: &'a Slot, state: AgentState,
     };
     let worn = (hook.at.uptime_ms + HOOK_FRESH_MS).max(newer.since + HOOK_YIELDS_MS);
     if now >= worn {
-        Choice { winner: Some(newer), reason: Reason::HookWorn, recheck: None }
+        Selection { winner: Some(newer), reason: Reason::HookWorn, recheck: None }
     } else {
-        Choice { recheck: Some(worn), ..strongest }
+        Selection { recheck: Some(worn), ..strongest }
     }
 }
 
 /// Weak sources that changed together: the most urgent of them, the stronger of equals.
-fn same_instant<'a>(counting: &[&'a Slot], first: &'a Slot, state: AgentState) -> Choice<'a> {
+fn same_instant<'a>(
+    counting: &[&'a EvidenceSlot],
+    first: &'a EvidenceSlot,
+    state: AgentState,
+) -> Selection<'a> {
     let mut best = (first, urgency(state));
     for slot in counting.iter().copied().filter(|slot| slot.since.abs_diff(first.since) <= INSTANT_MS) {
         if let Some(urgent) = slot.state().map(urgency).filter(|urgent| *urgent > best.1) {
@@ -254,11 +270,11 @@ fn same_instant<'a>(counting: &[&'a Slot], first: &'a Slot, state: AgentState) -
         }
     }
     let reason = if std::ptr::eq(best.0, first) { Reason::Strongest } else { Reason::SameInstant };
-    Choice { winner: Some(best.0), reason, recheck: None }
+    Selection { winner: Some(best.0), reason, recheck: None }
 }
 
-fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
-    let is_other = |slot: &&&Slot| slot.state().is_some_and(|state| contradict(state, winner));
+fn runner_up(counting: &[&EvidenceSlot], winner: AgentState) -> Option<Source> {
+    let is_other = |slot: &&&EvidenceSlot| slot.state().is_some_and(|state| contradict(state, winner));
     counting.iter().find(is_other).map(|slot| slot.evidence.source)
 }
 
@@ -266,7 +282,7 @@ fn runner_up(counting: &[&Slot], winner: AgentState) -> Option<Source> {
 fn debounce(
     before: Belief,
     candidate: Option<AgentState>,
-    choice: &Choice<'_>,
+    choice: &Selection<'_>,
     now: u64,
 ) -> (Belief, Option<Reason>, Option<u64>) {
     let settled = |state| (Belief { state, pending: None }, None, None);

@@ -12,7 +12,7 @@ use crate::Engine;
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::inbox::Inbox;
-use crate::inbox::{About, ItemText, NewItem, option};
+use crate::inbox::{ItemSubject, ItemText, NewItem, option};
 use crate::input::{Caller, RunKey};
 use crate::mail::format as mail_format;
 use crate::rights::Verb;
@@ -80,7 +80,7 @@ impl Inbox {
         let run = self.check_asker(caller, ctx)?;
         check_text("question", &request.question)?;
         let options = check_options(&request.options)?;
-        let (text, about) = (title_and_body(&request.question), About::Question(run));
+        let (text, about) = (title_and_body(&request.question), ItemSubject::Question(run));
         self.open_question(run, request.key, NewItem { kind: ItemKind::Question, text, options, about }, ctx)
     }
 
@@ -96,7 +96,7 @@ impl Inbox {
         let run = self.check_asker(caller, ctx)?;
         check_text("reason", &request.reason)?;
         let options = vec![option(1, "dismiss", "Dismiss")];
-        let (text, about) = (title_and_body(&request.reason), About::Question(run));
+        let (text, about) = (title_and_body(&request.reason), ItemSubject::Question(run));
         self.open_question(run, request.key, NewItem { kind: ItemKind::Attention, text, options, about }, ctx)
     }
 }

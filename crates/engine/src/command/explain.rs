@@ -8,7 +8,7 @@ use proto::{Reply, Role};
 use super::{Asker, CommandResult, Decide, Needs};
 use crate::Engine;
 use crate::agent::Agent;
-use crate::agent::sources::Slot;
+use crate::agent::sources::EvidenceSlot;
 use crate::agent::state_from_evidence::Reason;
 use crate::effect::CommandAnswer;
 use crate::rights::Verb;
@@ -45,7 +45,7 @@ fn why(agent: &Agent) -> String {
         return format!("{state}: no source has reported anything about this run yet");
     };
     let slot = |source: Option<Source>| source.and_then(|source| agent.live.evidence.table.get(source));
-    let says = |slot: &Slot| {
+    let says = |slot: &EvidenceSlot| {
         let word = slot.state().map_or("that it cannot be judged", |state| state.word());
         format!("{} ({}) says {word}", name(slot.evidence.source), slot.evidence.rule)
     };

@@ -12,7 +12,7 @@ use crate::Engine;
 use crate::context::Context;
 use crate::effect::{ComposerIs, Effect, Guard, Keystrokes};
 use crate::inbox::Inbox;
-use crate::inbox::{About, Answering, Item, TYPED_MS};
+use crate::inbox::{Answering, ItemSubject, OpenItem, TYPED_MS};
 use crate::input::{Caller, HookDecision, Ticket};
 use crate::mail::delivery::LEASE_MS;
 use crate::rights::Verb;
@@ -70,10 +70,10 @@ impl Decide for verb::Answer {
             }
             return Err(not_related(caller, "only people and the processes above it may answer this"));
         }
-        if matches!(about, About::Trust { .. }) {
+        if matches!(about, ItemSubject::Trust { .. }) {
             engine.ctx.check_least_role(Role::Admin, "answering what agents may start")?;
         }
-        if let About::Question(asker) = about
+        if let ItemSubject::Question(asker) = about
             && item.view.options.is_empty()
         {
             check_words(&answer.choice)?;
@@ -82,29 +82,29 @@ impl Decide for verb::Answer {
         }
         let option = choose(&item.view, &answer.choice)?;
         match about {
-            About::Question(asker) => {
+            ItemSubject::Question(asker) => {
                 engine.inbox.answer_question(answer.item, asker, &option.label, &mut engine.ctx);
                 done()
             }
-            About::Trust { .. } => {
+            ItemSubject::Trust { .. } => {
                 let word = option.names.iter().find(|name| name.parse::<u64>().is_err());
                 let word = word.map_or("", String::as_str);
                 engine.trust.answer(answer.item, word, &mut engine.inbox, &mut engine.ctx);
                 done()
             }
-            About::Failure if option.names.iter().any(|name| name == "resume") => {
+            ItemSubject::Failure if option.names.iter().any(|name| name == "resume") => {
                 let target = Target(id.to_string());
                 engine.dispatch(caller, ticket, Command::Resume(Resume { target, session: None }))
             }
-            About::Failure => {
+            ItemSubject::Failure => {
                 engine.inbox.clear_failure(id, &mut engine.ctx);
                 done()
             }
-            About::Shortfalls => {
+            ItemSubject::Shortfalls => {
                 engine.inbox.dismiss_shortfalls(id, &mut engine.ctx);
                 done()
             }
-            About::Permission { .. } => {
+            ItemSubject::Permission { .. } => {
                 let allows = option.names.iter().any(|name| name == "allow");
                 let denial = || HookDecision::Deny("denied by a person".to_owned());
                 engine.inbox.decide_permission(
@@ -114,7 +114,7 @@ impl Decide for verb::Answer {
                 );
                 done()
             }
-            About::Dialog(digest) => {
+            ItemSubject::Dialog(digest) => {
                 let chosen = Chosen { item: answer.item, digest, option };
                 engine.inbox.answer_dialog(caller, ticket, id, chosen, &mut engine.ctx)
             }
@@ -132,13 +132,13 @@ impl Inbox {
     }
 
     /// Returns true if an item is shown to the caller: a person sees what they may read, a process what it may answer.
-    pub(crate) fn may_see(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
+    pub(crate) fn may_see(&self, caller: Caller, item: &OpenItem, grants: &Grants, ctx: &Context) -> bool {
         let process = ctx.processes.get(&item.view.id).filter(|_| caller == Caller::Person);
         let is_read = process.is_some_and(|process| grants.may_do(caller, Verb::Read, process, ctx));
         is_read || self.may_answer(caller, item, grants, ctx)
     }
 
-    pub(crate) fn may_answer(&self, caller: Caller, item: &Item, grants: &Grants, ctx: &Context) -> bool {
+    pub(crate) fn may_answer(&self, caller: Caller, item: &OpenItem, grants: &Grants, ctx: &Context) -> bool {
         let is_persons = item.asker().is_some();
         let process = ctx.processes.get(&item.view.id).filter(|_| !is_persons || caller == Caller::Person);
         process.is_some_and(|process| grants.may_do(caller, Verb::Answer, process, ctx))

@@ -14,7 +14,7 @@ use crate::input::{Caller, RunKey};
 use crate::process::Process;
 use crate::rights::Verb;
 use crate::timers::Timers;
-use crate::waits::Wait;
+use crate::waits::OpenWait;
 use crate::waits::Waits;
 
 /// Most processes one wait may name.
@@ -63,7 +63,7 @@ impl Decide for verb::Wait {
                 &engine.ctx,
             )?;
         }
-        let wait = Wait {
+        let wait = OpenWait {
             ticket,
             waiter,
             targets,
@@ -97,7 +97,7 @@ impl Waits {
                 format!("all processes together have {MAX_WAITS_OF_PROCESSES} waits, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("try again when some have ended"));
         }
-        let is_its = |wait: &&Wait| wait.waiter.is_some_and(|run| run.process == waiter);
+        let is_its = |wait: &&OpenWait| wait.waiter.is_some_and(|run| run.process == waiter);
         if self.open.values().filter(is_its).count() < MAX_WAITS_EACH {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use proto::{AgentState, ErrorCode, Failure, ProcessId, Reply};
 
 use super::no_longer_open;
 use crate::agent::Agent;
-use crate::agent::sources::{Slot, Table};
+use crate::agent::sources::{EvidenceSlot, EvidenceTable};
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect, Guard, Keystrokes};
 use crate::inbox::Inbox;
@@ -56,12 +56,13 @@ impl Agent {
     /// are above it, or the program itself reports something new. What reads the same then may be the next dialog, and the keys must
     /// not be typed again. A first report of `blocked` is only late: it is about the dialog that was answered.
     fn has_gone_on_since(&self, answering: &Answering) -> bool {
-        let is_late = |slot: &Slot| {
+        let is_late = |slot: &EvidenceSlot| {
             slot.state() == Some(AgentState::Blocked)
                 && !answering.reported_by.contains(&slot.evidence.source)
         };
-        let is_new =
-            |slot: &Slot| answering.typed_at.is_some_and(|typed_at| slot.since > typed_at) && !is_late(slot);
+        let is_new = |slot: &EvidenceSlot| {
+            answering.typed_at.is_some_and(|typed_at| slot.since > typed_at) && !is_late(slot)
+        };
         let context = self.live.screen.dialog_context;
         answering.was_gone
             || context.is_some_and(|context| answering.context.is_some_and(|before| before != context))
@@ -70,9 +71,9 @@ impl Agent {
 }
 
 /// Returns the sources by which the program reports `blocked` now.
-fn blocked_by(table: &Table) -> Vec<Source> {
+fn blocked_by(table: &EvidenceTable) -> Vec<Source> {
     let reports = REPORTS.iter().filter_map(|source| table.get(*source));
-    let is_blocked = |slot: &&Slot| slot.state() == Some(AgentState::Blocked);
+    let is_blocked = |slot: &&EvidenceSlot| slot.state() == Some(AgentState::Blocked);
     reports.filter(is_blocked).map(|slot| slot.evidence.source).collect()
 }
 

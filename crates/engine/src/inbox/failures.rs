@@ -5,7 +5,7 @@ use proto::agent::{DialogOption, InboxItem, ItemKind};
 use proto::{AgentState, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{About, Inbox, ItemText, NewItem, option};
+use super::{Inbox, ItemSubject, ItemText, NewItem, option};
 use crate::context::Context;
 
 /// Why an agent has failed.
@@ -109,7 +109,7 @@ impl Inbox {
     ) {
         self.clear_failure(id, ctx);
         let text = ItemText { title: cause.title().to_owned(), body: body.to_owned() };
-        let item = NewItem { kind: ItemKind::Failure, text, options, about: About::Failure };
+        let item = NewItem { kind: ItemKind::Failure, text, options, about: ItemSubject::Failure };
         let number = self.open_item(id, item, ctx);
         let view = self.items.get(&number).map(|item| item.view.clone());
         if let Some(agent) = ctx.processes.agent_mut(id) {

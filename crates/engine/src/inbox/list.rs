@@ -4,7 +4,7 @@
 use proto::Reply;
 use proto::agent::InboxItem;
 
-use super::{Inbox, Item};
+use super::{Inbox, OpenItem};
 use crate::context::Context;
 use crate::effect::CommandAnswer;
 use crate::input::{Caller, Ticket};
@@ -59,7 +59,7 @@ impl Inbox {
     }
 
     fn list(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandAnswer {
-        let is_seen = |item: &&Item| self.may_see(caller, item, grants, ctx);
+        let is_seen = |item: &&OpenItem| self.may_see(caller, item, grants, ctx);
         let items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
         CommandAnswer::Reply(Reply::Inbox(items))

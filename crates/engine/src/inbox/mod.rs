@@ -34,7 +34,7 @@ const NOTIFY_EVERY_MS: u64 = 10_000;
 
 /// What an item stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum ItemSubject {
     /// Whatever blocks the agent, by its digest.
     Dialog(String),
     /// A hook that waits for an answer.
@@ -62,21 +62,21 @@ pub(crate) struct NewItem {
     pub(crate) kind: ItemKind,
     pub(crate) text: ItemText,
     pub(crate) options: Vec<DialogOption>,
-    pub(crate) about: About,
+    pub(crate) about: ItemSubject,
 }
 
 /// One open item.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct OpenItem {
     pub(crate) view: InboxItem,
-    pub(crate) about: About,
+    pub(crate) about: ItemSubject,
 }
 
 /// Everything that waits for a person.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// The open items.
-    pub(crate) items: UndoMap<u64, Item>,
+    pub(crate) items: UndoMap<u64, OpenItem>,
     /// The items that runs asked for under keys of their own.
     pub(crate) asked: UndoMap<(RunKey, String), u64>,
     /// Callers that get the list when the agents of an earlier daemon are known again.
@@ -86,8 +86,8 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// The questions of a run that are open: each item and its digest.
     pub(crate) fn trust_items(&self, of: RunKey) -> impl Iterator<Item = (u64, &str)> {
-        self.items.values().filter_map(move |Item { view, about }| {
-            let About::Trust { asker, digest } = about else { return None };
+        self.items.values().filter_map(move |OpenItem { view, about }| {
+            let ItemSubject::Trust { asker, digest } = about else { return None };
             (*asker == of).then_some((view.item, digest.as_str()))
         })
     }
@@ -98,12 +98,15 @@ impl Inbox {
     }
 }
 
-impl Item {
+impl OpenItem {
     /// The run that asked a person; only people answer it.
     pub(crate) fn asker(&self) -> Option<RunKey> {
         match &self.about {
-            About::Question(asker) | About::Trust { asker, .. } => Some(*asker),
-            About::Dialog(_) | About::Permission { .. } | About::Failure | About::Shortfalls => None,
+            ItemSubject::Question(asker) | ItemSubject::Trust { asker, .. } => Some(*asker),
+            ItemSubject::Dialog(_)
+            | ItemSubject::Permission { .. }
+            | ItemSubject::Failure
+            | ItemSubject::Shortfalls => None,
         }
     }
 
@@ -172,7 +175,8 @@ impl Inbox {
         if !was_shown || is_shown {
             return;
         }
-        let of = |item: &&Item| item.view.id == id && matches!(item.about, About::Permission { .. });
+        let of =
+            |item: &&OpenItem| item.view.id == id && matches!(item.about, ItemSubject::Permission { .. });
         let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
         for number in numbers {
             self.decide_permission(number, HookDecision::Nothing, ctx);
@@ -180,14 +184,15 @@ impl Inbox {
     }
 
     pub(crate) fn dialog_item_of(&self, id: ProcessId) -> Option<u64> {
-        let is_dialog = |item: &&Item| item.view.id == id && matches!(item.about, About::Dialog(_));
+        let is_dialog = |item: &&OpenItem| item.view.id == id && matches!(item.about, ItemSubject::Dialog(_));
         self.items.values().find(is_dialog).map(|item| item.view.item)
     }
 
     /// What a blocked agent waits for, with what may be answered.
     pub(crate) fn blocking_item(&self, id: ProcessId) -> Option<InboxItem> {
-        let blocks = |item: &&Item| {
-            item.view.id == id && matches!(item.about, About::Dialog(_) | About::Permission { .. })
+        let blocks = |item: &&OpenItem| {
+            item.view.id == id
+                && matches!(item.about, ItemSubject::Dialog(_) | ItemSubject::Permission { .. })
         };
         self.items.values().find(blocks).map(|item| item.view.clone())
     }
@@ -200,7 +205,7 @@ impl Inbox {
         ctx: &mut Context,
     ) {
         let (title, body, options) = words(evidence);
-        let about = About::Dialog(digest);
+        let about = ItemSubject::Dialog(digest);
         let text = ItemText { title, body };
         self.open_item(id, NewItem { kind: ItemKind::Dialog, text, options, about }, ctx);
     }
@@ -216,13 +221,13 @@ impl Inbox {
     ) {
         let Some(item) = self.items.get_mut(&number) else { return };
         let (title, body, options) = words(evidence);
-        let is_same = item.about == About::Dialog(digest.clone());
+        let is_same = item.about == ItemSubject::Dialog(digest.clone());
         let reads_same = item.view.title == title && item.view.body == body && item.view.options == options;
         if is_same && (reads_same || evidence.dialog.is_none()) {
             return;
         }
         if (is_same || item.view.options.is_empty()) && evidence.dialog.is_some() {
-            item.about = About::Dialog(digest);
+            item.about = ItemSubject::Dialog(digest);
             (item.view.title, item.view.body, item.view.options) = (title, body, options);
             return item.announce_opened(&mut ctx.out);
         }
@@ -248,7 +253,7 @@ impl Inbox {
         agent.live.dialogs.permissions += 1;
         let (until, on_timeout) = (now.uptime_ms.saturating_add(desk.timeout_ms), desk.on_timeout);
         let options = vec![option(1, "allow", "Allow"), option(2, "deny", "Deny")];
-        let about = About::Permission { ticket, until, on_timeout };
+        let about = ItemSubject::Permission { ticket, until, on_timeout };
         let text = ItemText { title, body };
         let number = self.open_item(id, NewItem { kind: ItemKind::Permission, text, options, about }, ctx);
         let answer = match on_timeout {
@@ -267,7 +272,7 @@ impl Inbox {
     /// Decides a request for permission.
     pub(crate) fn decide_permission(&mut self, number: u64, decision: HookDecision, ctx: &mut Context) {
         let Some(item) = self.items.get(&number) else { return };
-        let (id, About::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
+        let (id, ItemSubject::Permission { ticket, .. }) = (item.view.id, &item.about) else { return };
         let ticket = *ticket;
         self.close_item(number, ctx);
         let is_decided = matches!(decision, HookDecision::Allow | HookDecision::Deny(_));
@@ -287,7 +292,8 @@ impl Inbox {
 
     /// Forgets a request whose hook is gone.
     pub(crate) fn forget_permission(&mut self, gone: Ticket, ctx: &mut Context) {
-        let of = |item: &Item| matches!(item.about, About::Permission { ticket, .. } if ticket == gone);
+        let of =
+            |item: &OpenItem| matches!(item.about, ItemSubject::Permission { ticket, .. } if ticket == gone);
         let numbers: Vec<u64> =
             self.items.values().filter(|item| of(item)).map(|item| item.view.item).collect();
         for number in numbers {
@@ -298,14 +304,16 @@ impl Inbox {
     /// Decides the requests that were not answered in time.
     pub(crate) fn pass_inbox_deadlines(&mut self, ctx: &mut Context) {
         let now = ctx.out.now.uptime_ms;
-        let due = |item: &Item| match item.about {
-            About::Permission { until, on_timeout, .. } if until <= now => Some((item.view.item, on_timeout)),
-            About::Permission { .. }
-            | About::Dialog(_)
-            | About::Failure
-            | About::Shortfalls
-            | About::Question(_)
-            | About::Trust { .. } => None,
+        let due = |item: &OpenItem| match item.about {
+            ItemSubject::Permission { until, on_timeout, .. } if until <= now => {
+                Some((item.view.item, on_timeout))
+            }
+            ItemSubject::Permission { .. }
+            | ItemSubject::Dialog(_)
+            | ItemSubject::Failure
+            | ItemSubject::Shortfalls
+            | ItemSubject::Question(_)
+            | ItemSubject::Trust { .. } => None,
         };
         let over: Vec<(u64, OnTimeout)> = self.items.values().filter_map(due).collect();
         for (number, on_timeout) in over {
@@ -320,13 +328,13 @@ impl Inbox {
 
     /// When a request is next due.
     pub(crate) fn inbox_deadline(&self) -> Option<u64> {
-        let until = |item: &Item| match item.about {
-            About::Permission { until, .. } => Some(until),
-            About::Dialog(_)
-            | About::Failure
-            | About::Shortfalls
-            | About::Question(_)
-            | About::Trust { .. } => None,
+        let until = |item: &OpenItem| match item.about {
+            ItemSubject::Permission { until, .. } => Some(until),
+            ItemSubject::Dialog(_)
+            | ItemSubject::Failure
+            | ItemSubject::Shortfalls
+            | ItemSubject::Question(_)
+            | ItemSubject::Trust { .. } => None,
         };
         self.items.values().filter_map(until).min()
     }
@@ -340,7 +348,7 @@ impl Inbox {
         let at = ctx.out.now.wall_ms;
         let NewItem { kind, text: ItemText { title, body }, options, about } = item;
         let view = InboxItem { item: number, id, name, kind, title, body, options, at, expires: None };
-        let item = Item { view: view.clone(), about };
+        let item = OpenItem { view: view.clone(), about };
         ctx.processes.notify(id, &view, &mut ctx.out);
         ctx.out.signal(Signal::ItemOpened(Box::new(view)));
         item.announce_opened(&mut ctx.out);
@@ -350,7 +358,7 @@ impl Inbox {
 
     pub(crate) fn close_item(&mut self, number: u64, ctx: &mut Context) {
         let Some(item) = self.items.remove(&number) else { return };
-        if matches!(item.about, About::Question(_)) {
+        if matches!(item.about, ItemSubject::Question(_)) {
             ctx.out.push(Effect::Record(Record::RemoveQuestion(number)));
         }
         ctx.out.announce_about(Event::ItemClosed { item: number }, item.topic());
@@ -359,11 +367,13 @@ impl Inbox {
 
     /// Closes the items of a run that is over; failures stay.
     pub(crate) fn close_items_of(&mut self, id: ProcessId, ctx: &mut Context) {
-        let of = |item: &&Item| item.view.id == id && item.about != About::Failure;
+        let of = |item: &&OpenItem| item.view.id == id && item.about != ItemSubject::Failure;
         let numbers: Vec<u64> = self.items.values().filter(of).map(|item| item.view.item).collect();
         for number in numbers {
             match self.items.get(&number).map(|item| &item.about) {
-                Some(About::Permission { .. }) => self.decide_permission(number, HookDecision::Nothing, ctx),
+                Some(ItemSubject::Permission { .. }) => {
+                    self.decide_permission(number, HookDecision::Nothing, ctx)
+                }
                 _ => self.close_item(number, ctx),
             }
         }

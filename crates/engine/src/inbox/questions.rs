@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::inbox::Inbox;
-use crate::inbox::{About, Item};
+use crate::inbox::{ItemSubject, OpenItem};
 use crate::input::{Caller, RunKey};
-use crate::outbox::{Answered, Signal};
+use crate::outbox::{AnsweredQuestion, Signal};
 use crate::record::Record;
 use crate::waits::answer_key;
 
@@ -50,7 +50,7 @@ impl Inbox {
             let message = format!("{} is a {}: only agents ask the person", process.name, process.spec.kind);
             return Err(Failure::new(ErrorCode::WrongKind, message));
         }
-        let is_its = |item: &&Item| item.about == About::Question(run);
+        let is_its = |item: &&OpenItem| item.about == ItemSubject::Question(run);
         if self.items.values().filter(is_its).count() >= MAX_OPEN {
             let message = format!("{MAX_OPEN} of its questions are open already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("wait for an answer"));
@@ -99,7 +99,7 @@ impl Inbox {
             ctx.out.numbers.counters.next_item =
                 ctx.out.numbers.counters.next_item.max(item.saturating_add(1));
             if ctx.processes.is_run_live(run) {
-                self.items.insert(item, Item { view, about: About::Question(run) });
+                self.items.insert(item, OpenItem { view, about: ItemSubject::Question(run) });
                 if let Some(key) = key {
                     self.asked.insert((run, key), item);
                 }
@@ -114,7 +114,7 @@ impl Inbox {
         let kind = self.items.get(&item).map(|item| item.view.kind);
         let message = (kind != Some(ItemKind::Attention))
             .then(|| (format!("{}{answer}", before_answer(item)), answer_key(item)));
-        let answered = Answered { item, asker, answer: answer.to_owned(), message };
+        let answered = AnsweredQuestion { item, asker, answer: answer.to_owned(), message };
         ctx.out.signal(Signal::Answered(Box::new(answered)));
         self.close_item(item, ctx);
     }

@@ -6,7 +6,7 @@
 use proto::ProcessId;
 use proto::agent::ItemKind;
 
-use super::{About, Item, ItemText, NewItem, option};
+use super::{ItemSubject, ItemText, NewItem, OpenItem, option};
 use crate::context::Context;
 use crate::inbox::Inbox;
 
@@ -16,7 +16,7 @@ impl Inbox {
         let Some(agent) = ctx.processes.agent(id) else { return };
         let wanted = Some(agent.shortfalls().join("\n"))
             .filter(|_| !agent.shortfalls().is_empty() && agent.record.dismissed != agent.shortfalls());
-        let is_its = |item: &&Item| item.view.id == id && item.about == About::Shortfalls;
+        let is_its = |item: &&OpenItem| item.view.id == id && item.about == ItemSubject::Shortfalls;
         let open = self.items.values().find(is_its).map(|item| item.view.item);
         match (wanted, open) {
             (None, None) => {}
@@ -24,7 +24,7 @@ impl Inbox {
             (Some(body), None) => {
                 let words = ItemText { title: "its launch lacks something".to_owned(), body };
                 let options = vec![option(1, "dismiss", "Dismiss")];
-                let (kind, about) = (ItemKind::Failure, About::Shortfalls);
+                let (kind, about) = (ItemKind::Failure, ItemSubject::Shortfalls);
                 self.open_item(id, NewItem { kind, text: words, options, about }, ctx);
             }
             (Some(body), Some(item)) => {

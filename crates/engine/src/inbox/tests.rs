@@ -5,7 +5,7 @@ use proto::request::{OnTimeout, PermissionWait};
 use proto::{AgentState, Evidence};
 
 use super::failures::FailureCause;
-use super::{About, Inbox, ItemText, NewItem, option};
+use super::{Inbox, ItemSubject, ItemText, NewItem, option};
 use crate::context::Context;
 use crate::input::{HookDecision, RunKey, Ticket};
 use crate::outbox::Signal;
@@ -14,7 +14,7 @@ use crate::{CommandAnswer, Effect};
 
 fn question(run: RunKey) -> NewItem {
     let text = ItemText { title: "which one?".to_owned(), body: String::new() };
-    NewItem { kind: ItemKind::Question, text, options: Vec::new(), about: About::Question(run) }
+    NewItem { kind: ItemKind::Question, text, options: Vec::new(), about: ItemSubject::Question(run) }
 }
 
 fn signals(ctx: &mut Context) -> Vec<Signal> {

@@ -93,7 +93,7 @@ pub(crate) enum Phase {
 
 /// The delivery of one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct DeliveryProgress {
     pub(crate) phase: Phase,
     /// Typing was refused: not again before this moment.
     pub(crate) retry_at: Option<u64>,
@@ -110,7 +110,7 @@ pub(crate) struct Progress {
     pub(crate) last_typed: Option<String>,
 }
 
-impl Progress {
+impl DeliveryProgress {
     /// The message in flight.
     pub(crate) fn mail(&self) -> Option<MailId> {
         match &self.phase {

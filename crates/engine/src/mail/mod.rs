@@ -126,7 +126,7 @@ impl MailRecord {
     }
 }
 
-/// Moves the messages of the queue into agents. The state of each delivery is with its agent (`Progress`).
+/// Moves the messages of the queue into agents. The state of each delivery is with its agent (`DeliveryProgress`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
     pub(crate) queue: MailQueue,

@@ -124,7 +124,7 @@ impl MailQueue {
     /// Takes that notice back: the dialog was answered before the leader got the notice.
     pub(crate) fn withdraw_blocked(&mut self, item: &InboxItem, inbox: &Inbox, ctx: &mut Context) {
         let Some(leader) = leader_of(ctx, item.id).filter(|_| blocks(item)) else { return };
-        let is_another = |other: &crate::inbox::Item| other.view.id == item.id && blocks(&other.view);
+        let is_another = |other: &crate::inbox::OpenItem| other.view.id == item.id && blocks(&other.view);
         if !inbox.items.values().any(is_another) {
             let _its_text = self.retract(leader, &key(item.id, "blocked"), "it is answered", ctx);
         }

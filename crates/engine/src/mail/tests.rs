@@ -3,7 +3,7 @@
 use proto::agent::{Composer, Delivery, MailId, Source};
 use proto::{AgentState, ErrorCode, Evidence, Reply};
 
-use super::delivery::{LEASE_MS, PastedText, Phase, Progress};
+use super::delivery::{DeliveryProgress, LEASE_MS, PastedText, Phase};
 use super::{MailQueue, MailStage, Mailbox, NewMessage, ReceiptWaiter};
 use crate::context::Context;
 use crate::input::{JobId, RunKey, Ticket, TypingOutcome};
@@ -117,21 +117,22 @@ fn pasted(mail: MailId) -> PastedText {
 #[test]
 fn a_person_who_types_takes_a_pasted_text_over_and_an_answer_to_a_dialog_does_not() {
     let phase = Phase::Pasted { pasted: pasted(MailId(1)) };
-    let mut free = Progress { phase: phase.clone(), ..Progress::default() };
+    let mut free = DeliveryProgress { phase: phase.clone(), ..DeliveryProgress::default() };
     assert!(free.is_taken_over(2_000));
-    let mut blocked = Progress { phase: phase.clone(), is_blocked: true, ..Progress::default() };
+    let mut blocked =
+        DeliveryProgress { phase: phase.clone(), is_blocked: true, ..DeliveryProgress::default() };
     assert!(!blocked.is_taken_over(2_000));
-    let mut closed = Progress { phase, dialog_closed_at: Some(1_900), ..Progress::default() };
+    let mut closed = DeliveryProgress { phase, dialog_closed_at: Some(1_900), ..DeliveryProgress::default() };
     assert!(!closed.is_taken_over(2_000), "the last key of the answer");
     assert!(closed.is_taken_over(2_200));
-    assert!(!Progress::default().is_taken_over(2_000));
+    assert!(!DeliveryProgress::default().is_taken_over(2_000));
 }
 
 #[test]
 fn enter_needs_quiet_since_the_paste_or_since_the_dialog_closed() {
-    let progress = Progress::default();
+    let progress = DeliveryProgress::default();
     assert_eq!(progress.quiet_for(1_000, 1_200), Ok(200 + LEASE_MS / 3));
-    let closed = Progress { dialog_closed_at: Some(2_000), ..Progress::default() };
+    let closed = DeliveryProgress { dialog_closed_at: Some(2_000), ..DeliveryProgress::default() };
     assert_eq!(closed.quiet_for(1_000, 2_100), Err(2_400));
     assert_eq!(closed.quiet_for(1_000, 2_500), Ok(500));
 }

@@ -31,7 +31,7 @@ use crate::agent::Agent;
 use crate::effect::FormerRun;
 use crate::input::{Caller, Moment, RunKey, Ticket};
 use crate::process::backoff::Backoff;
-use crate::process::seen::Seen;
+use crate::process::seen::SeenMark;
 use crate::process::stopping::sweep_due;
 use crate::record::{Approval, ProcessRecord};
 
@@ -53,7 +53,7 @@ pub struct Process {
     /// Its recent starts.
     pub(crate) backoff: Backoff,
     /// What a person has seen of it.
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenMark,
     /// What only agents have.
     pub(crate) agent: Option<Box<Agent>>,
 }
@@ -93,7 +93,7 @@ impl Process {
             launch: Launch::default(),
             usage: Usage::default(),
             backoff: Backoff::default(),
-            seen: Seen::default(),
+            seen: SeenMark::default(),
             agent: None,
         }
     }

@@ -15,7 +15,7 @@ use crate::process::Processes;
 
 /// The durable mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenMark {
     /// The newest turn that was seen.
     pub turn: u64,
     /// The newest run whose end was seen.
@@ -53,9 +53,9 @@ impl Process {
     }
 
     /// What an entry of a daemon that kept no marks counts as: seen.
-    pub(crate) fn seen_before(run: u32, status: Status, turn: u64) -> Seen {
+    pub(crate) fn seen_before(run: u32, status: Status, turn: u64) -> SeenMark {
         let is_over = matches!(status, Status::Exited | Status::Failed | Status::Parked);
-        Seen { turn, run: if is_over { run } else { 0 }, ended_at: None }
+        SeenMark { turn, run: if is_over { run } else { 0 }, ended_at: None }
     }
 }
 

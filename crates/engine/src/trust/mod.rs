@@ -13,9 +13,9 @@ use crate::Engine;
 use crate::audit::digest_words;
 use crate::context::Context;
 use crate::effect::Effect;
-use crate::inbox::{About, Inbox, ItemText, NewItem};
+use crate::inbox::{Inbox, ItemSubject, ItemText, NewItem};
 use crate::input::{Caller, Rule, RunKey, SpawnOrder, TrustSubject};
-use crate::outbox::{Answered, Signal};
+use crate::outbox::{AnsweredQuestion, Signal};
 use crate::process::Process;
 use crate::record::{Approval, Record};
 use crate::rights::registry::denied;
@@ -55,16 +55,16 @@ impl TrustStore {
 
 /// The answers of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum TrustAnswer {
     Once,
     Always,
     Deny,
 }
 
-const CHOICES: [(Choice, &str, &str); 3] = [
-    (Choice::Once, "allow_once", "Allow once"),
-    (Choice::Always, "always", "Always allow exactly this"),
-    (Choice::Deny, "deny", "Deny"),
+const CHOICES: [(TrustAnswer, &str, &str); 3] = [
+    (TrustAnswer::Once, "allow_once", "Allow once"),
+    (TrustAnswer::Always, "always", "Always allow exactly this"),
+    (TrustAnswer::Deny, "deny", "Deny"),
 ];
 
 /// Returns the words that choose an option. `allow` means once: what is more has to be said.
@@ -231,7 +231,7 @@ impl TrustStore {
             label: (*label).to_owned(),
             keys: Vec::new(),
         });
-        let about = About::Trust { asker, digest: trust_subject.digest.clone() };
+        let about = ItemSubject::Trust { asker, digest: trust_subject.digest.clone() };
         let item = NewItem { kind: ItemKind::Trust, text: words, options: options.collect(), about };
         let item = inbox.open_item(asker.process, item, ctx);
         self.asked.insert(item, trust_subject.clone());
@@ -264,7 +264,8 @@ impl TrustStore {
 
     /// A person answered a question about starting something; `choice` is a name of one of its options.
     pub(crate) fn answer(&mut self, item: u64, choice: &str, inbox: &mut Inbox, ctx: &mut Context) {
-        let Some(About::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone()) else {
+        let Some(ItemSubject::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone())
+        else {
             return;
         };
         let Some(subject) = self.asked.get(&item).cloned() else { return };
@@ -272,12 +273,12 @@ impl TrustStore {
         let words = format!("item {item}: {name}, {}", digest_words(&subject.digest));
         ctx.out.audit_deed(Some(Caller::Person), "trust", asker.process.to_string(), words);
         match choice {
-            Choice::Once => {
+            TrustAnswer::Once => {
                 self.once.insert((asker.process, subject.digest.clone()));
                 self.close_asked(item, "it may be started once: ask for it again", inbox, ctx);
             }
-            Choice::Always => drop(self.put(subject, inbox, ctx)),
-            Choice::Deny => {
+            TrustAnswer::Always => drop(self.put(subject, inbox, ctx)),
+            TrustAnswer::Deny => {
                 self.refused.insert((asker, subject.digest.clone()));
                 self.close_asked(item, "it was refused: do without it", inbox, ctx);
             }
@@ -302,13 +303,14 @@ impl TrustStore {
     /// Closes a question about starting something; its asker gets the answer.
     fn close_asked(&mut self, item: u64, words: &str, inbox: &mut Inbox, ctx: &mut Context) {
         let Some(subject) = self.asked.remove(&item) else { return };
-        let Some(About::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone()) else {
+        let Some(ItemSubject::Trust { asker, .. }) = inbox.items.get(&item).map(|item| item.about.clone())
+        else {
             return;
         };
         let is_agent = ctx.processes.agent(asker.process).is_some();
         let text = || format!("a person answered item {item}, start {}: {words}", title(&subject));
         let message = is_agent.then(|| (text(), format!("trust {item}")));
-        let answered = Answered { item, asker, answer: words.to_owned(), message };
+        let answered = AnsweredQuestion { item, asker, answer: words.to_owned(), message };
         ctx.out.signal(Signal::Answered(Box::new(answered)));
         inbox.close_item(item, ctx);
     }

@@ -25,7 +25,7 @@ use crate::undo::{UndoCell, UndoMap};
 
 /// One unanswered wait.
 #[derive(Clone, Debug)]
-pub(crate) struct Wait {
+pub(crate) struct OpenWait {
     pub(crate) ticket: Ticket,
     /// The run that waits; none: a person.
     pub(crate) waiter: Option<RunKey>,
@@ -51,7 +51,7 @@ pub(crate) struct PatternMatch {
 /// Every unanswered wait.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    pub(crate) open: UndoMap<WaitId, Wait>,
+    pub(crate) open: UndoMap<WaitId, OpenWait>,
     /// The number of the next wait or watch.
     pub(crate) next: UndoCell<u64>,
     /// Which run was answered about which process in the current decision: a notice would repeat it.
@@ -64,7 +64,7 @@ impl Default for Waits {
     }
 }
 
-impl Wait {
+impl OpenWait {
     fn is_fulfilled(&self) -> bool {
         match self.quantifier {
             Quantifier::Any => !self.satisfied.is_empty(),
@@ -79,14 +79,14 @@ impl Wait {
 
 impl Waits {
     /// When a wait is next due: its own deadline, or the end of the silence it waits for.
-    pub(crate) fn wait_deadline(&self, wait: &Wait, ctx: &Context) -> Option<u64> {
+    pub(crate) fn wait_deadline(&self, wait: &OpenWait, ctx: &Context) -> Option<u64> {
         let Until::Silence(silence) = wait.until else { return wait.deadline };
         let open = wait.targets.iter().filter(|run| wait.is_open_for(run));
         let quiet = open.filter_map(|run| self.silent_at(wait, *run, silence, ctx));
         quiet.chain(wait.deadline).min()
     }
 
-    pub(crate) fn silent_at(&self, wait: &Wait, run: RunKey, silence: u64, ctx: &Context) -> Option<u64> {
+    pub(crate) fn silent_at(&self, wait: &OpenWait, run: RunKey, silence: u64, ctx: &Context) -> Option<u64> {
         let process = ctx.processes.get(&run.process)?;
         Some(process.run.times.last_output.max(wait.since).saturating_add(silence))
     }
@@ -146,7 +146,7 @@ impl Waits {
     pub(crate) fn run_over_for_all(
         &mut self,
         run: RunKey,
-        is_concerned: impl Fn(&Wait) -> bool,
+        is_concerned: impl Fn(&OpenWait) -> bool,
         inbox: &Inbox,
         ctx: &mut Context,
     ) {
@@ -293,7 +293,7 @@ impl Waits {
 
     /// Answers and forgets a wait that is fulfilled.
     pub(crate) fn finish_wait(&mut self, id: WaitId, inbox: &Inbox, ctx: &mut Context) {
-        if !self.open.get(&id).is_some_and(Wait::is_fulfilled) {
+        if !self.open.get(&id).is_some_and(OpenWait::is_fulfilled) {
             return;
         }
         let Some(mut wait) = self.end_wait(id, ctx) else { return };
@@ -316,7 +316,7 @@ impl Waits {
     }
 
     /// Forgets a wait and stops watching for it.
-    pub(crate) fn end_wait(&mut self, id: WaitId, ctx: &mut Context) -> Option<Wait> {
+    pub(crate) fn end_wait(&mut self, id: WaitId, ctx: &mut Context) -> Option<OpenWait> {
         let wait = self.open.remove(&id)?;
         if matches!(wait.until, Until::Pattern(_)) {
             ctx.out.effects.extend(wait.targets.iter().map(|run| Effect::Unwatch { run: *run, wait: id }));
@@ -355,7 +355,7 @@ impl Waits {
     /// Registers a wait that was checked; it may be satisfied at once.
     pub(crate) fn begin(
         &mut self,
-        wait: Wait,
+        wait: OpenWait,
         inbox: &Inbox,
         queue: &mut MailQueue,
         timers: &Timers,

@@ -12,7 +12,7 @@ use crate::inbox::Inbox;
 use crate::input::{RunKey, WaitId};
 use crate::process::Process;
 use crate::waits::Waits;
-use crate::waits::{Wait, satisfied};
+use crate::waits::{OpenWait, satisfied};
 
 /// Longest pattern; the daemon also bounds what it compiles to.
 const MAX_PATTERN: usize = 1024;
@@ -127,7 +127,7 @@ impl Waits {
     pub(crate) fn see_ready(&mut self, run: RunKey, text: Option<&str>, inbox: &Inbox, ctx: &mut Context) {
         let Some(process) = ctx.processes.get(&run.process) else { return };
         let found = satisfied(process, text.map(str::to_owned));
-        let is_concerned = |wait: &Wait| matches!(wait.until, Until::Ready(_)) && wait.is_open_for(&run);
+        let is_concerned = |wait: &OpenWait| matches!(wait.until, Until::Ready(_)) && wait.is_open_for(&run);
         let concerned: Vec<WaitId> =
             self.open.iter().filter(|(_, wait)| is_concerned(wait)).map(|(id, _)| *id).collect();
         for id in concerned {

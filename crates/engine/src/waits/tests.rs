@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::request::{Empty, Quantifier, Until};
 use proto::{ErrorCode, Exit, ExitReason, Failure, Kind, Reply, Status};
 
-use super::{Wait, Waits};
+use super::{OpenWait, Waits};
 use crate::context::Context;
 use crate::inbox::Inbox;
 use crate::input::{RunKey, Ticket};
@@ -14,8 +14,8 @@ use crate::tests::machine::{add, add_agent, at, context, effects};
 use crate::timers::Timers;
 use crate::{CommandAnswer, Effect};
 
-fn wait(ticket: u64, targets: &[RunKey], until: Until, quantifier: Quantifier) -> Wait {
-    Wait {
+fn wait(ticket: u64, targets: &[RunKey], until: Until, quantifier: Quantifier) -> OpenWait {
+    OpenWait {
         ticket: Ticket(ticket),
         waiter: None,
         targets: targets.to_vec(),
@@ -28,7 +28,7 @@ fn wait(ticket: u64, targets: &[RunKey], until: Until, quantifier: Quantifier) -
     }
 }
 
-fn begin(waits: &mut Waits, wait: Wait, ctx: &mut Context) {
+fn begin(waits: &mut Waits, wait: OpenWait, ctx: &mut Context) {
     let (inbox, mut queue, timers) = (Inbox::default(), MailQueue::default(), Timers::default());
     waits.begin(wait, &inbox, &mut queue, &timers, ctx);
 }
@@ -83,7 +83,7 @@ fn silence_counts_from_the_last_output_and_a_deadline_is_a_timeout() {
     let (mut waits, mut ctx, inbox) = (Waits::default(), context(), Inbox::default());
     let a = add(&mut ctx, "a", Kind::Command, None);
     begin(&mut waits, wait(1, &[a], Until::Silence(500), Quantifier::Any), &mut ctx);
-    let limited = Wait { deadline: Some(1_600), ..wait(2, &[a], Until::Exit(Empty {}), Quantifier::Any) };
+    let limited = OpenWait { deadline: Some(1_600), ..wait(2, &[a], Until::Exit(Empty {}), Quantifier::Any) };
     begin(&mut waits, limited, &mut ctx);
     at(&mut ctx, 1_400);
     ctx.processes.output(a, 10, &ctx.out);
@@ -110,7 +110,7 @@ fn a_pattern_is_watched_until_its_wait_is_forgotten() {
 fn a_wait_that_would_close_a_circle_is_refused_by_name() {
     let (mut waits, mut ctx, timers) = (Waits::default(), context(), Timers::default());
     let (a, b) = (add_agent(&mut ctx, "a"), add_agent(&mut ctx, "b"));
-    let of_a = Wait { waiter: Some(a), ..wait(1, &[b], Until::Silence(60_000), Quantifier::Any) };
+    let of_a = OpenWait { waiter: Some(a), ..wait(1, &[b], Until::Silence(60_000), Quantifier::Any) };
     begin(&mut waits, of_a, &mut ctx);
     let failure = waits.check_circle(b.process, &[a.process], &timers, &ctx).unwrap_err();
     assert_eq!(failure.code, ErrorCode::Conflict);

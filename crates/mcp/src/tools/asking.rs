@@ -11,10 +11,10 @@ use proto::verb;
 use serde_json::{Map, json};
 use tokio::sync::Semaphore;
 
-use super::{Caller, Effect, Outcome, Tool, ToolContext};
+use super::{ServerCaller, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Shape, may, must};
 use crate::failure::ToolFailure;
-use crate::waiting::{Then, Waiting};
+use crate::waiting::{AfterWait, Waiting};
 
 /// Longest question, reason or answer.
 pub(crate) const MAX_WORDS: usize = 4 << 10; // 4 KiB
@@ -31,7 +31,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Put a note into the person's inbox and go on.",
         fields: &[must("reason", Shape::Text(MAX_WORDS), "What they should know or do.")],
         gives: "item: integer",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(attention(context, arguments)),
     },
@@ -45,7 +45,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("options", Shape::Texts(200), "Answers to choose from; default: any text."),
         ],
         gives: "status: answered|by_message|still_running, answer?: string, item?: integer, hint?: string",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |_, arguments| Box::pin(std::future::ready(question(arguments))),
     },
@@ -96,7 +96,7 @@ impl Questions {
     }
 }
 
-fn question(arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+fn question(arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let options = arguments.texts("options").unwrap_or_default();
     if options.len() > MAX_OPTIONS {
         return Err(ToolFailure::invalid("options", format!("at most {MAX_OPTIONS}")));
@@ -105,7 +105,7 @@ fn question(arguments: &Arguments) -> Result<Outcome, ToolFailure> {
     if let Some((_, twice)) = options.iter().enumerate().find(|(place, option)| is_twice(*place, option)) {
         return Err(ToolFailure::invalid("options", format!("{twice} is there twice")));
     }
-    Ok(Outcome::Question(Question { question: arguments.required("question").to_owned(), options }))
+    Ok(ToolOutcome::Question(Question { question: arguments.required("question").to_owned(), options }))
 }
 
 /// Returns the wait for a question that is in the inbox already.
@@ -135,7 +135,7 @@ pub(crate) async fn opened(context: &ToolContext, question: Question) -> Result<
 }
 
 async fn waiting(context: &ToolContext, item: u64) -> Result<Waiting, ToolFailure> {
-    let Caller::Process(asker) = context.caller().await? else {
+    let ServerCaller::Process(asker) = context.caller().await? else {
         return Err(ToolFailure::new("wrong_kind", "only a process can ask a person"));
     };
     let wait = Wait::until(vec![Target(asker)], Until::Item(item));
@@ -147,11 +147,11 @@ async fn waiting(context: &ToolContext, item: u64) -> Result<Waiting, ToolFailur
         fields: ASK_FIELDS,
         meanwhile: None,
         is_over_when_blocked: false,
-        then: Then::GiveAnswer { item, base, open: context.questions.clone() },
+        then: AfterWait::GiveAnswer { item, base, open: context.questions.clone() },
     })
 }
 
-async fn attention(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn attention(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = Attention { reason: arguments.required("reason").to_owned(), key: None };
     let asked = context.request::<verb::Attention>(&[("reason", "reason")], request).await?;
     Ok(json!({"item": asked.item}).into())
@@ -161,7 +161,7 @@ async fn attention(context: &ToolContext, arguments: &Arguments) -> Result<Outco
 mod tests {
     use super::*;
 
-    fn asked(options: &[&str]) -> Result<Outcome, ToolFailure> {
+    fn asked(options: &[&str]) -> Result<ToolOutcome, ToolFailure> {
         let given = json!({"question": "Which?", "options": options});
         let tool = TOOLS.iter().find(|tool| tool.name == "ask_human").expect("it exists");
         let given = given.as_object().cloned().expect("an object");

@@ -13,7 +13,7 @@ use proto::verb;
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::find;
-use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use super::{TARGET, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::pages;
@@ -45,7 +45,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         gives: "message_id?: integer, target?: string, status?: string, turn?: integer, reason?: string, \
                 receipts?: [object]",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: true,
         run: |context, arguments| Box::pin(send(context, arguments)),
     },
@@ -55,7 +55,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "What became of a message, or of all you sent through this connection.",
         fields: &[may("message_id", Shape::Integer(0, i64::MAX), "Only this one.")],
         gives: "messages: [object]",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(receipts(context, arguments)),
     },
@@ -65,7 +65,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Take back a message that is still queued.",
         fields: &[must("message_id", Shape::Integer(0, i64::MAX), "")],
         gives: "message_id: integer, target: string, status: string, reason?: string",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(cancel(context, arguments)),
     },
@@ -75,7 +75,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "End an agent's turn; the agent stays. Answers when the turn is over.",
         fields: &[PROCESS],
         gives: "id: string, interrupted: boolean",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(interrupt(context, arguments)),
     },
@@ -87,13 +87,13 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[PROCESS, may("turn", Shape::Integer(1, i64::MAX), ""), pages::SINCE_BYTE],
         gives: "id: string, turn: integer, end: string, text: string, source?: string, offset?: integer, \
                 truncated?: boolean, message_id?: integer",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(result(context, arguments)),
     },
 ];
 
-async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn send(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let key = match arguments.text("key") {
         Some(key) => key.to_owned(),
         None => fresh_key(),
@@ -113,7 +113,7 @@ async fn tell_many(
     arguments: &Arguments,
     targets: &[String],
     key: &str,
-) -> Result<Outcome, ToolFailure> {
+) -> Result<ToolOutcome, ToolFailure> {
     let is_twice = |place: usize, target: &String| targets.iter().take(place).any(|before| before == target);
     if let Some((_, twice)) = targets.iter().enumerate().find(|(place, target)| is_twice(*place, target)) {
         return Err(ToolFailure::invalid("targets", format!("{twice} is there twice")));
@@ -166,13 +166,13 @@ async fn tell(
     to_value(&receipt)
 }
 
-async fn cancel(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn cancel(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = CancelMessage { mail: MailId(arguments.count("message_id").unwrap_or_default()) };
     let receipt = context.request::<verb::CancelMessage>(&[("mail", "message_id")], request).await?;
     Ok(to_value(&receipt)?.into())
 }
 
-async fn interrupt(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn interrupt(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let id = find(context, arguments.required("process")).await?.id;
     let request = Interrupt { target: Target(id.to_string()) };
     context.request::<verb::Interrupt>(TARGET, request).await?;
@@ -202,7 +202,7 @@ fn to_value(receipt: &Receipt) -> Result<Value, ToolFailure> {
     Ok(Value::Object(answer))
 }
 
-async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let wanted: Vec<MailId> = match arguments.count("message_id") {
         Some(mail) => vec![MailId(mail)],
         None => context.sent.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
@@ -222,7 +222,7 @@ async fn receipts(context: &ToolContext, arguments: &Arguments) -> Result<Outcom
     Ok(json!({ "messages": messages }).into())
 }
 
-async fn result(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn result(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let view = find(context, arguments.required("process")).await?;
     if view.agent.as_ref().is_some_and(|agent| agent.turn == 0) {
         let message = format!("{} has had no turn yet", view.name);

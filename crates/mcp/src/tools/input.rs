@@ -9,7 +9,7 @@ use proto::request::{GiveAnswer, Read, ReadMode, Target, TypedInput, Until, Wait
 use proto::{ErrorCode, verb};
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, Tool, ToolContext};
+use super::{Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::views::put;
@@ -44,7 +44,7 @@ pub(super) const TOOLS: &[Tool] = &[
             ),
         ],
         gives: "written: integer, of: integer, submitted?: boolean, screen?: string, offset?: integer",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(send(context, arguments)),
     },
@@ -58,13 +58,13 @@ pub(super) const TOOLS: &[Tool] = &[
             must("choice", Shape::Text(400), "An option's choice, number or label."),
         ],
         gives: "dialog_id: integer, answered: boolean",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(answer(context, arguments)),
     },
 ];
 
-async fn send(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn send(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let write = Write {
         target: target.clone(),
@@ -120,7 +120,7 @@ async fn quiet_screen(context: &ToolContext, target: &Target, most_ms: u64) -> R
     context.request::<verb::Read>(WRITE_FIELDS, read).await
 }
 
-async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let item = arguments.count("dialog_id").unwrap_or_default();
     let request = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
     let fields = &[("item", "dialog_id"), ("choice", "choice")];

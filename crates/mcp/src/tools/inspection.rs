@@ -11,7 +11,7 @@ use proto::{AgentState, Kind, ProcessId, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::find;
-use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use super::{TARGET, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, PROCESS, Shape, may};
 use crate::failure::ToolFailure;
 use crate::pages;
@@ -38,7 +38,7 @@ pub(super) const TOOLS: &[Tool] = &[
             pages::CURSOR,
         ],
         gives: "processes: [object], next_cursor?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: true,
         run: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[PROCESS],
         gives: "id: string, name: string, kind: string, status: string, state?: string, exit?: string, \
                 ready?: boolean, agent?: object, dialog?: object",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: true,
         run: |context, arguments| Box::pin(status(context, arguments)),
     },
@@ -61,7 +61,7 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[],
         gives: "project?: string, processes: integer, statuses: object, states: object, needs_answer: [object], \
                 agents: [object], presets: [object], working_dir: string, warnings?: [string]",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, _| Box::pin(project(context)),
     },
@@ -71,7 +71,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "The ports that a process and what it started listen on, and the web addresses it has shown.",
         fields: &[PROCESS],
         gives: "ports: [object], urls: [string], truncated?: boolean",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(ports(context, arguments)),
     },
@@ -82,13 +82,13 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[PROCESS],
         gives: "id: string, name: string, state: string, why: string, opinions: [object], composer: string, \
                 drifts: integer, version?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(explain(context, arguments)),
     },
 ];
 
-async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let all = context.request::<verb::List>(&[], Empty {}).await?;
     let kind: Option<Kind> = arguments.text("kind").and_then(|word| word.parse().ok());
     let ordered = if arguments.flag("tree") {
@@ -125,7 +125,7 @@ fn by_family(all: Vec<ProcessView>) -> Vec<(ProcessView, Option<usize>)> {
     ordered
 }
 
-async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn status(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
     let mut view = find(context, &wanted).await?;
     if view.state == Some(AgentState::Blocked) {
@@ -145,7 +145,7 @@ async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(Value::Object(views::details(&view, item)).into())
 }
 
-async fn project(context: &ToolContext) -> Result<Outcome, ToolFailure> {
+async fn project(context: &ToolContext) -> Result<ToolOutcome, ToolFailure> {
     let directory = context.directory().await?;
     let inbox = context.request_allowed::<verb::Inbox>(Empty {}).await?.unwrap_or_default();
     let offers = context.request_allowed::<verb::Agents>(AskAgents::default()).await?.unwrap_or_default();
@@ -210,7 +210,7 @@ fn offered(offer: &AgentOffer) -> Value {
     Value::Object(fields)
 }
 
-async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = Ports { target: arguments.required("process").into() };
     let found = context.request::<verb::Ports>(TARGET, request).await?;
     let fields = |port: &PortView| {
@@ -232,7 +232,7 @@ async fn ports(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     Ok(Value::Object(answer).into())
 }
 
-async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn explain(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = Explain { target: arguments.required("process").into() };
     let report = context.request::<verb::Explain>(TARGET, request).await?;
     let opinions: Vec<Value> = report.opinions.iter().map(views::opinion).collect();

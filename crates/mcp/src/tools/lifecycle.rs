@@ -11,11 +11,11 @@ use proto::request::{
 use proto::{Kind, Name, ProcessView, Size, verb};
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use super::{TARGET, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Field, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::views::{self, put};
-use crate::waiting::{Then, Waiting};
+use crate::waiting::{AfterWait, Waiting};
 
 const NAME: Field = may("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -");
 const WORKING_DIR: Field = may("working_dir", Shape::Text(4096), "Default: yours.");
@@ -74,7 +74,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         gives: "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, \
                 turn?: integer, end?: string, text?: string, truncated?: boolean",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: true,
         run: |context, arguments| Box::pin(spawn_agent(context, arguments)),
     },
@@ -95,7 +95,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("env", Shape::Pairs(WORD), "Extra variables."),
         ],
         gives: SPAWNED,
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(spawn_process(context, arguments)),
     },
@@ -105,7 +105,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Start a process whose run is over. An agent continues its session where it has one.",
         fields: &[PROCESS],
         gives: SPAWNED,
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(start(context, arguments)),
     },
@@ -115,7 +115,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "End the run, if there is one, and start a fresh one.",
         fields: &[PROCESS],
         gives: SPAWNED,
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(restart(context, arguments)),
     },
@@ -125,7 +125,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "End the run and everything it started, or send only one signal. The entry, its screen and log stay.",
         fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
         gives: "id: string, exit?: string, signalled?: boolean",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(stop(context, arguments)),
     },
@@ -135,7 +135,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "End the run and remove the entry with its screen, log and descendants. Read the result first.",
         fields: &[PROCESS],
         gives: "id: string, closed: boolean, exit?: string",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(close(context, arguments)),
     },
@@ -145,7 +145,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Give a process another name.",
         fields: &[PROCESS, must("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -")],
         gives: "id: string, name: string",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(rename(context, arguments)),
     },
@@ -155,13 +155,13 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Ask the person to look at a process.",
         fields: &[PROCESS],
         gives: "id: string, selected: boolean",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(select(context, arguments)),
     },
 ];
 
-async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let prompt = arguments.text("instructions").map(str::to_owned);
     let request = Spawn {
         kind: Kind::Agent,
@@ -185,18 +185,18 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Out
     }
     // An agent's turns count from one, so its instructions begin the first.
     let wait = Wait::until(vec![Target(spawned.id.to_string())], Until::Turn(1));
-    Ok(Outcome::Waiting(Box::new(Waiting {
+    Ok(ToolOutcome::Waiting(Box::new(Waiting {
         wait,
         timeout: None,
         status: format!("{} ({}) works on its instructions", spawned.name, spawned.id),
         fields: AGENT_FIELDS,
         meanwhile: Some(Value::Object(base.clone())),
         is_over_when_blocked: false,
-        then: Then::GiveTurn { process: spawned.id, turn: 1, base },
+        then: AfterWait::GiveTurn { process: spawned.id, turn: 1, base },
     })))
 }
 
-async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let kind = if arguments.required("kind") == "terminal" { Kind::Terminal } else { Kind::Command };
     let preset = arguments.text("preset").map(str::to_owned);
     let request = Spawn {
@@ -239,7 +239,7 @@ async fn directory(context: &ToolContext, arguments: &Arguments) -> Result<Optio
     Ok(Some(working_dir(context, arguments)))
 }
 
-async fn start(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let view = find(context, arguments.required("process")).await?;
     if view.pid.is_some() {
         return Err(ToolFailure::new("conflict", format!("process: {} runs already", view.name))
@@ -257,14 +257,14 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
-async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let request = Restart { target, stop: proto::Stop::default() };
     let spawned = context.request::<verb::Restart>(TARGET, request).await?;
     Ok(Value::Object(to_value(&spawned)).into())
 }
 
-async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let word = arguments.text("signal");
     let signal =
         word.and_then(|word| SIGNALS.iter().find(|(name, _)| *name == word)).map(|(_, number)| *number);
@@ -277,7 +277,7 @@ async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     })
 }
 
-async fn close(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn close(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let request = Close { target, keep_background: false, stop: proto::Stop::default() };
     let mut closed = end_told(&context.request::<verb::Close>(TARGET, request).await?);
@@ -285,7 +285,7 @@ async fn close(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     Ok(Value::Object(closed).into())
 }
 
-async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let name = name(arguments)?.unwrap_or_default();
     let id = find(context, arguments.required("process")).await?.id;
     let request = Rename { target: Target(id.to_string()), name: name.clone() };
@@ -294,7 +294,7 @@ async fn rename(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(json!({"id": id, "name": name}).into())
 }
 
-async fn select(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn select(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let id = find(context, arguments.required("process")).await?.id;
     let request = Select { target: Target(id.to_string()) };
     context.request::<verb::Select>(TARGET, request).await?;

@@ -6,7 +6,7 @@ use proto::rights::{BudgetUse, GrantView, Identity};
 use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, Tool, ToolContext};
+use super::{Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Shape, may};
 use crate::failure::ToolFailure;
 use crate::views::{self, put};
@@ -53,7 +53,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "caller: human|process|nobody, version: string, may: string, working_dir: string, project?: string, \
                 you?: object, parent?: object, children?: [object], nonce?: string, heads?: [string], \
                 budget?: object, grants?: [string]",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, _| Box::pin(whoami(context)),
     },
@@ -63,13 +63,13 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "How to work with Quarterdeck, by topic. Without a topic: what there is.",
         fields: &[may("topic", Shape::OneOf(TOPIC_NAMES), "")],
         gives: "topic: string, text: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |_, arguments| Box::pin(std::future::ready(Ok(help(arguments)))),
     },
 ];
 
-async fn whoami(context: &ToolContext) -> Result<Outcome, ToolFailure> {
+async fn whoami(context: &ToolContext) -> Result<ToolOutcome, ToolFailure> {
     let welcome = context.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
     let mut answer = Map::new();
     put(&mut answer, "version", json!(welcome.version));
@@ -159,7 +159,7 @@ fn named(view: &ProcessView) -> Value {
     Value::Object(fields)
 }
 
-fn help(arguments: &Arguments) -> Outcome {
+fn help(arguments: &Arguments) -> ToolOutcome {
     let wanted = arguments.text("topic").unwrap_or("topics");
     let text = TOPICS.iter().find(|(topic, _)| *topic == wanted).map_or("", |(_, text)| text);
     json!({"topic": wanted, "text": text.trim_end()}).into()

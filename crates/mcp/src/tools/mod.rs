@@ -37,7 +37,7 @@ pub(crate) use meta::TOPICS;
 
 /// What calling a tool does, for clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum ToolEffect {
     /// Nothing changes.
     Reads,
     /// It adds or sends something.
@@ -55,17 +55,17 @@ pub(crate) struct Tool {
     pub(crate) fields: &'static [Field],
     /// Its result, in the language of [`outputs`].
     pub(crate) gives: &'static str,
-    pub(crate) effect: Effect,
+    pub(crate) effect: ToolEffect,
     /// True if a client that defers tools should load it at once.
     pub(crate) is_core: bool,
-    run: Run,
+    run: ToolFunction,
 }
 
-type Run = for<'a> fn(&'a ToolContext, &'a Arguments) -> Answering<'a>;
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Outcome, ToolFailure>> + Send + 'a>>;
+type ToolFunction = for<'a> fn(&'a ToolContext, &'a Arguments) -> ToolFuture<'a>;
+type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutcome, ToolFailure>> + Send + 'a>>;
 
 /// The result of a call.
-pub(crate) enum Outcome {
+pub(crate) enum ToolOutcome {
     /// The answer.
     Done(Value),
     /// The result comes when something has happened.
@@ -76,14 +76,14 @@ pub(crate) enum Outcome {
 
 /// How the daemon identifies this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum ServerCaller {
     Person,
     /// The process of this id.
     Process(String),
     Nobody,
 }
 
-impl From<Value> for Outcome {
+impl From<Value> for ToolOutcome {
     fn from(value: Value) -> Self {
         Self::Done(value)
     }
@@ -100,7 +100,7 @@ pub(crate) struct ToolContext {
     /// Questions that a person has not answered yet.
     pub(crate) questions: Questions,
     /// Set by the first answer: it follows from where this server runs, which does not change.
-    caller: OnceLock<Caller>,
+    caller: OnceLock<ServerCaller>,
     /// A callback for the first call of a tool, and whether it was called.
     on_first_call: (Once, fn()),
 }
@@ -119,16 +119,16 @@ impl ToolContext {
     }
 
     /// Returns how the daemon identifies this server.
-    pub(crate) async fn caller(&self) -> Result<Caller, ToolFailure> {
+    pub(crate) async fn caller(&self) -> Result<ServerCaller, ToolFailure> {
         if let Some(known) = self.caller.get() {
             return Ok(known.clone());
         }
         let welcome = self.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
         let caller = match welcome.caller.as_str() {
-            "human" => Caller::Person,
+            "human" => ServerCaller::Person,
             // A later call may find a token, so this result is not kept.
-            "nobody" => return Ok(Caller::Nobody),
-            id => Caller::Process(id.to_owned()),
+            "nobody" => return Ok(ServerCaller::Nobody),
+            id => ServerCaller::Process(id.to_owned()),
         };
         Ok(self.caller.get_or_init(|| caller).clone())
     }
@@ -137,16 +137,16 @@ impl ToolContext {
     /// there is no inbox, either.
     pub(crate) async fn is_in_run(&self) -> bool {
         if let Some(known) = self.caller.get() {
-            return matches!(known, Caller::Process(_));
+            return matches!(known, ServerCaller::Process(_));
         }
         let running = self.daemon.request_with::<verb::Status>(CallOptions::optional(), Empty {}).await;
-        running.is_ok() && matches!(self.caller().await, Ok(Caller::Process(_)))
+        running.is_ok() && matches!(self.caller().await, Ok(ServerCaller::Process(_)))
     }
 
     /// Returns the directory that names the project, for a person. A process has one project and names none.
     pub(crate) async fn directory(&self) -> Result<Option<String>, ToolFailure> {
         let here = || self.here.to_string_lossy().into_owned();
-        Ok((self.caller().await? == Caller::Person).then(here))
+        Ok((self.caller().await? == ServerCaller::Person).then(here))
     }
 
     /// Asks the daemon for a verb; `fields` pairs the daemon's field names with the tool's, the one to blame
@@ -207,7 +207,7 @@ impl Tool {
         &self,
         context: &ToolContext,
         given: serde_json::Map<String, Value>,
-    ) -> Result<Outcome, ToolFailure> {
+    ) -> Result<ToolOutcome, ToolFailure> {
         let arguments = Arguments::check(self.fields, given)?;
         (self.run)(context, &arguments).await
     }
@@ -219,9 +219,9 @@ impl Tool {
         listed.output_schema = outputs::schema(self.gives).ok().map(Arc::new);
         let hints = ToolAnnotations::new();
         listed.annotations = Some(match self.effect {
-            Effect::Reads => hints.read_only(true).open_world(false),
-            Effect::Adds => hints.read_only(false).destructive(false),
-            Effect::Destroys => hints.read_only(false).destructive(true),
+            ToolEffect::Reads => hints.read_only(true).open_world(false),
+            ToolEffect::Adds => hints.read_only(false).destructive(false),
+            ToolEffect::Destroys => hints.read_only(false).destructive(true),
         });
         if self.is_core {
             let mut meta = MetaObject::new();

@@ -8,7 +8,7 @@ use proto::request::{Empty, Follow, Read, ReadMode, Search, Target};
 use proto::{Notice, verb};
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, TARGET, Tool, ToolContext};
+use super::{TARGET, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::pages::MAX_ANSWER;
@@ -45,7 +45,7 @@ pub(super) const TOOLS: &[Tool] = &[
         gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
                 title?: string, cursor?: object, alternate?: boolean, first_line?: integer, \
                 cut?: integer",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: true,
         run: |context, arguments| Box::pin(read(context, arguments)),
     },
@@ -59,7 +59,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("limit", Shape::Integer(1, MAX_RAW), "Bytes; default 3600."),
         ],
         gives: "bytes: string, start: integer, offset: integer, end: integer, missed?: integer",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(raw(context, arguments)),
     },
@@ -73,13 +73,13 @@ pub(super) const TOOLS: &[Tool] = &[
             may("limit", Shape::Integer(1, MAX_MATCHES), "Most matches; default 50."),
         ],
         gives: "matches: [object], truncated?: boolean",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(search(context, arguments)),
     },
 ];
 
-async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn read(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let mode = match arguments.text("mode") {
         Some("stream") => ReadMode::Stream,
         Some("history") => ReadMode::History,
@@ -139,14 +139,14 @@ fn to_value(text: Text) -> Map<String, Value> {
 }
 
 /// Bytes of a log between two offsets.
-struct Piece {
+struct LogPiece {
     start: u64,
     end: u64,
     missed: u64,
     bytes: Vec<u8>,
 }
 
-async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn raw(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let limit = usize::try_from(arguments.integer("limit").unwrap_or(MAX_RAW)).unwrap_or_default();
     let since = arguments.count("since");
@@ -168,7 +168,7 @@ async fn piece(
     target: &Target,
     since: Option<u64>,
     limit: usize,
-) -> Result<Piece, ToolFailure> {
+) -> Result<LogPiece, ToolFailure> {
     let from = match since {
         Some(since) => Some(since),
         None => newest(context, target, limit).await?,
@@ -179,7 +179,7 @@ async fn piece(
     let from = from.unwrap_or(began.log.start);
     let start = from.clamp(began.log.start, began.log.end);
     let mut piece =
-        Piece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
+        LogPiece { start, end: began.log.end, missed: start.saturating_sub(from), bytes: Vec::new() };
     while piece.bytes.len() < limit {
         match connection.receive().await {
             Ok(Some(Incoming::Data(data))) if data.kind == DataKind::Output => {
@@ -207,7 +207,7 @@ async fn newest(context: &ToolContext, target: &Target, limit: usize) -> Result<
     Ok(view.map(|view| view.live.log.end.saturating_sub(limit as u64).max(view.live.log.start)))
 }
 
-async fn search(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn search(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = Search {
         target: arguments.required("process").into(),
         pattern: arguments.required("pattern").to_owned(),

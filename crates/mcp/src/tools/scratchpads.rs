@@ -6,7 +6,7 @@ use proto::request::{Empty, Pad, PadAct};
 use proto::verb;
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, Tool, ToolContext};
+use super::{Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Field, Shape, may, must};
 use crate::failure::{self, ToolFailure};
 use crate::pages;
@@ -40,7 +40,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "The project's shared notes; with pad, its revisions, newest first.",
         fields: &[may("pad", Shape::Text(64), ""), pages::CURSOR],
         gives: "pads?: [object], pad?: string, revisions?: [object], next_cursor?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -51,7 +51,7 @@ pub(super) const TOOLS: &[Tool] = &[
         fields: &[PAD, may("revision", Shape::Integer(1, i64::MAX), ""), pages::SINCE_BYTE],
         gives: "pad: string, revision: integer, author: string, content: string, offset?: integer, \
                 truncated?: boolean",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(read(context, arguments)),
     },
@@ -66,7 +66,7 @@ pub(super) const TOOLS: &[Tool] = &[
             EXPECTED,
         ],
         gives: CHANGED,
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(write(context, arguments)),
     },
@@ -81,7 +81,7 @@ pub(super) const TOOLS: &[Tool] = &[
             EXPECTED,
         ],
         gives: CHANGED,
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(change(context, arguments)),
     },
@@ -104,7 +104,7 @@ fn strange(outcome: &PadOutcome) -> ToolFailure {
     ToolFailure::new("internal", format!("the daemon answered with {shape}"))
 }
 
-async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     if arguments.has("pad") {
         return history(context, arguments).await;
     }
@@ -117,7 +117,7 @@ async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     }
 }
 
-async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn read(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let act = PadAct::Read { name: pad(arguments), revision: arguments.count("revision") };
     match ask(context, act).await? {
         PadOutcome::Text { name, content, revision, author } => {
@@ -132,7 +132,7 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     }
 }
 
-async fn write(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn write(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let (name, text) = (pad(arguments), arguments.required("content").to_owned());
     let expected_revision = arguments.count("expected_revision");
     let act = match (arguments.flag("append"), expected_revision) {
@@ -146,7 +146,7 @@ async fn write(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, 
     changed(ask(context, act).await?)
 }
 
-async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn change(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let (name, to) = (pad(arguments), arguments.text("to").map(str::to_owned));
     let expected_revision = arguments.count("expected_revision");
     let act = match (arguments.required("action"), to, expected_revision) {
@@ -161,7 +161,7 @@ async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     changed(ask(context, act).await?)
 }
 
-async fn history(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn history(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     match ask(context, PadAct::History { name: pad(arguments) }).await? {
         PadOutcome::History(entries) => {
             let rows = entries.iter().rev().map(|entry| (entry.revision.to_string(), revision(entry)));
@@ -177,7 +177,7 @@ fn pad(arguments: &Arguments) -> String {
     arguments.required("pad").to_owned()
 }
 
-fn changed(outcome: PadOutcome) -> Result<Outcome, ToolFailure> {
+fn changed(outcome: PadOutcome) -> Result<ToolOutcome, ToolFailure> {
     match outcome {
         PadOutcome::Changed { name, revision } => Ok(json!({"pad": name, "revision": revision}).into()),
         other => Err(strange(&other)),

@@ -10,7 +10,7 @@ use proto::task::{ReviewComment, ReviewSide, TaskCreated, TaskFileStat, TaskOutc
 use proto::verb;
 use serde_json::{Map, Value, json};
 
-use super::{Effect, Outcome, Tool, ToolContext};
+use super::{Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Field, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::pages;
@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         gives: "task: string, status: string, directory?: string, branch?: string, base?: string, ports?: [integer], \
                 failure?: string",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(create(context, arguments)),
     },
@@ -60,7 +60,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Tasks with status, changed lines and conflicts; those that need a person come first.",
         fields: &[pages::CURSOR],
         gives: "tasks: [object], next_cursor?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -70,7 +70,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Everything about a task: git, processes, runs, conflicts, and why its last landing failed.",
         fields: &[TASK],
         gives: VIEW,
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(status(context, arguments)),
     },
@@ -85,7 +85,7 @@ pub(super) const TOOLS: &[Tool] = &[
             pages::SINCE_BYTE,
         ],
         gives: "task: string, base: string, files: [object], text?: string, offset?: integer, truncated?: boolean",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(diff(context, arguments)),
     },
@@ -104,7 +104,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("number", LINE, "resolve, remove"),
         ],
         gives: "task: string, comments: [object], message_id?: integer, truncated?: boolean",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(review(context, arguments)),
     },
@@ -120,7 +120,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("merge", Shape::Flag, "Merge commit instead of rebase."),
         ],
         gives: "task: string, status: string, into?: string, commit?: string",
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(land(context, arguments)),
     },
@@ -130,7 +130,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Remove a task and its worktree; its files are saved for 14 days. Refuses work that is nowhere else.",
         fields: &[TASK, may("branch", Shape::Flag, "Remove its branch too.")],
         gives: "task: string, dropped: boolean, saved_as?: string",
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(finish(context, arguments)),
     },
@@ -158,7 +158,7 @@ fn target(arguments: &Arguments) -> TaskTarget {
     TaskTarget::Name(arguments.required("task").to_owned())
 }
 
-async fn create(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn create(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let name = arguments.required("name").to_owned();
     let directory = match arguments.text("working_dir") {
         Some(given) => context.here.join(given),
@@ -192,7 +192,7 @@ fn created_row(created: &TaskCreated) -> Map<String, Value> {
     row
 }
 
-async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let TaskOutcome::Listed(tasks) = ask(context, TaskAct::List(Empty {})).await? else {
         return Err(unexpected());
     };
@@ -216,7 +216,7 @@ fn row(task: &TaskView) -> Map<String, Value> {
     row
 }
 
-async fn status(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn status(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     match ask(context, TaskAct::Show(target(arguments))).await? {
         TaskOutcome::Task(task) => Ok(Value::Object(details(&task)).into()),
         _ => Err(unexpected()),
@@ -255,7 +255,7 @@ fn details(task: &TaskView) -> Map<String, Value> {
     all
 }
 
-async fn diff(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn diff(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     /// Files that fit a result beside its text.
     const FILES: usize = 60;
     let request = DiffTask {
@@ -291,7 +291,7 @@ fn file(stat: &TaskFileStat) -> Value {
     Value::Object(row)
 }
 
-async fn review(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn review(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = ReviewTask { target: target(arguments), act: review_act(arguments)? };
     match ask(context, TaskAct::Review(request)).await? {
         TaskOutcome::Review(review) => Ok(Value::Object(review_row(&review)).into()),
@@ -358,7 +358,7 @@ fn comment_row(comment: &ReviewComment) -> Value {
     Value::Object(row)
 }
 
-async fn land(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn land(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = LandTask {
         target: target(arguments),
         into: arguments.text("into").map(str::to_owned),
@@ -378,7 +378,7 @@ async fn land(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     }
 }
 
-async fn finish(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn finish(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let request = DropTask { target: target(arguments), branch: arguments.flag("branch"), force: false };
     let TaskOutcome::Dropped(dropped) = ask(context, TaskAct::Drop(request)).await? else {
         return Err(unexpected());

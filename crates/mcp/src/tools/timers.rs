@@ -9,12 +9,12 @@ use proto::{ErrorCode, Failure, verb};
 use serde_json::{Map, Value, json};
 
 use super::waits::TIMEOUT;
-use super::{Caller, Effect, Outcome, Tool, ToolContext};
+use super::{ServerCaller, Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Field, MAX_SECONDS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::pages;
 use crate::views::{put, shortened};
-use crate::waiting::{Then, Waiting};
+use crate::waiting::{AfterWait, Waiting};
 
 /// Longest body, as for messages.
 const MAX_BODY: usize = 16 << 10; // 16 KiB
@@ -61,7 +61,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("label", Shape::Text(64), "Shown in the message's head."),
         ],
         gives: SET,
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         is_core: false,
         run: |context, arguments| Box::pin(set(context, arguments)),
     },
@@ -71,7 +71,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Wait until a timer of yours fires; its body comes here and not as a message.",
         fields: &[TIMER, TIMEOUT],
         gives: "status: fired|still_running, timer: integer, body?: string, truncated?: boolean, hint?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(wait(context, arguments)),
     },
@@ -81,7 +81,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Cancel a timer, pause it (it keeps the time that is left) or resume it.",
         fields: &[TIMER, must("action", Shape::OneOf(&["cancel", "pause", "resume"]), "")],
         gives: SET,
-        effect: Effect::Destroys,
+        effect: ToolEffect::Destroys,
         is_core: false,
         run: |context, arguments| Box::pin(change(context, arguments)),
     },
@@ -91,13 +91,13 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Your timers.",
         fields: &[pages::CURSOR],
         gives: "timers: [object], next_cursor?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(list(context, arguments)),
     },
 ];
 
-async fn set(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn set(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let time = arguments.millis("seconds").unwrap_or_default();
     let Some(processes) = arguments.texts("processes") else {
         if arguments.has("mode") {
@@ -116,8 +116,8 @@ async fn put_timer(
     arguments: &Arguments,
     when: TimerWhen,
     fields: &[(&str, &str)],
-) -> Result<Outcome, ToolFailure> {
-    if context.caller().await? == Caller::Person {
+) -> Result<ToolOutcome, ToolFailure> {
+    if context.caller().await? == ServerCaller::Person {
         return Err(ToolFailure::new("wrong_kind", "a timer wakes an agent, and you are a person"));
     }
     let request = SetTimer {
@@ -131,7 +131,7 @@ async fn put_timer(
     Ok(Value::Object(to_value(&view)).into())
 }
 
-async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn change(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let change = match arguments.required("action") {
         "pause" => TimerChange::Pause,
         "resume" => TimerChange::Resume,
@@ -142,7 +142,7 @@ async fn change(context: &ToolContext, arguments: &Arguments) -> Result<Outcome,
     Ok(Value::Object(to_value(&view)).into())
 }
 
-async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let timer = arguments.count("timer").unwrap_or_default();
     let all = context.request::<verb::Timers>(TIMER_FIELDS, Empty {}).await?;
     let view = all.into_iter().find(|view| view.timer == timer).ok_or_else(|| {
@@ -151,18 +151,18 @@ async fn wait(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     })?;
     // A wait for a timer targets its owner.
     let wait = Wait::until(vec![Target(view.owner.to_string())], Until::Timer(timer));
-    Ok(Outcome::Waiting(Box::new(Waiting {
+    Ok(ToolOutcome::Waiting(Box::new(Waiting {
         wait,
         timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),
         status: format!("waiting for timer {timer}"),
         fields: TIMER_FIELDS,
         meanwhile: None,
         is_over_when_blocked: false,
-        then: Then::GiveBody(Map::from_iter([("timer".to_owned(), json!(timer))])),
+        then: AfterWait::GiveBody(Map::from_iter([("timer".to_owned(), json!(timer))])),
     })))
 }
 
-async fn list(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn list(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let all = context.request::<verb::Timers>(&[], Empty {}).await?;
     Ok(Value::Object(pages::list("timers", rows(&all), arguments.text("cursor"))?).into())
 }

@@ -8,11 +8,11 @@ use proto::request::{Empty, Quantifier, Target, Until, Wait};
 use serde_json::{Map, json};
 
 use super::lifecycle::find;
-use super::{Effect, Outcome, Tool, ToolContext};
+use super::{Tool, ToolContext, ToolEffect, ToolOutcome};
 use crate::arguments::{Arguments, Field, MAX_SECONDS, PROCESS, Shape, may, must};
 use crate::failure::ToolFailure;
 use crate::views::put;
-use crate::waiting::{Then, Waiting};
+use crate::waiting::{AfterWait, Waiting};
 
 pub(super) const TIMEOUT: Field =
     may("timeout_seconds", Shape::Seconds(MAX_SECONDS), "Then the error timeout.");
@@ -46,7 +46,7 @@ pub(super) const TOOLS: &[Tool] = &[
             TIMEOUT,
         ],
         gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(state(context, arguments)),
     },
@@ -62,7 +62,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         gives: "status: over|blocked|still_running, id: string, turn: integer, end?: string, text?: string, \
                 source?: string, offset?: integer, truncated?: boolean, dialog?: object, hint?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: true,
         run: |context, arguments| Box::pin(turn(context, arguments)),
     },
@@ -78,14 +78,14 @@ pub(super) const TOOLS: &[Tool] = &[
             TIMEOUT,
         ],
         gives: "status: satisfied|still_running, satisfied: [object], since?: integer, hint?: string",
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         is_core: false,
         run: |context, arguments| Box::pin(pattern(context, arguments)),
     },
 ];
 
 #[expect(clippy::unused_async, reason = "every tool of the table has one shape")]
-async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let words = arguments.texts("states").unwrap_or_default();
     let states: Vec<AgentState> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let until = match words.as_slice() {
@@ -105,7 +105,7 @@ async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     Ok(waiting(wait, arguments, status, STATE_FIELDS))
 }
 
-async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let view = find(context, arguments.required("process")).await?;
     let Some(agent) = &view.agent else {
         let message = format!("process: {} is a {}: only agents have turns", view.name, view.kind);
@@ -117,18 +117,18 @@ async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, T
     let mut base = Map::new();
     put(&mut base, "id", json!(view.id));
     put(&mut base, "turn", json!(turn));
-    Ok(Outcome::Waiting(Box::new(Waiting {
+    Ok(ToolOutcome::Waiting(Box::new(Waiting {
         wait: Wait::until(vec![Target(view.id.to_string())], Until::Turn(turn)),
         timeout: arguments.millis("timeout_seconds").map(Duration::from_millis),
         status: format!("waiting for turn {turn} of {}", view.name),
         fields: TURN_FIELDS,
         meanwhile: None,
         is_over_when_blocked: true,
-        then: Then::GiveTurn { process: view.id, turn, base },
+        then: AfterWait::GiveTurn { process: view.id, turn, base },
     })))
 }
 
-async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<Outcome, ToolFailure> {
+async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let wanted = arguments.required("process").to_owned();
     // The start is fixed before the wait begins, so that output between two calls, or while the daemon is
     // away, still counts.
@@ -147,11 +147,11 @@ fn waiting(
     arguments: &Arguments,
     status: String,
     fields: &'static [(&'static str, &'static str)],
-) -> Outcome {
+) -> ToolOutcome {
     let timeout = arguments.millis("timeout_seconds").map(Duration::from_millis);
     let status = crate::views::shortened(&status, 200);
-    let (meanwhile, is_over_when_blocked, then) = (None, false, Then::Tell);
-    Outcome::Waiting(Box::new(Waiting {
+    let (meanwhile, is_over_when_blocked, then) = (None, false, AfterWait::Tell);
+    ToolOutcome::Waiting(Box::new(Waiting {
         wait,
         timeout,
         status,

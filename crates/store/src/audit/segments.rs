@@ -39,12 +39,12 @@ const VERB: &str = "forget";
 
 /// Where the kept part of the chain begins: the last deleted row and its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Start {
+pub(super) struct ChainStart {
     pub(super) id: i64,
     pub(super) hash: String,
 }
 
-impl Start {
+impl ChainStart {
     /// Returns true if this row records that the chain begins here.
     pub(super) fn is_told_by(&self, row: &AuditRow) -> bool {
         is_farewell(row) && row.detail == self.words()
@@ -125,12 +125,12 @@ fn kept_bytes(transaction: &Transaction<'_>) -> rusqlite::Result<u64> {
 
 /// Deletes the oldest segment unless it is also the `newest`, which holds the row that was just written. The
 /// record of its end stays, because the chain now begins there. The table's triggers allow no other deletion.
-fn let_go_of_oldest(transaction: &Transaction<'_>, newest: i64) -> rusqlite::Result<Option<Start>> {
+fn let_go_of_oldest(transaction: &Transaction<'_>, newest: i64) -> rusqlite::Result<Option<ChainStart>> {
     let oldest = transaction
         .prepare_cached(
             "SELECT last, hash FROM audit_segments WHERE is_kept = 1 AND last < ?1 ORDER BY last LIMIT 1",
         )?
-        .query_row([newest], |row| Ok(Start { id: row.get(0)?, hash: row.get(1)? }))
+        .query_row([newest], |row| Ok(ChainStart { id: row.get(0)?, hash: row.get(1)? }))
         .optional()?;
     let Some(start) = oldest else { return Ok(None) };
     for sql in [
@@ -143,7 +143,7 @@ fn let_go_of_oldest(transaction: &Transaction<'_>, newest: i64) -> rusqlite::Res
     Ok(Some(start))
 }
 
-fn farewell(start: &Start, at_ms: i64) -> AuditRow {
+fn farewell(start: &ChainStart, at_ms: i64) -> AuditRow {
     AuditRow {
         at_ms,
         caller: CALLER.to_owned(),

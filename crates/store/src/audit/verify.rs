@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::segments::{Start, is_farewell};
+use super::segments::{ChainStart, is_farewell};
 use super::{AuditRow, BEGINNING, chain, read};
 
 /// The result of checking the whole chain.
@@ -46,22 +46,22 @@ pub(crate) fn verify(connection: &Connection, mut each: impl FnMut(u64)) -> rusq
 }
 
 struct Verification {
-    start: Option<Start>,
+    start: Option<ChainStart>,
     /// A row records that the rows before the start were deleted.
     is_start_told: bool,
     /// Ends of segments that are still to come, the next one last.
-    ends: Vec<Start>,
+    ends: Vec<ChainStart>,
     /// The newest row so far.
-    at: Start,
+    at: ChainStart,
 }
 
 impl Verification {
-    fn begin(connection: &Connection, start: Option<Start>) -> rusqlite::Result<Self> {
-        let at = start.clone().unwrap_or_else(|| Start { id: 0, hash: BEGINNING.to_owned() });
+    fn begin(connection: &Connection, start: Option<ChainStart>) -> rusqlite::Result<Self> {
+        let at = start.clone().unwrap_or_else(|| ChainStart { id: 0, hash: BEGINNING.to_owned() });
         let mut statement = connection
             .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept <> 0 ORDER BY last DESC")?;
-        let found = statement.query_map((), |row| Ok(Start { id: row.get(0)?, hash: row.get(1)? }))?;
-        let ends = found.collect::<rusqlite::Result<Vec<Start>>>()?;
+        let found = statement.query_map((), |row| Ok(ChainStart { id: row.get(0)?, hash: row.get(1)? }))?;
+        let ends = found.collect::<rusqlite::Result<Vec<ChainStart>>>()?;
         Ok(Self { is_start_told: start.is_none(), start, ends, at })
     }
 
@@ -76,7 +76,7 @@ impl Verification {
             // The newest such row counts; an older one records an earlier deletion.
             self.is_start_told = self.start.as_ref().is_some_and(|start| start.is_told_by(&row));
         }
-        let next = Start { id, hash: row.hash };
+        let next = ChainStart { id, hash: row.hash };
         if self.ends.last().is_some_and(|end| end.id <= id) && self.ends.pop().as_ref() != Some(&next) {
             return Err("the row does not fit the end of its segment");
         }
@@ -110,10 +110,10 @@ fn number(id: i64) -> u64 {
 }
 
 /// Returns where the chain begins, if rows were deleted.
-fn start(connection: &Connection) -> rusqlite::Result<Option<Start>> {
+fn start(connection: &Connection) -> rusqlite::Result<Option<ChainStart>> {
     connection
         .prepare_cached("SELECT last, hash FROM audit_segments WHERE is_kept = 0 ORDER BY last DESC LIMIT 1")?
-        .query_row((), |row| Ok(Start { id: row.get(0)?, hash: row.get(1)? }))
+        .query_row((), |row| Ok(ChainStart { id: row.get(0)?, hash: row.get(1)? }))
         .optional()
 }
 

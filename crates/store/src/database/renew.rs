@@ -25,7 +25,7 @@ pub(super) fn identity(path: &Path) -> Option<FileIdentity> {
 }
 
 /// A copy of the database. As long as it is open, its inode cannot become that of another file.
-struct Copied {
+struct DatabaseCopy {
     file: Option<FileIdentity>,
     /// Opened for its place only: closing it drops no lock that the database has on the same file.
     _pin: OwnedFd,
@@ -68,7 +68,7 @@ impl Store {
 
     /// Opens the copy in its place. If it was removed meanwhile, an empty file was opened, which is none: the next
     /// call copies everything again.
-    fn open_copy(&self, made: &Copied) -> Result<Connection, StoreError> {
+    fn open_copy(&self, made: &DatabaseCopy) -> Result<Connection, StoreError> {
         let opened = open_checked(&self.path);
         if opened.is_err() || identity(&self.path) != made.file {
             drop(fs::remove_file(&self.path));
@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Writes everything that the connection has to a new file of its own; returns which file that is.
-    fn copy_to(&self, copy: &Path) -> Result<Copied, StoreError> {
+    fn copy_to(&self, copy: &Path) -> Result<DatabaseCopy, StoreError> {
         create_private(copy)?;
         let name = copy.to_str().ok_or_else(|| StoreError::refused(copy, "its path is not UTF-8"))?;
         let copied = self.connection.execute("VACUUM INTO ?1", [name]);
@@ -88,7 +88,7 @@ impl Store {
         let flags = PASSING | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let pin = rustix::fs::open(copy, flags, Mode::empty());
         let pin = pin.map_err(|error| StoreError::io(copy, error.into()))?;
-        Ok(Copied { file: identity(copy), _pin: pin })
+        Ok(DatabaseCopy { file: identity(copy), _pin: pin })
     }
 
     /// Gives the copy its name. What SQLite kept beside the former file is in the copy.

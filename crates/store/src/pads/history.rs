@@ -29,11 +29,11 @@ pub struct Revision {
 }
 
 /// The revisions of one pad.
-pub(super) struct History {
+pub(super) struct PadHistory {
     folder: DirFd,
 }
 
-impl History {
+impl PadHistory {
     /// Opens the history of a pad and creates it when it is missing.
     pub(super) fn open(folder: &DirFd, name: &PadName) -> Result<Self, StoreError> {
         Ok(Self { folder: folder.inner(".history")?.inner(name.as_str())? })

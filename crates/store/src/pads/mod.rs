@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dirfd::DirFd;
 pub use history::Revision;
-use history::{AUTHOR_EDITOR, History};
+use history::{AUTHOR_EDITOR, PadHistory};
 pub use name::{BadPadName, PadName};
 
 use crate::StoreError;
@@ -52,7 +52,7 @@ pub struct PadChange {
 }
 
 /// Called with each change, one at a time and in order.
-type Tell = Box<dyn Fn(PadChange) + Send + Sync>;
+type PadListener = Box<dyn Fn(PadChange) + Send + Sync>;
 
 /// Why a pad was not changed or read.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ pub struct Pads {
     root: PathBuf,
     /// Allows one change at a time: a change reads a revision number and then uses the next one.
     changing: Mutex<()>,
-    tell: Option<Tell>,
+    tell: Option<PadListener>,
 }
 
 impl Pads {
@@ -126,7 +126,7 @@ impl Pads {
         names.sort();
         names.dedup();
         for name in names {
-            if let Ok(Some(history)) = History::existing(&folder, &name) {
+            if let Ok(Some(history)) = PadHistory::existing(&folder, &name) {
                 history.remove_left_over()?;
             }
             // A file that is not a valid pad is no change.
@@ -197,7 +197,7 @@ impl Pads {
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         let (seen, _) = self.seen(project, &folder, name)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         refuse_other(expected, seen.number)?;
-        let history = History::open(&folder, name)?;
+        let history = PadHistory::open(&folder, name)?;
         let removal = history.bury(author)?;
         folder.remove(name).inspect_err(|_| history.forget(&removal))?;
         self.announce(project, name, &removal);
@@ -214,7 +214,7 @@ impl Pads {
             return Err(PadError::Taken(to.clone()));
         }
         let made = self.put(project, &folder, to, &bytes, author)?;
-        let left = History::open(&folder, from).and_then(|history| {
+        let left = PadHistory::open(&folder, from).and_then(|history| {
             let removal = history.bury(author)?;
             folder.remove(from).inspect_err(|_| history.forget(&removal))?;
             Ok(removal)
@@ -235,7 +235,7 @@ impl Pads {
     /// name taken.
     fn take_back(&self, project: &str, folder: &DirFd, name: &PadName, made: &Revision) {
         let removed = folder.remove(name);
-        if let Ok(history) = History::open(folder, name)
+        if let Ok(history) = PadHistory::open(folder, name)
             && removed.is_ok()
         {
             history.forget(made);
@@ -248,7 +248,7 @@ impl Pads {
         let _one_at_a_time = self.lock();
         let folder = self.folder(project, false)?.ok_or_else(|| PadError::NotFound(name.clone()))?;
         self.seen(project, &folder, name)?;
-        let history = History::existing(&folder, name)?;
+        let history = PadHistory::existing(&folder, name)?;
         let revisions = history.map_or_else(|| Ok(Vec::new()), |history| history.revisions())?;
         if revisions.is_empty() { Err(PadError::NotFound(name.clone())) } else { Ok(revisions) }
     }
@@ -259,7 +259,7 @@ impl Pads {
         let missing = || PadError::NotFound(name.clone());
         let folder = self.folder(project, false)?.ok_or_else(missing)?;
         self.seen(project, &folder, name)?;
-        let history = History::existing(&folder, name)?.ok_or_else(missing)?;
+        let history = PadHistory::existing(&folder, name)?.ok_or_else(missing)?;
         let kept = history.content(number)?.filter(|(revision, _)| !revision.is_removal);
         let (revision, bytes) = kept.ok_or_else(|| PadError::NoRevision(name.clone(), number))?;
         let content = String::from_utf8(bytes).map_err(|_| PadError::NotText(name.clone()))?;
@@ -296,7 +296,7 @@ impl Pads {
     ) -> Result<Revision, PadError> {
         // The history comes first: a kill in between leaves one revision too many, never a change that cannot
         // be undone.
-        let history = History::open(folder, name)?;
+        let history = PadHistory::open(folder, name)?;
         let revision = history.keep(bytes, author)?;
         folder.replace(name, bytes).inspect_err(|_| history.forget(&revision))?;
         self.announce(project, name, &revision);
@@ -318,14 +318,14 @@ impl Pads {
         name: &PadName,
     ) -> Result<Option<(Revision, Vec<u8>)>, PadError> {
         let Some(bytes) = folder.read(name, PAD_LIMIT)? else {
-            if let Some(history) = History::existing(folder, name)?
+            if let Some(history) = PadHistory::existing(folder, name)?
                 && history.is_alive()?
             {
                 self.announce(project, name, &history.bury(AUTHOR_EDITOR)?);
             }
             return Ok(None);
         };
-        let history = History::open(folder, name)?;
+        let history = PadHistory::open(folder, name)?;
         if let Some((newest, kept)) = history.newest()?
             && kept == bytes
         {

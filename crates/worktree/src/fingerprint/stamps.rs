@@ -27,9 +27,9 @@ const MAX_THREADS: usize = 4;
 
 /// What the system reports about one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp(u64);
+pub(super) struct FileStamp(u64);
 
-impl Stamp {
+impl FileStamp {
     /// It changed within the clock's tick: another change may leave the same report.
     const UNKNOWN: Self = Self(0);
     const MISSING: Self = Self(1);
@@ -41,10 +41,10 @@ impl Stamp {
 }
 
 /// Returns one number for all; none if one of them is unknown.
-pub(super) fn sum(stamps: &[Stamp]) -> Option<u64> {
+pub(super) fn sum(stamps: &[FileStamp]) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     stamps.iter().for_each(|stamp| hasher.write_u64(stamp.0));
-    stamps.iter().all(|stamp| *stamp != Stamp::UNKNOWN).then(|| hasher.finish())
+    stamps.iter().all(|stamp| *stamp != FileStamp::UNKNOWN).then(|| hasher.finish())
 }
 
 /// Asks the system about files. The time is that of the beginning, before any of them.
@@ -62,25 +62,25 @@ impl Stamper {
         Some(Self { now, newest: Duration::ZERO, has_fractions: false })
     }
 
-    pub(super) fn file(&mut self, directory: impl AsFd, path: &Path) -> Stamp {
-        let Ok(stat) = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) else { return Stamp::MISSING };
+    pub(super) fn file(&mut self, directory: impl AsFd, path: &Path) -> FileStamp {
+        let Ok(stat) = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) else { return FileStamp::MISSING };
         let mut hasher = record(&stat);
         (stat.st_size, stat.st_ctime, stat.st_ctime_nsec).hash(&mut hasher);
         self.stamp(&stat, &hasher)
     }
 
     /// Covers only a directory's entries: its own inode changes when it is moved.
-    pub(super) fn directory(&mut self, directory: impl AsFd, path: &Path) -> Stamp {
-        let Ok(stat) = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) else { return Stamp::MISSING };
+    pub(super) fn directory(&mut self, directory: impl AsFd, path: &Path) -> FileStamp {
+        let Ok(stat) = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) else { return FileStamp::MISSING };
         self.stamp(&stat, &record(&stat))
     }
 
-    fn stamp(&mut self, stat: &Stat, hasher: &DefaultHasher) -> Stamp {
+    fn stamp(&mut self, stat: &Stat, hasher: &DefaultHasher) -> FileStamp {
         let nanoseconds = u32::try_from(stat.st_ctime_nsec).unwrap_or(0);
         let changed_at = Duration::new(u64::try_from(stat.st_ctime).unwrap_or(0), nanoseconds);
         self.newest = self.newest.max(changed_at);
         self.has_fractions |= nanoseconds != 0;
-        if changed_at + TICK >= self.now { Stamp::UNKNOWN } else { Stamp(hasher.finish().max(2)) }
+        if changed_at + TICK >= self.now { FileStamp::UNKNOWN } else { FileStamp(hasher.finish().max(2)) }
     }
 
     /// Returns false if a change could have left the same times: the file system keeps whole seconds, and one of them has
@@ -90,7 +90,7 @@ impl Stamper {
     }
 
     /// A directory with everything in it, in the order of the names.
-    pub(super) fn tree(&mut self, directory: &Path, stamps: &mut Vec<Stamp>) {
+    pub(super) fn tree(&mut self, directory: &Path, stamps: &mut Vec<FileStamp>) {
         stamps.push(self.directory(CWD, directory));
         let mut entries: Vec<_> = fs::read_dir(directory).into_iter().flatten().flatten().collect();
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -104,7 +104,7 @@ impl Stamper {
     }
 
     /// Everything that is tracked, on several threads if it is much.
-    pub(super) fn tracked(&mut self, top: &OwnedFd, paths: &TrackedPaths) -> Vec<Stamp> {
+    pub(super) fn tracked(&mut self, top: &OwnedFd, paths: &TrackedPaths) -> Vec<FileStamp> {
         let threads = threads_for(paths.len());
         let share = paths.len().div_ceil(threads);
         let beginning = *self;
@@ -115,7 +115,7 @@ impl Stamper {
                 let (path, is_directory) = paths.get(at);
                 stamper.entry(top, path, is_directory)
             });
-            let stamps: Vec<Stamp> = stamps.collect();
+            let stamps: Vec<FileStamp> = stamps.collect();
             (stamper, stamps)
         };
         let part = &part;
@@ -126,7 +126,7 @@ impl Stamper {
             };
             let others: Vec<_> = (1..threads).map(start).collect();
             let mut all = Vec::with_capacity(paths.len());
-            let mut add = |(stamper, stamps): (Self, Vec<Stamp>)| {
+            let mut add = |(stamper, stamps): (Self, Vec<FileStamp>)| {
                 self.newest = self.newest.max(stamper.newest);
                 self.has_fractions |= stamper.has_fractions;
                 all.extend(stamps);
@@ -141,7 +141,7 @@ impl Stamper {
         })
     }
 
-    fn entry(&mut self, top: &OwnedFd, path: &[u8], is_directory: bool) -> Stamp {
+    fn entry(&mut self, top: &OwnedFd, path: &[u8], is_directory: bool) -> FileStamp {
         match Path::new(OsStr::from_bytes(path)) {
             path if !is_directory => self.file(top, path),
             path if path.as_os_str().is_empty() => self.directory(top, Path::new(".")),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Git;
-use super::process::{self, Input, Limits, Output};
+use super::process::{self, GitInput, GitLimits, GitOutput};
 use crate::error::{GitError, Result};
 
 /// Settings of every call. They override the repository's own, which a program inside a worktree may have
@@ -31,19 +31,19 @@ const SETTINGS: &[&str] = &[
 /// Most bytes of output that are kept unless the call says otherwise.
 const OUTPUT_LIMIT: usize = 64 << 20; // 64 MiB
 
-pub(crate) struct Call<'a> {
+pub(crate) struct GitCall<'a> {
     git: &'a Git,
     directory: &'a Path,
     name: &'a str,
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
     settings: Vec<String>,
-    input: Input<'a>,
+    input: GitInput<'a>,
     limit: usize,
     timeout: Duration,
 }
 
-impl<'a> Call<'a> {
+impl<'a> GitCall<'a> {
     pub(super) fn new(git: &'a Git, directory: &'a Path, name: &'a str) -> Self {
         Self {
             git,
@@ -52,7 +52,7 @@ impl<'a> Call<'a> {
             arguments: Vec::new(),
             environment: Vec::new(),
             settings: Vec::new(),
-            input: Input::Nothing,
+            input: GitInput::Nothing,
             limit: OUTPUT_LIMIT,
             timeout: git.timeout,
         }
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) fn input(mut self, input: Input<'a>) -> Self {
+    pub(crate) fn input(mut self, input: GitInput<'a>) -> Self {
         self.input = input;
         self
     }
@@ -129,15 +129,15 @@ impl<'a> Call<'a> {
         self.complete(&[0], progress).map(drop)
     }
 
-    fn complete(mut self, codes: &[i32], progress: &mut dyn FnMut(&[u8])) -> Result<Output> {
-        let limits = Limits {
+    fn complete(mut self, codes: &[i32], progress: &mut dyn FnMut(&[u8])) -> Result<GitOutput> {
+        let limits = GitLimits {
             output: self.limit,
             timeout: self.timeout,
             cancellation: self.git.cancellation.as_ref(),
             command: self.name,
         };
         let mut command = self.command();
-        let input = std::mem::replace(&mut self.input, Input::Nothing);
+        let input = std::mem::replace(&mut self.input, GitInput::Nothing);
         self.git.started.fetch_add(1, Ordering::Relaxed);
         let child = process::start(&mut command, &input).map_err(|error| self.not_started(error))?;
         let output = process::complete(child, input, &limits, progress)?;

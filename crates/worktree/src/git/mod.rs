@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub(crate) use call::Call;
+pub(crate) use call::GitCall;
 pub use process::Cancellation;
-pub(crate) use process::Input;
+pub(crate) use process::GitInput;
 
 use crate::error::{GitError, Result};
 
@@ -125,13 +125,13 @@ impl Git {
     }
 
     /// Returns a call that changes nothing and takes no lock.
-    pub(crate) fn read<'a>(&'a self, directory: &'a Path, command: &'a str) -> Call<'a> {
+    pub(crate) fn read<'a>(&'a self, directory: &'a Path, command: &'a str) -> GitCall<'a> {
         self.write(directory, command).env("GIT_OPTIONAL_LOCKS", "0")
     }
 
     /// Returns a call that may change the repository.
-    pub(crate) fn write<'a>(&'a self, directory: &'a Path, command: &'a str) -> Call<'a> {
-        Call::new(self, directory, command)
+    pub(crate) fn write<'a>(&'a self, directory: &'a Path, command: &'a str) -> GitCall<'a> {
+        GitCall::new(self, directory, command)
     }
 }
 

@@ -43,7 +43,7 @@ impl Cancellation {
 }
 
 /// What git reads from its standard input.
-pub(crate) enum Input<'a> {
+pub(crate) enum GitInput<'a> {
     Nothing,
     Bytes(Vec<u8>),
     /// Written by a thread of its own while git runs.
@@ -53,7 +53,7 @@ pub(crate) enum Input<'a> {
     Lock(&'a File),
 }
 
-pub(super) struct Limits<'a> {
+pub(super) struct GitLimits<'a> {
     pub(super) output: usize,
     pub(super) timeout: Duration,
     pub(super) cancellation: Option<&'a Cancellation>,
@@ -61,7 +61,7 @@ pub(super) struct Limits<'a> {
 }
 
 #[derive(Default)]
-pub(super) struct Output {
+pub(super) struct GitOutput {
     pub(super) code: Option<i32>,
     pub(super) printed: Vec<u8>,
     pub(super) message: Vec<u8>,
@@ -69,11 +69,11 @@ pub(super) struct Output {
 }
 
 /// Starts the child in a process group of its own, so that its helpers can be killed with it.
-pub(super) fn start(command: &mut Command, input: &Input<'_>) -> io::Result<Child> {
+pub(super) fn start(command: &mut Command, input: &GitInput<'_>) -> io::Result<Child> {
     let stdin = match input {
-        Input::Nothing => Stdio::null(),
-        Input::Bytes(_) | Input::Stream(_) => Stdio::piped(),
-        Input::Lock(file) => Stdio::from(file.try_clone()?),
+        GitInput::Nothing => Stdio::null(),
+        GitInput::Bytes(_) | GitInput::Stream(_) => Stdio::piped(),
+        GitInput::Lock(file) => Stdio::from(file.try_clone()?),
     };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()
 }
@@ -81,17 +81,17 @@ pub(super) fn start(command: &mut Command, input: &Input<'_>) -> io::Result<Chil
 /// Feeds and reads the child until it has ended.
 pub(super) fn complete(
     mut child: Child,
-    input: Input<'_>,
-    limits: &Limits<'_>,
+    input: GitInput<'_>,
+    limits: &GitLimits<'_>,
     progress: &mut dyn FnMut(&[u8]),
-) -> Result<Output> {
+) -> Result<GitOutput> {
     let stdin = child.stdin.take();
     std::thread::scope(|scope| {
         let feeder = stdin.map(|mut pipe| {
             scope.spawn(move || match input {
-                Input::Bytes(bytes) => pipe.write_all(&bytes),
-                Input::Stream(stream) => stream(&mut pipe),
-                Input::Nothing | Input::Lock(_) => Ok(()),
+                GitInput::Bytes(bytes) => pipe.write_all(&bytes),
+                GitInput::Stream(stream) => stream(&mut pipe),
+                GitInput::Nothing | GitInput::Lock(_) => Ok(()),
             })
         });
         let output = read_until_exit(&mut child, limits, progress);
@@ -114,9 +114,9 @@ pub(super) fn complete(
 
 fn read_until_exit(
     child: &mut Child,
-    limits: &Limits<'_>,
+    limits: &GitLimits<'_>,
     progress: &mut dyn FnMut(&[u8]),
-) -> Result<Output> {
+) -> Result<GitOutput> {
     let failed = |error: io::Error| GitError::io(Path::new(limits.command), error);
     let deadline = Instant::now() + limits.timeout;
     let exit =
@@ -125,7 +125,7 @@ fn read_until_exit(
     let mut stderr = child.stderr.take().expect("standard error is piped");
     set_nonblocking(stdout.as_fd()).and_then(|()| set_nonblocking(stderr.as_fd())).map_err(failed)?;
     let (mut stdout_open, mut stderr_open) = (true, true);
-    let mut output = Output::default();
+    let mut output = GitOutput::default();
     let mut buffer = vec![0; CHUNK];
     loop {
         let is_over = wait(
@@ -156,7 +156,7 @@ fn read_until_exit(
 }
 
 /// Keeps up to `limit` bytes; false when there were more.
-fn keep_output(output: &mut Output, bytes: &[u8], limit: usize) -> bool {
+fn keep_output(output: &mut GitOutput, bytes: &[u8], limit: usize) -> bool {
     let room = limit.saturating_sub(output.printed.len()).min(bytes.len());
     output.printed.extend_from_slice(&bytes[..room]);
     output.is_truncated = room < bytes.len();
@@ -169,7 +169,7 @@ fn wait(
     exit: &OwnedFd,
     stdout: Option<BorrowedFd<'_>>,
     stderr: Option<BorrowedFd<'_>>,
-    limits: &Limits<'_>,
+    limits: &GitLimits<'_>,
     deadline: Instant,
 ) -> Result<bool> {
     let cancel = limits.cancellation.map(|cancellation| cancellation.event.as_fd());

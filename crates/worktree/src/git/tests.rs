@@ -90,7 +90,7 @@ fn f5_input_larger_than_a_pipe_arrives_whole_while_output_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let git = scripted(directory.path(), "exec cat");
     let bytes = vec![7; 3 << 20];
-    let echoed = git.read(directory.path(), "x").input(Input::Bytes(bytes.clone())).run().unwrap();
+    let echoed = git.read(directory.path(), "x").input(GitInput::Bytes(bytes.clone())).run().unwrap();
     assert!(echoed == bytes);
 }
 

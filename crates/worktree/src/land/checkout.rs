@@ -11,11 +11,11 @@ use std::time::SystemTime;
 use super::{Landing, TargetCheckout};
 use crate::checkout::{checkout_status, read_porcelain};
 use crate::error::{GitError, Result};
-use crate::git::{Call, Git};
+use crate::git::{Git, GitCall};
 use crate::layout::Layout;
 use crate::oid::Oid;
 use crate::operation_lock::OperationLock;
-use crate::porcelain::Entry;
+use crate::porcelain::StatusEntry;
 use crate::repository::Repository;
 use crate::temporary::TemporaryDirectory;
 
@@ -113,7 +113,7 @@ impl Landing {
         Ok(if is_dirty { TargetCheckout::Left(path) } else { TargetCheckout::Updated(path) })
     }
 
-    fn read_tree<'a>(&self, call: Call<'a>, result: &Oid) -> Call<'a> {
+    fn read_tree<'a>(&self, call: GitCall<'a>, result: &Oid) -> GitCall<'a> {
         call.args(["-m", "-u"]).args([&self.target.1, result])
     }
 
@@ -157,9 +157,9 @@ impl LandedFiles {
         let all = [&self.added, &self.changed, &self.deleted];
         let landed: BTreeSet<&PathBuf> = all.into_iter().flatten().collect();
         let paths = porcelain.entries.iter().filter_map(|entry| match entry {
-            Entry::Changed(changed) => Some(&changed.path).filter(|path| landed.contains(path)),
-            Entry::Unmerged { path, .. } => Some(path),
-            Entry::Untracked(_) | Entry::Ignored(_) => None,
+            StatusEntry::Changed(changed) => Some(&changed.path).filter(|path| landed.contains(path)),
+            StatusEntry::Unmerged { path, .. } => Some(path),
+            StatusEntry::Untracked(_) | StatusEntry::Ignored(_) => None,
         });
         let paths: BTreeSet<PathBuf> = paths.cloned().collect();
         if paths.is_empty() { Err(None) } else { Ok(would_overwrite(top, &paths)) }
@@ -176,7 +176,7 @@ impl LandedFiles {
 }
 
 /// Runs a call for these files, however many they are.
-fn run_for<'a>(call: Call<'_>, paths: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
+fn run_for<'a>(call: GitCall<'_>, paths: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
     let text: Vec<u8> =
         paths.flat_map(|path| path.as_os_str().as_bytes().iter().chain(b"\0")).copied().collect();
     if text.is_empty() {

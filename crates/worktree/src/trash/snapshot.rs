@@ -12,12 +12,12 @@ use super::{TrashMeta, operation};
 use crate::checkout::read_porcelain;
 use crate::error::{GitError, Result};
 use crate::fingerprint::hash_length;
-use crate::git::{Git, Input};
+use crate::git::{Git, GitInput};
 use crate::index_file::visit_entries;
 use crate::layout::Layout;
 use crate::name::BranchName;
 use crate::oid::Oid;
-use crate::porcelain::{Changed, Entry, FileVersion, Porcelain};
+use crate::porcelain::{ChangedFile, FileVersion, Porcelain, StatusEntry};
 use crate::quote::c_quote;
 use crate::repository::Repository;
 
@@ -98,7 +98,7 @@ impl Snapshot {
         };
         let options = ["--quiet", "--done", "--force", "--date-format=raw"];
         let call = repository.write("fast-import").args(options).setting("core.fsync=all");
-        let saved = call.input(Input::Stream(&mut stream)).run();
+        let saved = call.input(GitInput::Stream(&mut stream)).run();
         if has_changed {
             return Err(GitError::Changed { path: self.path.clone() });
         }
@@ -109,8 +109,8 @@ impl Snapshot {
     fn add_entries(&mut self, porcelain: Porcelain) -> std::result::Result<(), String> {
         for entry in porcelain.entries {
             match entry {
-                Entry::Changed(changed) => self.add_changed(changed),
-                Entry::Unmerged { stages, path } => {
+                StatusEntry::Changed(changed) => self.add_changed(changed),
+                StatusEntry::Unmerged { stages, path } => {
                     for (stage, version) in (1..).zip(stages) {
                         let path = path.clone();
                         self.staged.extend((version.mode != 0).then_some(StagedFile {
@@ -121,20 +121,20 @@ impl Snapshot {
                     }
                     self.add_file(path);
                 }
-                Entry::Untracked(path) if path.as_os_str().as_bytes().ends_with(b"/") => {
+                StatusEntry::Untracked(path) if path.as_os_str().as_bytes().ends_with(b"/") => {
                     return Err(format!(
                         "`{}` is a repository of its own: move it away first",
                         path.display()
                     ));
                 }
-                Entry::Untracked(path) => self.add_file(path),
-                Entry::Ignored(_) => {}
+                StatusEntry::Untracked(path) => self.add_file(path),
+                StatusEntry::Ignored(_) => {}
             }
         }
         Ok(())
     }
 
-    fn add_changed(&mut self, changed: Changed) {
+    fn add_changed(&mut self, changed: ChangedFile) {
         if changed.staged != b'.' {
             let path = changed.path.clone();
             self.staged.push(StagedFile { stage: 0, version: changed.index, path });

@@ -1,7 +1,7 @@
 //! Readers of git's output: any bytes are read or refused, and what git could print is read back.
 
 use proptest::prelude::*;
-use worktree::{Entry, Porcelain, parse_list, parse_merges, parse_numstat, parse_patch, visit_entries};
+use worktree::{Porcelain, StatusEntry, parse_list, parse_merges, parse_numstat, parse_patch, visit_entries};
 
 const OID: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -43,10 +43,10 @@ proptest! {
         let status = Porcelain::parse(printed.as_bytes()).unwrap();
         prop_assert_eq!(status.branch.as_deref(), Some("b"));
         prop_assert_eq!(status.entries.len(), 5);
-        let Entry::Changed(renamed) = &status.entries[1] else { panic!("no change") };
+        let StatusEntry::Changed(renamed) = &status.entries[1] else { panic!("no change") };
         prop_assert_eq!(renamed.path.to_str(), Some(two.as_str()));
         prop_assert_eq!(renamed.original.as_ref().and_then(|path| path.to_str()), Some(from.as_str()));
-        prop_assert_eq!(&status.entries[3], &Entry::Untracked(free.into()));
+        prop_assert_eq!(&status.entries[3], &StatusEntry::Untracked(free.into()));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use AgentState::{Blocked, Error, Idle, Starting, Thinking, Waiting, Working};
 use Source::{Dialog, Hook, ProgramStatus, Screen, Server, StateFile, Title};
 
 /// What each source says and since when; the hook said it at that moment too.
-fn table(opinions: &[(Source, Option<AgentState>, u64)]) -> Table {
-    let mut table = Table::default();
+fn table(opinions: &[(Source, Option<AgentState>, u64)]) -> EvidenceTable {
+    let mut table = EvidenceTable::default();
     for (source, state, since) in opinions {
         table.put(Evidence::new(*source, "r", *state), Moment { uptime_ms: *since, wall_ms: *since });
     }
