@@ -33,7 +33,8 @@ const SHIPPED: [(&str, &str); 11] = [
 /// The built-in manifests, read once because their patterns are expensive to compile.
 static BUILT: LazyLock<(Catalogue, Vec<ManifestProblem>)> = LazyLock::new(|| {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
-    let problems = SHIPPED.iter().flat_map(|(name, text)| catalogue.lay(BUILT_IN, name, text)).collect();
+    let problems =
+        SHIPPED.iter().flat_map(|(name, text)| catalogue.add_manifest(BUILT_IN, name, text)).collect();
     (catalogue, problems)
 });
 
@@ -93,7 +94,7 @@ impl Catalogue {
         let (mut catalogue, mut problems) = BUILT.clone();
         for layer in layers {
             for (name, text) in &layer.files {
-                problems.extend(catalogue.lay(&layer.origin, name, text));
+                problems.extend(catalogue.add_manifest(&layer.origin, name, text));
             }
         }
         (catalogue, problems)
@@ -136,7 +137,7 @@ impl Catalogue {
         entry.origin.iter().zip(&entry.texts).map(|(origin, text)| (origin.as_str(), &**text)).collect()
     }
 
-    fn lay(&mut self, origin: &str, name: &str, text: &str) -> Vec<ManifestProblem> {
+    fn add_manifest(&mut self, origin: &str, name: &str, text: &str) -> Vec<ManifestProblem> {
         let below = self.entries.get(name);
         match check::read(name, text, below.map(|entry| &*entry.table)) {
             Ok(CheckedManifest { manifest, table }) => {

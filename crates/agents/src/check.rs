@@ -70,9 +70,9 @@ pub(crate) fn read(
         )]);
     }
     let mut table = base.cloned().unwrap_or_default();
-    merge::lay(&mut table, own);
+    merge::merge_into(&mut table, own);
     merge::without_disabled(&mut table);
-    whole(name, table, &found.lacking).map_err(|reasons| {
+    read_merged(name, table, &found.lacking).map_err(|reasons| {
         reasons
             .iter()
             .map(|(location, reason)| fault(text, location.span(parsed.get_ref()), reason))
@@ -118,7 +118,7 @@ fn entry_span(table: &DeTable<'_>, id: &str) -> Option<Range<usize>> {
 }
 
 /// Reads a merged table. A key that an entry of the file lacks is a fault if the merged entry lacks it too.
-fn whole(
+fn read_merged(
     name: &str,
     table: Table,
     lacking: &[Lack],

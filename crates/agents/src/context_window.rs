@@ -23,10 +23,10 @@ impl ContextSpec {
     /// Returns the window of a model.
     #[must_use]
     pub fn window(&self, model: Option<&str>) -> Option<u64> {
-        model.and_then(|model| self.known(model)).or(self.default)
+        model.and_then(|model| self.known_size(model)).or(self.default)
     }
 
-    fn known(&self, model: &str) -> Option<u64> {
+    fn known_size(&self, model: &str) -> Option<u64> {
         let fitting = self.windows.iter().filter(|(name, _)| match name.strip_suffix('*') {
             Some(beginning) => model.starts_with(beginning),
             None => name.as_str() == model,

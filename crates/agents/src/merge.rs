@@ -4,7 +4,7 @@
 use toml::{Table, Value};
 
 /// Merges `over` over `base`.
-pub(crate) fn lay(base: &mut Table, over: Table) {
+pub(crate) fn merge_into(base: &mut Table, over: Table) {
     for (key, value) in over {
         match base.get_mut(&key) {
             Some(below) => lay_value(below, value),
@@ -42,7 +42,7 @@ pub(crate) fn without_disabled(table: &mut Table) {
 
 fn lay_value(below: &mut Value, above: Value) {
     match (below, above) {
-        (Value::Table(base), Value::Table(over)) => lay(base, over),
+        (Value::Table(base), Value::Table(over)) => merge_into(base, over),
         (Value::Array(base), Value::Array(over)) if are_named(base) && are_named(&over) => {
             lay_named(base, over)
         }
@@ -82,7 +82,7 @@ mod tests {
 
     fn laid(base: &str, over: &str) -> Table {
         let mut table: Table = base.parse().unwrap();
-        lay(&mut table, over.parse().unwrap());
+        merge_into(&mut table, over.parse().unwrap());
         without_disabled(&mut table);
         table
     }
@@ -145,9 +145,9 @@ mod tests {
         #[test]
         fn laying_a_table_twice_is_laying_it_once(base in any_table(), over in any_table()) {
             let mut once = base;
-            lay(&mut once, over.clone());
+            merge_into(&mut once, over.clone());
             let mut twice = once.clone();
-            lay(&mut twice, over);
+            merge_into(&mut twice, over);
             without_disabled(&mut twice);
             without_disabled(&mut once);
             prop_assert_eq!(once, twice);

@@ -87,10 +87,10 @@ pub fn file_location(spec: &StateFileSpec, around: &AgentContext<'_>) -> Option<
 #[must_use]
 pub fn read(spec: &StateFileSpec, text: &str, living: PidIdentity) -> Option<StateReading> {
     let value: Value = serde_json::from_str(text).ok()?;
-    if whole(spec.pid.of(&value)?)? != u64::try_from(living.pid).ok()? {
+    if whole_number(spec.pid.of(&value)?)? != u64::try_from(living.pid).ok()? {
         return None;
     }
-    if whole(spec.started.of(&value)?)? != living.started {
+    if whole_number(spec.started.of(&value)?)? != living.started {
         return None;
     }
     if spec.when.as_ref().is_some_and(|when| !when.holds(&value)) {
@@ -107,7 +107,7 @@ fn evidence(spec: &StateSpec, value: &Value) -> Evidence {
     Evidence { kind: spec.kind, message, background: spec.background, ..known }
 }
 
-fn whole(value: &Value) -> Option<u64> {
+fn whole_number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 

@@ -36,7 +36,7 @@ fn patched(name: &str, table: &Table, specs: &[&VersionSpec]) -> Result<Manifest
             // A table that does not exist is probably a typing error.
             table.remove(key).ok_or_else(|| format!("the manifest has no `{key}` to go without"))?;
         }
-        merge::lay(&mut table, spec.patch.clone());
+        merge::merge_into(&mut table, spec.patch.clone());
     }
     merge::without_disabled(&mut table);
     let mut manifest: Manifest =

@@ -108,7 +108,7 @@ impl Context {
     /// A process in the audit log: its id, or what the caller named it where there is none.
     pub(crate) fn audited_name(&self, target: &Target) -> String {
         let known = self.processes.resolve(target, &Limit::default());
-        known.map_or_else(|_| words(&target.0), |process| process.id.to_string())
+        known.map_or_else(|_| printable_words(&target.0), |process| process.id.to_string())
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn spawn_words(order: &SpawnOrder) -> String {
     let bytes: usize = spawn.argv.iter().map(String::len).sum();
     let mut text = format!("{}, {} words of {bytes} bytes", spawn.kind, spawn.argv.len());
     if let Some(preset) = &spawn.preset {
-        text.push_str(&format!(", preset {}", words(preset)));
+        text.push_str(&format!(", preset {}", printable_words(preset)));
     }
     if let Some(trust_subject) = &order.trust_subject {
         text.push_str(&format!(", {}", digest_words(&trust_subject.digest)));
@@ -159,7 +159,7 @@ pub(crate) fn digest_words(digest: &str) -> String {
 }
 
 /// A caller's own words, printable and short.
-pub(crate) fn words(text: &str) -> String {
+pub(crate) fn printable_words(text: &str) -> String {
     let shown: String = text.chars().take(MAX_WORDS).collect();
     Printable(&shown).to_string()
 }

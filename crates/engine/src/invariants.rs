@@ -125,7 +125,7 @@ impl TrustStore {
                 item.view.item
             );
         }
-        assert!(self.open() <= inbox.items.len(), "a question was closed and not forgotten");
+        assert!(self.open_questions() <= inbox.items.len(), "a question was closed and not forgotten");
     }
 }
 

@@ -137,7 +137,7 @@ impl Arguments {
     }
 
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
-        whole(self.0.get(name)?)
+        whole_number(self.0.get(name)?)
     }
 
     /// Returns an integer that the table limits to zero or above.
@@ -171,7 +171,7 @@ fn fits(field: &Field, value: &Value) -> Result<(), String> {
     match field.shape {
         Shape::Prose(_) if value.as_str() == Some("") => Ok(()),
         Shape::Text(most) | Shape::Prose(most) => is_text(value, most),
-        Shape::Integer(least, most) => match whole(value) {
+        Shape::Integer(least, most) => match whole_number(value) {
             Some(number) if (least..=most).contains(&number) => Ok(()),
             Some(_) if most == i64::MAX => Err(format!("must be at least {least}")),
             Some(_) => Err(format!("must be between {least} and {most}")),
@@ -235,7 +235,7 @@ fn pairs_fit(value: &Value, most: usize) -> Result<(), String> {
 }
 
 /// Returns a whole number, also when it is written as 5.0.
-fn whole(value: &Value) -> Option<i64> {
+fn whole_number(value: &Value) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "bounded by the filter to what both can hold exactly"

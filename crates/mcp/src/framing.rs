@@ -52,7 +52,7 @@ impl Fault {
         Self::new(INVALID_REQUEST, message)
     }
 
-    fn about(mut self, id: &Value) -> Self {
+    fn with_id(mut self, id: &Value) -> Self {
         self.id = id.clone();
         self
     }
@@ -60,7 +60,7 @@ impl Fault {
     /// Creates the error for a valid request that is refused now: its id is in use, or too many are
     /// unanswered.
     pub(crate) fn refused(id: &Value, why: impl Into<String>) -> Self {
-        Self::invalid(why).about(id)
+        Self::invalid(why).with_id(id)
     }
 
     /// Returns true if the method does not exist.
@@ -143,7 +143,7 @@ pub(crate) fn examine(line: &[u8]) -> Result<Option<Message>, Fault> {
 fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
     let id = object.get("id").cloned();
     let echo = id.clone().filter(is_id).unwrap_or(Value::Null);
-    let invalid = |why: &str| Err(Fault::invalid(why).about(&echo));
+    let invalid = |why: &str| Err(Fault::invalid(why).with_id(&echo));
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return invalid("jsonrpc: must be \"2.0\"");
     }
@@ -164,7 +164,7 @@ fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
     match object.get("params") {
         Some(Value::Null) => drop(object.remove("params")),
         Some(params) if !params.is_object() => {
-            return Err(Fault::new(INVALID_PARAMS, "params: must be an object").about(&echo));
+            return Err(Fault::new(INVALID_PARAMS, "params: must be an object").with_id(&echo));
         }
         _ => {}
     }
@@ -173,7 +173,7 @@ fn classify(mut object: Map<String, Value>) -> Result<Message, Fault> {
         Some(id) => match removed(&message) {
             Some(method) => {
                 let why = format!("method: {method} is not part of {STATELESS}");
-                Err(Fault::new(METHOD_NOT_FOUND, why).about(&id))
+                Err(Fault::new(METHOD_NOT_FOUND, why).with_id(&id))
             }
             None => Ok(Message::Request { id, message }),
         },

@@ -96,7 +96,7 @@ impl CachedCheckout {
     /// Reads a checkout for the first time.
     pub(crate) fn read(git: &Git, layout: &Layout, top: &Path) -> Result<Self> {
         // Before git, so that a change in between is seen the next time.
-        let fingerprint = Fingerprint::take(layout);
+        let fingerprint = Fingerprint::compute(layout);
         Ok(Self::new(fingerprint, read_porcelain(git, top, &["--untracked-files=normal"])?))
     }
 

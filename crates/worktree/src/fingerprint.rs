@@ -66,15 +66,15 @@ pub(crate) struct ChangedPaths {
 impl Fingerprint {
     /// Takes the fingerprint of the worktree, before git is asked about it. None where it could not be relied on.
     #[must_use]
-    pub fn take(layout: &Layout) -> Option<Self> {
-        TrackedFiles::take(layout)?.fingerprint()
+    pub fn compute(layout: &Layout) -> Option<Self> {
+        TrackedFiles::read(layout)?.fingerprint()
     }
 
     /// Compares with what is there now, in one pass over the files.
     pub(crate) fn change(&self, layout: &Layout) -> FingerprintChange {
-        let Some(mut reading) = TrackedFiles::take(layout) else { return FingerprintChange::Anything(None) };
+        let Some(mut reading) = TrackedFiles::read(layout) else { return FingerprintChange::Anything(None) };
         let extra = reading.stamp_again(&self.extra);
-        let is_same_around = same(&self.git_files, &reading.git_files)
+        let is_same_around = are_same(&self.git_files, &reading.git_files)
             && self
                 .extra
                 .values()
@@ -112,7 +112,7 @@ struct TrackedFiles {
 }
 
 impl TrackedFiles {
-    fn take(layout: &Layout) -> Option<Self> {
+    fn read(layout: &Layout) -> Option<Self> {
         let top = layout.top.clone()?;
         let directory = open_directory(&top)?;
         let mut stamper = Stamper::now()?;
@@ -183,7 +183,7 @@ impl TrackedFiles {
     }
 }
 
-fn same(one: &[FileStamp], other: &[FileStamp]) -> bool {
+fn are_same(one: &[FileStamp], other: &[FileStamp]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(*other))
 }
 

@@ -66,7 +66,7 @@ impl Repository {
         unknown.retain(|pair| pair.0 != pair.1 && !cache.pairs.contains_key(pair));
         unknown.sort();
         unknown.dedup();
-        for (pair, files) in self.judge(unknown)? {
+        for (pair, files) in self.merge_pairs(unknown)? {
             cache.pairs.insert(pair, files);
         }
         let conflict = |[(one, first), (other, second)]: &[&(String, Oid); 2]| {
@@ -98,7 +98,7 @@ impl Repository {
         Ok(cache.changes.entry(pair).or_default())
     }
 
-    fn judge(&self, pairs: Vec<Pair>) -> Result<Vec<(Pair, Vec<String>)>> {
+    fn merge_pairs(&self, pairs: Vec<Pair>) -> Result<Vec<(Pair, Vec<String>)>> {
         if pairs.is_empty() {
             return Ok(Vec::new());
         }

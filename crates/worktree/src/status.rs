@@ -131,7 +131,7 @@ impl StatusCache {
     /// # Errors
     /// git cannot be run or refuses the repository.
     pub fn status(&mut self, git: &Git, query: &StatusQuery) -> Result<WorktreeStatus> {
-        let look = self.look(git, &query.common_dir)?;
+        let look = self.look_at_repository(git, &query.common_dir)?;
         self.status_in(git, &look, query)
     }
 
@@ -140,7 +140,7 @@ impl StatusCache {
     ///
     /// # Errors
     /// git cannot be run or refuses the repository.
-    pub fn look(&mut self, git: &Git, common_dir: &Path) -> Result<RepositoryLook> {
+    pub fn look_at_repository(&mut self, git: &Git, common_dir: &Path) -> Result<RepositoryLook> {
         let repository = Repository::open(git, common_dir)?;
         let reading = self.reading(&repository)?;
         Ok(RepositoryLook { repository, reading })

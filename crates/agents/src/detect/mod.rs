@@ -186,7 +186,7 @@ impl Detector {
             composer: place.as_ref().map_or(Composer::Unknown, |place| place.holds),
             background: self.background.iter().map(|spec| spec.count(text_of(spec.region))).sum(),
         };
-        self.reports.see(if is_at_rest && seen.dialog.is_none() { seen.background } else { 0 });
+        self.reports.set_background(if is_at_rest && seen.dialog.is_none() { seen.background } else { 0 });
         Some(Detection { seen, written: place.map(|place| place.written).unwrap_or_default() })
     }
 
@@ -208,7 +208,7 @@ impl Detector {
 
     /// Returns what a fact of the stream means, if it means anything for this program.
     pub fn hear(&mut self, fact: &Fact) -> Option<StreamEvidence> {
-        self.reports.hear(fact, &self.osc_rules)
+        self.reports.take_fact(fact, &self.osc_rules)
     }
 }
 

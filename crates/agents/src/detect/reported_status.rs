@@ -24,9 +24,9 @@ pub(crate) struct Reports {
 
 impl Reports {
     /// Processes one fact of the stream.
-    pub(crate) fn hear(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<StreamEvidence> {
+    pub(crate) fn take_fact(&mut self, fact: &Fact, rules: &[RuleSpec]) -> Option<StreamEvidence> {
         match fact {
-            Fact::ProgramStatus(report) => Some(self.take(report)),
+            Fact::ProgramStatus(report) => Some(self.take_report(report)),
             // A shell's prompt means that the program has ended; its final reports still count.
             Fact::PromptMark(PromptMark::PromptStart) => {
                 let before = self.records.len();
@@ -48,7 +48,7 @@ impl Reports {
     }
 
     /// Records how much the screen shows to run although no turn is under way.
-    pub(crate) fn see(&mut self, behind: u32) {
+    pub(crate) fn set_background(&mut self, behind: u32) {
         self.behind = behind;
     }
 
@@ -63,7 +63,7 @@ impl Reports {
         Some(self.opinion())
     }
 
-    fn take(&mut self, report: &StatusReport) -> StreamEvidence {
+    fn take_report(&mut self, report: &StatusReport) -> StreamEvidence {
         self.explained = 0;
         if report.state.is_some() {
             if self.records.len() < RECORDS_MAX || self.records.contains_key(&report.id) {

@@ -104,7 +104,7 @@ impl StyledRow {
 
     /// Returns true if every character of a part of the row's text is faint.
     pub(crate) fn is_faint(&self, part: &Range<usize>) -> bool {
-        self.shown(part).all(|cell| cell.style.attributes.contains(Attributes::DIM))
+        self.visible_cells(part).all(|cell| cell.style.attributes.contains(Attributes::DIM))
     }
 
     /// Returns the background that most of the row has.
@@ -118,7 +118,7 @@ impl StyledRow {
         self.cells.iter().find(|(at, cell)| *at == offset && cell.width > 0).map(|(_, cell)| ground_of(cell))
     }
 
-    fn shown(&self, part: &Range<usize>) -> impl Iterator<Item = &Cell> {
+    fn visible_cells(&self, part: &Range<usize>) -> impl Iterator<Item = &Cell> {
         let (start, end) = (part.start, part.end);
         self.cells
             .iter()

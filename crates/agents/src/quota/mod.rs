@@ -27,7 +27,7 @@ pub struct QuotaSpec {
 pub fn read(specs: &[QuotaSpec], message: &str, now: &Now) -> Option<Quota> {
     specs.iter().find_map(|spec| {
         let found = spec.pattern.captures(message)?;
-        let at = || reset::at(found.name("at")?.as_str(), now);
+        let at = || reset::reset_time(found.name("at")?.as_str(), now);
         let after = || reset::after(found.name("in")?.as_str(), now);
         Some(Quota { reset_at: at().or_else(after) })
     })

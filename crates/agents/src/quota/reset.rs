@@ -35,7 +35,7 @@ pub(crate) fn instant(value: &Value) -> Option<u64> {
 /// Returns the next instant at which a clock shows this time: `3pm`, `2:40am (UTC)`, `14:05`, `Nov 18th, 2026
 /// 2:39 AM`.
 #[must_use]
-pub(crate) fn at(text: &str, now: &Now) -> Option<u64> {
+pub(crate) fn reset_time(text: &str, now: &Now) -> Option<u64> {
     let tokens = tokens(text);
     let is_utc = tokens.iter().any(|token| token.is_word("utc") || token.is_word("gmt"));
     let zone = if is_utc { TimeZone::UTC } else { now.zone.clone() };
@@ -194,7 +194,7 @@ mod tests {
 
     /// Seconds from now.
     fn until(text: &str, now: Now) -> Option<i64> {
-        Some(i64::try_from(at(text, &now)? / 1000).unwrap() - i64::try_from(NOW_S).unwrap())
+        Some(i64::try_from(reset_time(text, &now)? / 1000).unwrap() - i64::try_from(NOW_S).unwrap())
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         // A Friday, 8 pm; on the Sunday after it the clock goes back from 2 to 1.
         let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
         let now = Now { epoch_ms: 1_793_404_800_000, zone };
-        let day = |text: &str| (at(text, &now).unwrap() - now.epoch_ms) / 1000;
+        let day = |text: &str| (reset_time(text, &now).unwrap() - now.epoch_ms) / 1000;
         assert_eq!(day("Oct 31, 2026 8pm"), 86_400);
         assert_eq!(day("Nov 1, 2026 8pm"), 2 * 86_400 + 3600, "that day has 25 hours");
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn text_without_a_time_is_no_time() {
         for text in ["soon", "", "25:00", "13pm", "3", "Nov 18", "12:75", "Feb 30, 2027 1am"] {
-            assert_eq!(at(text, &NOW), None, "{text}");
+            assert_eq!(reset_time(text, &NOW), None, "{text}");
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
         #[test]
         fn times_of_any_text_never_panic(text in ".{0,40}", digits in "[0-9:apm T.+-]{0,30}") {
             for text in [text, digits] {
-                let _at = at(&text, &east());
+                let _at = reset_time(&text, &east());
                 let _after = after(&text, &east());
                 let _instant = instant(&json!(text));
             }

@@ -34,7 +34,7 @@ impl Lines {
             self.finish(line, &mut take);
             rest = after.get(1..).unwrap_or_default();
         }
-        self.keep(rest);
+        self.keep_partial(rest);
     }
 
     fn finish(&mut self, line: &[u8], take: &mut impl FnMut(&[u8])) {
@@ -51,7 +51,7 @@ impl Lines {
         take(&whole);
     }
 
-    fn keep(&mut self, rest: &[u8]) {
+    fn keep_partial(&mut self, rest: &[u8]) {
         if self.is_skipping || rest.is_empty() {
             return;
         }

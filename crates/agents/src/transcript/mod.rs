@@ -220,7 +220,7 @@ impl TranscriptReader {
         if self.figures.count(spec, value) {
             news.context = self.context();
         }
-        self.turn.take(spec, value);
+        self.turn.take_line(spec, value);
         // A vendor may record the end of a turn once more after its interruption.
         if let Some(end) = spec.end.filter(|_| !self.turn.is_interrupted) {
             self.turn.is_interrupted = end == EndWord::Interrupted;
@@ -247,7 +247,7 @@ pub fn has_prompt(transcript: &[u8], text: &str, since: u64) -> bool {
 }
 
 impl TurnSoFar {
-    fn take(&mut self, spec: &LineSpec, value: &Value) {
+    fn take_line(&mut self, spec: &LineSpec, value: &Value) {
         self.reset_at =
             spec.reset.iter().find_map(|field| field.of(value)).and_then(instant).or(self.reset_at);
         if let Some(fails) = &spec.fails {

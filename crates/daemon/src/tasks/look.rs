@@ -87,7 +87,7 @@ impl TaskRunner {
         let git = self.git()?;
         let state = self.repository(common_dir);
         let mut caches = state.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = caches.status.look(&git, common_dir).map_err(|error| failure(&error))?;
+        let look = caches.status.look_at_repository(&git, common_dir).map_err(|error| failure(&error))?;
         let mut found: Vec<(u64, TaskFindings)> = Vec::new();
         for task in tasks {
             let status = caches.status.status_in(&git, &look, &query(common_dir, task));

@@ -24,7 +24,7 @@ pub(crate) struct DriftBook {
 
 impl DriftBook {
     /// When the winner and the runner-up have disagreed for too long; none: they do not, or were sampled lately.
-    pub(crate) fn due(&self, winner: &EvidenceSlot, other: &EvidenceSlot) -> Option<u64> {
+    pub(crate) fn sample_due_at(&self, winner: &EvidenceSlot, other: &EvidenceSlot) -> Option<u64> {
         let pair = (winner.evidence.source, other.evidence.source);
         if !is_worth_it(winner, other) {
             return None;
@@ -40,7 +40,7 @@ impl DriftBook {
     }
 
     /// A sample was taken.
-    pub(crate) fn taken(&mut self, winner: Source, other: Source, now: u64) {
+    pub(crate) fn note_sample(&mut self, winner: Source, other: Source, now: u64) {
         self.count = self.count.saturating_add(1);
         self.last.insert((winner, other), now);
     }

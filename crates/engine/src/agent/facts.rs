@@ -161,7 +161,7 @@ impl Agent {
         let (now, run, evidence) = (out.now.uptime_ms, self.run, &mut self.live.evidence);
         let sides = evidence.judgement.as_ref().map(|judgement| (judgement.winner, judgement.runner_up));
         let pair = sides.and_then(|(winner, other)| drift::pair(&evidence.table, winner, other));
-        evidence.drift_at = pair.and_then(|(winner, other)| evidence.drift.due(winner, other));
+        evidence.drift_at = pair.and_then(|(winner, other)| evidence.drift.sample_due_at(winner, other));
         if evidence.drift_at.is_none_or(|due| due > now) {
             return;
         }
@@ -170,7 +170,7 @@ impl Agent {
         else {
             return;
         };
-        evidence.drift.taken(winner.source, other.source, now);
+        evidence.drift.note_sample(winner.source, other.source, now);
         evidence.drift_at = None;
         out.push(Effect::KeepDrift { run, winner: Box::new(winner), other: Box::new(other) });
     }

@@ -30,7 +30,7 @@ impl Decide for verb::Attach {
             process.spec.policy = policy;
             engine.ctx.out.mark_durable(id);
         }
-        let process = engine.ctx.processes.known(id)?;
+        let process = engine.ctx.processes.find_known(id)?;
         Ok(Some(CommandAnswer::Located(located(process))))
     }
 }

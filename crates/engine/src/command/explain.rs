@@ -21,7 +21,7 @@ impl Decide for verb::Explain {
 
     fn decide(engine: &mut Engine, asker: Asker, _: Explain) -> CommandResult {
         let now = engine.ctx.out.now.uptime_ms;
-        let process = engine.ctx.processes.known(asker.target()?)?;
+        let process = engine.ctx.processes.find_known(asker.target()?)?;
         let Some(agent) = process.agent.as_deref() else { return Err(wrong_kind(process)) };
         let explanation = Explanation {
             id: process.id,

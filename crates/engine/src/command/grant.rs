@@ -75,7 +75,7 @@ impl Grants {
         if to == over {
             return Err(Failure::invalid("over", "a process has every right over itself"));
         }
-        let grant = match self.same(to, request.right, over) {
+        let grant = match self.find_grant(to, request.right, over) {
             Some(known) => known,
             None if self.len() >= MAX_GRANTS => {
                 let message = format!("there are {MAX_GRANTS} grants already, which is the limit");

@@ -20,7 +20,7 @@ impl Decide for verb::Interrupt {
     fn decide(engine: &mut Engine, asker: Asker, _: Interrupt) -> CommandResult {
         let Asker { caller, ticket, .. } = asker;
         let id = asker.target()?;
-        let process = engine.ctx.processes.known(id)?;
+        let process = engine.ctx.processes.find_known(id)?;
         let name = process.name.clone();
         if !process.is_live() {
             return Err(Failure::new(ErrorCode::NotRunning, format!("{name} is not running")));

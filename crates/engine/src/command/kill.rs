@@ -22,7 +22,7 @@ impl Decide for verb::Kill {
     }
 
     fn decide(engine: &mut Engine, asker: Asker, kill: Kill) -> CommandResult {
-        let process = engine.ctx.processes.known(asker.target()?)?;
+        let process = engine.ctx.processes.find_known(asker.target()?)?;
         let stop = Stop { signal: kill.signal, grace_ms: kill.grace_ms };
         stop.check()?;
         // A signal alone is only sent; a grace makes it the signal that asks.

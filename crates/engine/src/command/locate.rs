@@ -9,7 +9,7 @@ use crate::rights::Verb;
 
 /// Finds the run that the daemon goes on with.
 pub(super) fn locate(asker: Asker, verb: Verb, engine: &Engine) -> CommandResult {
-    let process = engine.ctx.processes.known(asker.target()?)?;
+    let process = engine.ctx.processes.find_known(asker.target()?)?;
     if verb == Verb::Drive {
         engine.grants.check_typing(process, &engine.ctx)?;
     }

@@ -1,6 +1,6 @@
 //! `rename`: another name for the same process.
 
-use crate::audit::words;
+use crate::audit::printable_words;
 use proto::request::Rename;
 use proto::verb;
 use proto::{ErrorCode, Failure, Name, Role};
@@ -17,7 +17,7 @@ impl Decide for verb::Rename {
     const RECORDED: Recorded = Recorded::Everything;
 
     fn detail(_: &Engine, rename: &Rename) -> String {
-        format!("to {}", words(&rename.name))
+        format!("to {}", printable_words(&rename.name))
     }
 
     fn decide(engine: &mut Engine, asker: Asker, rename: Rename) -> CommandResult {

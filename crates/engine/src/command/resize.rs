@@ -13,7 +13,7 @@ impl Decide for verb::Resize {
     const NEEDS: Needs = Needs::Over(Verb::Drive);
 
     fn decide(engine: &mut Engine, asker: Asker, resize: Resize) -> CommandResult {
-        let process = engine.ctx.processes.known(asker.target()?)?;
+        let process = engine.ctx.processes.find_known(asker.target()?)?;
         let (run, size) = (process.key(), resize.size.or(process.size));
         engine.ctx.processes.set_size(run, size, &mut engine.ctx.out);
         done()

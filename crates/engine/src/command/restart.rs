@@ -19,7 +19,7 @@ impl Decide for verb::Restart {
 
     fn decide(engine: &mut Engine, asker: Asker, restart: Restart) -> CommandResult {
         restart.stop.check()?;
-        let process = engine.ctx.processes.known(asker.target()?)?;
+        let process = engine.ctx.processes.find_known(asker.target()?)?;
         if engine.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));
         }

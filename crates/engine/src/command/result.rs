@@ -18,7 +18,7 @@ impl Decide for verb::Result {
 
     fn decide(engine: &mut Engine, asker: Asker, ask: AskResult) -> CommandResult {
         let id = asker.target()?;
-        let name = engine.ctx.processes.known(id)?.name.clone();
+        let name = engine.ctx.processes.find_known(id)?.name.clone();
         let gone = || Failure::new(ErrorCode::NotFound, format!("{name} is gone"));
         let agent = engine.ctx.processes.agent_mut(id).ok_or_else(gone)?;
         let Some(number) = ask.turn.or_else(|| agent.newest_ended()) else {

@@ -22,7 +22,7 @@ impl Decide for verb::Resume {
 
     fn decide(engine: &mut Engine, asker: Asker, resume: Resume) -> CommandResult {
         let id = asker.target()?;
-        let process = engine.ctx.processes.known(id)?;
+        let process = engine.ctx.processes.find_known(id)?;
         let name = process.name.clone();
         if engine.ctx.shutdown.is_some() {
             return Err(Failure::new(ErrorCode::ShuttingDown, "Quarterdeck is shutting down"));

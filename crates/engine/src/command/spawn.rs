@@ -320,7 +320,7 @@ fn acts_for_person(caller: Caller, spawn: &Spawn, limit: &Limit) -> bool {
 /// process of a task has rights over the task.
 fn check_task(engine: &mut Engine, caller: Caller, spawn: &Spawn) -> Result<Option<TaskPlace>, Failure> {
     let Some(task) = &spawn.task else { return Ok(None) };
-    let place = engine.tasks.place(task)?;
+    let place = engine.tasks.find_place(task)?;
     if let Some(workspace) = &spawn.workspace
         && *workspace != place.workspace
     {

@@ -37,7 +37,7 @@ impl Decide for verb::Trust {
             let message = format!("{MAX_TRUSTED} things are trusted already, which is the limit");
             return Err(Failure::new(ErrorCode::Limit, message).hint("qd trust rm DIGEST takes one back"));
         }
-        let trust = engine.trust.put(subject, &mut engine.inbox, &mut engine.ctx);
+        let trust = engine.trust.add_trust(subject, &mut engine.inbox, &mut engine.ctx);
         Ok(Some(CommandAnswer::Reply(Reply::Trust(trust))))
     }
 }

@@ -60,7 +60,7 @@ impl Decide for verb::Detach {
                 }
                 (Err(failure), _) => return Err(failure),
             };
-        let process = engine.ctx.processes.known(id)?;
+        let process = engine.ctx.processes.find_known(id)?;
         let run = process.key();
         let mut views = viewers_of(process, &engine.ctx);
         views.retain(|view| only.is_none_or(|only| only.0 == view.viewer));

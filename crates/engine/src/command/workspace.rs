@@ -80,11 +80,11 @@ fn create(engine: &mut Engine, name: &str) -> Result<WorkspaceView, Failure> {
     engine.workspaces.check_free("name", name)?;
     engine.workspaces.check_room()?;
     let created_at = engine.ctx.out.now.wall_ms;
-    put(engine, WorkspaceRecord { name: name.to_owned(), created_at });
+    put_workspace(engine, WorkspaceRecord { name: name.to_owned(), created_at });
     Ok(view(engine, name))
 }
 
-fn put(engine: &mut Engine, record: WorkspaceRecord) {
+fn put_workspace(engine: &mut Engine, record: WorkspaceRecord) {
     engine.ctx.out.record(Record::PutWorkspace(Box::new(record.clone())));
     engine.workspaces.made.insert(record.name.clone(), record);
 }
@@ -100,7 +100,7 @@ fn rename(engine: &mut Engine, name: &str, to: &str) -> Result<WorkspaceView, Fa
         return Err(Failure::new(ErrorCode::Busy, message).hint("try again when that is over"));
     }
     drop_record(engine, name);
-    put(engine, WorkspaceRecord { name: to.to_owned(), ..record });
+    put_workspace(engine, WorkspaceRecord { name: to.to_owned(), ..record });
     engine.tasks.move_workspace(name, to);
     let inside: Vec<ProcessId> = processes(engine, name).map(|process| process.id).collect();
     for id in inside {

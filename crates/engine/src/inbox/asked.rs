@@ -33,7 +33,7 @@ impl Asked {
     }
 
     /// Returns the request that a dialog with this text is about.
-    fn about(&self, text: &str) -> Option<&(String, String)> {
+    fn find_shown_in(&self, text: &str) -> Option<&(String, String)> {
         if bare(text).is_empty() {
             return if let [only] = self.0.as_slice() { Some(only) } else { None };
         }
@@ -56,7 +56,7 @@ impl Agent {
             self.live.evidence.table.get(Source::Server).and_then(|slot| slot.evidence.dialog.as_ref());
         let Some(dialog) = evidence.dialog.as_mut() else { return evidence };
         let is_its = |known: &&Dialog| is_part(&bare(&dialog.body), &bare(&known.body));
-        if let Some((title, body)) = self.live.dialogs.asked.about(&dialog.body) {
+        if let Some((title, body)) = self.live.dialogs.asked.find_shown_in(&dialog.body) {
             (dialog.title, dialog.body) = (title.clone(), body.clone());
         } else if let Some(known) = server.filter(is_its) {
             dialog.body.clone_from(&known.body);

@@ -204,7 +204,7 @@ impl Inbox {
         evidence: &Evidence,
         ctx: &mut Context,
     ) {
-        let (title, body, options) = words(evidence);
+        let (title, body, options) = item_words(evidence);
         let about = ItemSubject::Dialog(digest);
         let text = ItemText { title, body };
         self.open_item(id, NewItem { kind: ItemKind::Dialog, text, options, about }, ctx);
@@ -220,7 +220,7 @@ impl Inbox {
         ctx: &mut Context,
     ) {
         let Some(item) = self.items.get_mut(&number) else { return };
-        let (title, body, options) = words(evidence);
+        let (title, body, options) = item_words(evidence);
         let is_same = item.about == ItemSubject::Dialog(digest.clone());
         let reads_same = item.view.title == title && item.view.body == body && item.view.options == options;
         if is_same && (reads_same || evidence.dialog.is_none()) {
@@ -381,7 +381,7 @@ impl Inbox {
 }
 
 /// What a person reads about a block.
-fn words(evidence: &Evidence) -> (String, String, Vec<DialogOption>) {
+fn item_words(evidence: &Evidence) -> (String, String, Vec<DialogOption>) {
     if let Some(Dialog { title, body, options, .. }) = &evidence.dialog {
         let title = if title.is_empty() { fallback(evidence) } else { title.clone() };
         return (title, body.clone(), options.clone());

@@ -60,7 +60,7 @@ impl Processes {
     }
 
     /// The process with this id; the error says that it is gone.
-    pub(crate) fn known(&self, id: ProcessId) -> Result<&Process, Failure> {
+    pub(crate) fn find_known(&self, id: ProcessId) -> Result<&Process, Failure> {
         self.get(&id).ok_or_else(|| Failure::new(ErrorCode::NotFound, format!("process {id} is gone")))
     }
 

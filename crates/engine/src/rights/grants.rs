@@ -28,7 +28,7 @@ impl Grants {
     }
 
     /// The grant that says the same already.
-    pub(crate) fn same(&self, to: ProcessId, right: Right, over: ProcessId) -> Option<GrantRecord> {
+    pub(crate) fn find_grant(&self, to: ProcessId, right: Right, over: ProcessId) -> Option<GrantRecord> {
         let is_same = |grant: &&GrantRecord| (grant.to, grant.right, grant.over) == (to, right, over);
         self.all().find(is_same).copied()
     }

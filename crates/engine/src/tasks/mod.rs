@@ -147,7 +147,7 @@ impl Tasks {
     }
 
     /// What a spawn for this task needs. A task that is being created or removed starts nothing.
-    pub(crate) fn place(&self, name: &str) -> Result<TaskPlace, Failure> {
+    pub(crate) fn find_place(&self, name: &str) -> Result<TaskPlace, Failure> {
         let task = self.find(name).ok_or_else(|| no_task(name))?;
         if let Some(operation) = &task.operation
             && !matches!(operation.kind, TaskOperationKind::Land | TaskOperationKind::Prepare)

@@ -72,7 +72,7 @@ impl TaskRecord {
         let mut message = format!("Review of your work on {}: {count} {noun}.\n", self.name);
         for comment in drafts {
             message.push('\n');
-            message.push_str(&format!("{}. {}", comment.number, place(comment)));
+            message.push_str(&format!("{}. {}", comment.number, lines_of(comment)));
             message.push('\n');
             comment.quoted.iter().for_each(|line| message.push_str(&format!("    {line}\n")));
             message.push_str(comment.text.trim_end());
@@ -83,7 +83,7 @@ impl TaskRecord {
 }
 
 /// `src/auth.rs:41-42`, with the side if it is the old one.
-fn place(comment: &ReviewComment) -> String {
+fn lines_of(comment: &ReviewComment) -> String {
     let ReviewComment { file, first, last, .. } = comment;
     let side = if comment.side == ReviewSide::Old { " (before the change)" } else { "" };
     let file = Printable(file);

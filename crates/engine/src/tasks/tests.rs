@@ -71,7 +71,7 @@ fn k3_the_end_of_a_request_is_found_by_its_key_and_what_was_undone_is_not() {
     tasks.end(id, TaskEnd::Made { then: Some("{}".to_owned()) }, 11).unwrap();
     let task = tasks.find_request("k1").unwrap();
     assert!(task.is_doing("k1") && task.end_of("k1").is_none(), "it is still to be prepared");
-    assert!(tasks.place("fix").is_ok(), "its commands run in it meanwhile");
+    assert!(tasks.find_place("fix").is_ok(), "its commands run in it meanwhile");
     tasks.end(id, TaskEnd::Prepared { failure: Some("make failed".to_owned()) }, 12).unwrap();
     let prepared = TaskEventKind::Prepared { failure: Some("make failed".to_owned()) };
     assert_eq!(tasks.find_request("k1").unwrap().end_of("k1"), Some(&prepared));
@@ -127,7 +127,7 @@ fn k6_a_port_belongs_to_one_live_task_and_is_free_after_a_drop() {
     let with = |name: &str, ports: &[u16]| NewTask { ports: ports.to_vec(), ..new(name) };
     let first = tasks.create(with("one", &[20_000, 20_001]), 1).unwrap();
     tasks.end(first, TaskEnd::Made { then: None }, 1).unwrap();
-    assert_eq!(tasks.place("one").unwrap().ports, [20_000, 20_001]);
+    assert_eq!(tasks.find_place("one").unwrap().ports, [20_000, 20_001]);
     assert_eq!(tasks.create(with("two", &[20_001]), 2).unwrap_err().code, ErrorCode::Busy);
     tasks.begin(first, operation(TaskOperationKind::Drop)).unwrap();
     tasks.end(first, TaskEnd::Dropped { trash: None }, 3).unwrap();
@@ -141,13 +141,13 @@ fn k6_a_port_belongs_to_one_live_task_and_is_free_after_a_drop() {
 fn k3_one_operation_at_a_time_and_a_task_in_the_making_starts_nothing() {
     let mut tasks = Tasks::default();
     let id = tasks.create(new("fix"), 1).unwrap();
-    assert_eq!(tasks.place("fix").unwrap_err().code, ErrorCode::Busy);
+    assert_eq!(tasks.find_place("fix").unwrap_err().code, ErrorCode::Busy);
     assert_eq!(tasks.begin(id, operation(TaskOperationKind::Land)).unwrap_err().code, ErrorCode::Busy);
     assert_eq!(tasks.unfinished().len(), 1);
     tasks.end(id, TaskEnd::Made { then: None }, 2).unwrap();
     assert!(tasks.unfinished().is_empty());
     tasks.begin(id, operation(TaskOperationKind::Land)).unwrap();
-    assert_eq!(tasks.place("fix").unwrap().directory, "/w/fix", "a landing leaves the directory alone");
+    assert_eq!(tasks.find_place("fix").unwrap().directory, "/w/fix", "a landing leaves the directory alone");
     tasks.advance(id, "further".to_owned()).unwrap();
     assert_eq!(tasks.unfinished()[0].operation.as_ref().unwrap().plan, "further");
     tasks.end(id, TaskEnd::Undone, 3).unwrap();

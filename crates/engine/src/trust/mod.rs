@@ -48,7 +48,7 @@ impl TrustStore {
     }
 
     /// How many questions are open.
-    pub(crate) fn open(&self) -> usize {
+    pub(crate) fn open_questions(&self) -> usize {
         self.asked.len()
     }
 }
@@ -277,7 +277,7 @@ impl TrustStore {
                 self.once.insert((asker.process, subject.digest.clone()));
                 self.close_asked(item, "it may be started once: ask for it again", inbox, ctx);
             }
-            TrustAnswer::Always => drop(self.put(subject, inbox, ctx)),
+            TrustAnswer::Always => drop(self.add_trust(subject, inbox, ctx)),
             TrustAnswer::Deny => {
                 self.refused.insert((asker, subject.digest.clone()));
                 self.close_asked(item, "it was refused: do without it", inbox, ctx);
@@ -286,7 +286,12 @@ impl TrustStore {
     }
 
     /// Trusts something for good; every question about it is answered with that.
-    pub(crate) fn put(&mut self, subject: TrustSubject, inbox: &mut Inbox, ctx: &mut Context) -> TrustView {
+    pub(crate) fn add_trust(
+        &mut self,
+        subject: TrustSubject,
+        inbox: &mut Inbox,
+        ctx: &mut Context,
+    ) -> TrustView {
         let TrustSubject { digest, command, preset, agent, project, .. } = subject;
         let at = ctx.out.now.wall_ms;
         let trust = TrustView { digest: digest.clone(), project, preset, agent, command, at };

@@ -82,7 +82,7 @@ impl PadHistory {
     }
 
     /// Adds a revision.
-    pub(super) fn keep(&self, bytes: &[u8], author: &str) -> Result<Revision, StoreError> {
+    pub(super) fn keep_revision(&self, bytes: &[u8], author: &str) -> Result<Revision, StoreError> {
         self.add(bytes, author, false)
     }
 

@@ -297,7 +297,7 @@ impl Pads {
         // The history comes first: a kill in between leaves one revision too many, never a change that cannot
         // be undone.
         let history = PadHistory::open(folder, name)?;
-        let revision = history.keep(bytes, author)?;
+        let revision = history.keep_revision(bytes, author)?;
         folder.replace(name, bytes).inspect_err(|_| history.forget(&revision))?;
         self.announce(project, name, &revision);
         Ok(revision)
@@ -331,7 +331,7 @@ impl Pads {
         {
             return Ok(Some((newest, bytes)));
         }
-        let revision = history.keep(&bytes, AUTHOR_EDITOR)?;
+        let revision = history.keep_revision(&bytes, AUTHOR_EDITOR)?;
         self.announce(project, name, &revision);
         Ok(Some((revision, bytes)))
     }
