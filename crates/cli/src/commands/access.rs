@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Style, Table, now_ms, span};
 
-/// Show, mint and revoke what may call `qd web`
+/// List, make and revoke the devices, tokens and links that may use `qd web`
 #[derive(Debug, Args)]
 pub(crate) struct AccessArgs {
     #[command(subcommand)]
@@ -58,7 +58,7 @@ enum Act {
     },
     /// Read a passphrase from stdin; a paired device types it to confirm that a person is there
     Passphrase {
-        /// Remove it instead
+        /// Remove the passphrase instead
         #[arg(long)]
         remove: bool,
     },

@@ -56,7 +56,7 @@ pub(crate) struct AttachArgs {
     #[arg(long)]
     clipboard: bool,
 
-    /// Do not filter terminal queries when the output is not a terminal
+    /// If the output is not a terminal: print everything as it is, terminal queries too
     #[arg(long)]
     raw: bool,
 }

@@ -54,7 +54,7 @@ enum PadsVerb {
         /// Its whole text; if it is - or left out, stdin is read
         #[arg(allow_hyphen_values = true, value_parser = crate::text_arg::text)]
         text: Option<String>,
-        /// Write only if this is its revision; 0: only if it does not exist
+        /// Write only if the pad still has this revision; 0 means: only if there is no such pad
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },
@@ -70,7 +70,7 @@ enum PadsVerb {
     Rm {
         /// Its name
         name: String,
-        /// Remove it only if this is its revision
+        /// Remove it only if it still has this revision
         #[arg(long, value_name = "N")]
         expect: Option<u64>,
     },

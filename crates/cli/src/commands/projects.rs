@@ -16,7 +16,7 @@ use crate::output::{Output, Style, Table};
 /// List the repositories below a directory, with their worktrees
 #[derive(Debug, Args)]
 pub(crate) struct ProjectsArgs {
-    /// Where to look; otherwise the roots of config.toml, otherwise your home directory
+    /// Where to look [default: the roots in config.toml, or else your home directory]
     path: Option<PathBuf>,
 
     /// Print paths only, one on each line
@@ -30,7 +30,7 @@ pub(crate) struct PickArgs {
     /// A part of its name or path; you are asked if several have it
     word: Option<String>,
 
-    /// Where to look; otherwise the roots of config.toml, otherwise your home directory
+    /// Where to look [default: the roots in config.toml, or else your home directory]
     #[arg(long, value_name = "DIR")]
     below: Option<PathBuf>,
 }

@@ -51,7 +51,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long)]
     task: Option<String>,
 
-    /// The access scope it belongs to
+    /// The workspace it belongs to
     #[arg(long)]
     workspace: Option<String>,
 

@@ -52,7 +52,7 @@ pub(crate) struct WaitArgs {
     #[arg(long, group = "until", value_name = "N")]
     timer: Option<u64>,
 
-    /// Until this question of the process was answered; prints the answer
+    /// Until a person has answered this question of the process; prints the answer
     #[arg(long, group = "until", value_name = "N")]
     item: Option<u64>,
 

@@ -22,7 +22,7 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
     bind: SocketAddr,
 
-    /// Encrypt with the certificate in this file (PEM, with those that vouch for it)
+    /// Encrypt with the certificate in this file (PEM, with the certificates of its issuers)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
@@ -38,11 +38,11 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "URL", conflicts_with = "behind_proxy")]
     public_url: Option<String>,
 
-    /// A proxy of yours encrypts, and people come to it under this URL
+    /// Your own proxy encrypts; this is the URL that people type
     #[arg(long, value_name = "URL", conflicts_with_all = ["cert", "self_signed"])]
     behind_proxy: Option<String>,
 
-    /// An origin of further pages that may call, exactly as browsers send it; may be given several times
+    /// Also accept calls from pages of this origin, written as browsers send it; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 
@@ -50,15 +50,15 @@ pub(crate) struct WebArgs {
     #[arg(long, value_name = "PATH", default_value = "/")]
     base: String,
 
-    /// Serve the counters for Prometheus at this address as well, to every caller and in the clear: they are numbers only
+    /// Also serve counters for Prometheus at this address, without encryption and to every caller; they are only numbers
     #[arg(long, value_name = "ADDRESS")]
     metrics_bind: Option<SocketAddr>,
 
-    /// Do not open a browser. Without this, one opens if this is a terminal of a desktop
+    /// Do not open a browser [default: open one if this terminal is on a desktop]
     #[arg(long)]
     no_open: bool,
 
-    /// End a terminal of the terminal.* protocol after this long without input, output and viewers; 0 for never
+    /// End a terminal that was opened over terminal.* after this many seconds without input, output and viewers; 0 means never
     #[arg(long, value_name = "SECS", value_parser = crate::time_arg::seconds, default_value = "1800")]
     terminal_idle: u64,
 }

@@ -35,11 +35,11 @@ struct TamArgs {
     #[arg(long)]
     apply: bool,
 
-    /// tam's ledger; otherwise tam/ledger.jsonl in the data directory of your account
+    /// tam's ledger [default: tam/ledger.jsonl in your data directory]
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
 
-    /// tam's settings; otherwise tam/config.toml in the configuration directory of your account
+    /// tam's settings [default: tam/config.toml in your configuration directory]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -47,7 +47,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
 
-    /// The access scope it belongs to
+    /// The workspace it belongs to
     #[arg(long)]
     workspace: Option<String>,
 
@@ -55,7 +55,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     ports: u16,
 
-    /// Start the agent at once: that of --agent, otherwise that of config.toml
+    /// Start its agent at once: the one of --agent, or else the one in config.toml
     #[arg(long)]
     run: bool,
 }

@@ -11,7 +11,7 @@ use super::{operate, progress, target, unexpected};
 use crate::context::Context;
 use crate::errors::CliError;
 
-/// Land a task: combine it with its target in a separate worktree, run the gate there; if the gate passes, move the target
+/// Land a task: combine its branch with the target in a separate worktree, run the gate (a check) there, and move the target if the gate passes
 #[derive(Debug, Args)]
 pub(crate) struct LandArgs {
     /// The task [default: the task of this directory]

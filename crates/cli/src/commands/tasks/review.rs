@@ -31,7 +31,7 @@ enum ReviewVerb {
         place: String,
         /// The comment; - reads it from stdin
         text: String,
-        /// Count the lines of the file before the change
+        /// The line numbers are those of the file before the change
         #[arg(long)]
         old: bool,
     },
