@@ -433,7 +433,7 @@ def others(stage):
     stage.save("direct")
     stage.keys("C-\\")
     time.sleep(1)
-    stage.keys("C-\\", ",", "j", "j", "j", "j", "Enter", "C-b")
+    stage.keys("C-\\", ",", "j", "j", "j", "j", "j", "j", "Enter", "C-b")
     stage.save("recorder")
     stage.keys("Escape", "Escape", "C-\\", "t", "j", "j", "r")
     stage.save("sessions")

@@ -13,6 +13,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use proto::request::DiffTask;
 use serde::Deserialize;
 
 use crate::keymap::{Action, Context, KeyName, Keymap, defaults};
@@ -47,9 +48,11 @@ struct FileText {
     hints: Option<bool>,
     wall_tiles: Option<usize>,
     wall_pace: Option<u32>,
+    review_context: Option<u16>,
     prefix: Option<OneOrMore>,
     clipboard: Option<String>,
     clipboard_command: Vec<String>,
+    clipboard_children: Option<bool>,
     open_command: Vec<String>,
     notices: Option<String>,
     command: Vec<CommandText>,
@@ -118,6 +121,8 @@ impl Config {
         self.rail_width = file.rail_width.unwrap_or(25).clamp(12, 60);
         self.looks.wall_tiles = file.wall_tiles.unwrap_or(self.looks.wall_tiles).clamp(1, 16);
         self.looks.wall_pace_ms = file.wall_pace.unwrap_or(self.looks.wall_pace_ms).clamp(16, 10_000);
+        let context = file.review_context.unwrap_or(self.looks.review_context);
+        self.looks.review_context = context.clamp(1, DiffTask::MAX_CONTEXT);
         self.looks.start = chosen("start", file.start.as_deref(), &StartView::ALL)?;
         Ok(())
     }
@@ -127,6 +132,7 @@ impl Config {
         self.looks.clipboard.terminal =
             chosen("clipboard", file.clipboard.as_deref(), &[("terminal", true), ("off", false)])?;
         self.looks.clipboard.command = file.clipboard_command.clone();
+        self.looks.clipboard.has_children = file.clipboard_children.unwrap_or(false);
         self.looks.opener = file.open_command.clone();
         let notices = [("terminal", Notices::Terminal), ("bell", Notices::Bell), ("off", Notices::Off)];
         self.looks.notices = chosen("notices", file.notices.as_deref(), &notices)?;
@@ -255,11 +261,16 @@ mod tests {
 
     #[test]
     fn settings_change_what_is_shown() {
-        let text = "start = 'tasks'\nborders = 'square'\ntitles = false\nhints = false\nwall-tiles = 4\nwall-pace = 500\n";
+        let text = "start = 'tasks'\nborders = 'square'\ntitles = false\nhints = false\nwall-tiles = 4\nwall-pace = 500\n\
+                    review-context = 12\nclipboard-children = true\n";
         let config = parse(text).unwrap();
         assert_eq!((config.looks.start, config.looks.is_square), (StartView::Tasks, true));
         assert_eq!((config.looks.has_titles, config.looks.has_hints), (false, false));
         assert_eq!((config.looks.wall_tiles, config.looks.wall_pace_ms), (4, 500));
+        assert_eq!((config.looks.review_context, config.looks.clipboard.has_children), (12, true));
+        let shipped = parse("").unwrap().looks;
+        assert_eq!((shipped.review_context, shipped.clipboard.has_children), (3, false));
+        assert_eq!(parse("review-context = 9999").unwrap().looks.review_context, 100);
     }
 
     #[test]

@@ -406,6 +406,7 @@ impl<'a> DeckLoop<'a> {
                     self.panes.get_mut(&id).into_iter().for_each(|pane| report_to(&self.colors, pane));
                 }
                 PaneEvent::Untyped => self.update_model(Message::Untyped(id)),
+                PaneEvent::Copies(text) => self.update_model(Message::ChildCopies(id, text)),
                 PaneEvent::Size(size) => self.update_model(Message::OtherSize(id, size)),
                 PaneEvent::Ended(reason) => {
                     self.note_ended(id);

@@ -49,6 +49,8 @@ pub(crate) enum Message {
     Lines { pane: PaneId, lines: Vec<HistoryLine>, is_alternate: bool, search: bool },
     /// What became of a copy.
     Copied(String),
+    /// The program in a pane asks to write this to the clipboard.
+    ChildCopies(PaneId, Vec<u8>),
     /// The person asks to open this link.
     Link(String),
     /// A text comes back from the person's editor.
@@ -152,6 +154,8 @@ pub(crate) enum Command {
     },
     /// Hands text to the terminal's clipboard.
     Copy(String),
+    /// Hands text of the program with this name to the terminal's clipboard.
+    CopyFor(String, String),
     /// Hands a link to the person's desktop.
     OpenLink(String),
     /// Lends the terminal to the person's editor with this text.

@@ -12,7 +12,7 @@ use client::{ClientError, DaemonAddress, Incoming};
 use proto::request::{Attach, Empty, SizeRequest, Target, View};
 use proto::terminal::TerminalReport;
 use proto::{Notice, Outcome, ProcessId, Reply, Request, RunNumber, Size};
-use term::{Damage, GridSize, Key, Limits, Modes, PasteEncoder, PastePiece, Screen};
+use term::{ClipboardTarget, Damage, Fact, GridSize, Key, Limits, Modes, PasteEncoder, PastePiece, Screen};
 
 use crate::host::{InputEvent, What};
 use crate::model::history::HistoryLine;
@@ -42,6 +42,8 @@ pub(crate) enum PaneEvent {
     Size(Option<Size>),
     /// What was typed while no daemon lived was for a run that is over.
     Untyped,
+    /// The program asks to write the clipboard.
+    Copies(Vec<u8>),
     /// Nothing more comes, for this reason.
     Ended(String),
 }
@@ -215,7 +217,7 @@ impl Pane {
         if is_ready && !self.has_more {
             self.wire.fill()?;
         }
-        let mut left = TURN_BYTES;
+        let (mut left, mut copied) = (TURN_BYTES, None);
         while left > 0 && !self.is_ended {
             match self.wire.arrived()? {
                 None => break,
@@ -223,7 +225,7 @@ impl Pane {
                     left = left.saturating_sub(data.bytes.len());
                     self.screen.feed(&data.bytes);
                     drop(self.screen.take_replies());
-                    drop(self.screen.take_facts());
+                    copied = clipboard_of(self.screen.take_facts()).or(copied);
                 }
                 Some(Incoming::Answer(answer)) => self.answered(answer.outcome, news),
                 Some(Incoming::Notice(notice)) => self.noticed(notice, news),
@@ -231,6 +233,7 @@ impl Pane {
             }
         }
         self.has_more = left == 0 && !self.is_ended;
+        news.extend(copied.map(PaneEvent::Copies));
         self.sync_since = self.screen.is_synchronizing().then(|| self.sync_since.unwrap_or(now));
         Ok(())
     }
@@ -379,6 +382,14 @@ impl Pane {
         rows.map(|row| HistoryLine { cells: row.cells, is_wrapped: row.is_wrapped, is_prompt: row.is_prompt })
             .collect()
     }
+}
+
+/// What a program has written to the clipboard last.
+fn clipboard_of(facts: Vec<Fact>) -> Option<Vec<u8>> {
+    facts.into_iter().rev().find_map(|fact| match fact {
+        Fact::Clipboard { target: ClipboardTarget::Clipboard, data } => Some(data),
+        _ => None,
+    })
 }
 
 fn grid_size(size: Size) -> GridSize {

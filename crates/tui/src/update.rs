@@ -12,6 +12,7 @@
 //! | `own_commands` | commands of the person's own |
 //! | `pads` | scratchpads and timers |
 //! | `history` | scrolling, searching, selecting, copying |
+//! | `child_copies` | what programs write to the clipboard |
 //! | `mouse` | clicks, drags and the wheel |
 //! | `tasks`, `task_forms`, `review` | keys in the list of tasks, in their forms, in the review |
 //! | `explain` | pages that say why |
@@ -20,6 +21,7 @@
 //! | `daemon_status` | what keeps the daemon from saving |
 
 mod actions;
+mod child_copies;
 mod daemon_status;
 mod ends;
 mod events;
@@ -104,6 +106,7 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
             model.toast(text);
             Vec::new()
         }
+        Message::ChildCopies(pane, text) => child_copies::take(model, pane, &text),
         Message::Link(link) => {
             overlays::ask_link(model, &link);
             Vec::new()

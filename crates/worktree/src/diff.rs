@@ -23,7 +23,6 @@ const OPTIONS: &[&str] = &[
     "--no-color",
     "--src-prefix=a/",
     "--dst-prefix=b/",
-    "--unified=3",
     "--inter-hunk-context=0",
     "--find-renames",
     "--submodule=short",
@@ -32,6 +31,9 @@ const OPTIONS: &[&str] = &[
     "--no-indent-heuristic",
     "--diff-algorithm=histogram",
 ];
+/// Unchanged lines around each change unless the caller says otherwise.
+pub const DIFF_CONTEXT: u16 = 3;
+
 const SETTINGS: &[&str] = &["diff.suppressBlankEmpty=false", "diff.relative=false"];
 
 /// What is compared.
@@ -41,6 +43,21 @@ pub enum DiffTarget {
     Checkout,
     /// A commit.
     Commit(Oid),
+}
+
+/// How much of a diff is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiffExtent {
+    /// Unchanged lines around each change.
+    pub context: u16,
+    /// The most bytes of text.
+    pub limit: usize,
+}
+
+impl Default for DiffExtent {
+    fn default() -> Self {
+        Self { context: DIFF_CONTEXT, limit: DIFF_LIMIT }
+    }
 }
 
 /// The text of a diff.
@@ -71,13 +88,21 @@ pub struct FileStat {
     pub lines: Option<(u64, u64)>,
 }
 
-/// Returns the changes since `base` in the worktree at `path`, as text of at most `limit` bytes.
+/// Returns the changes since `base` in the worktree at `path`, as text.
 ///
 /// # Errors
 /// git cannot be run, or `base` is gone.
-pub fn raw_diff(git: &Git, path: &Path, base: &Oid, target: &DiffTarget, limit: usize) -> Result<RawDiff> {
+pub fn raw_diff(
+    git: &Git,
+    path: &Path,
+    base: &Oid,
+    target: &DiffTarget,
+    extent: DiffExtent,
+) -> Result<RawDiff> {
+    let context = format!("--unified={}", extent.context);
+    let format = ["--patch", &context];
     let (text, is_truncated) =
-        with_call(git, path, base, target, &["--patch"], |call| call.limit(limit).run_truncating())?;
+        with_call(git, path, base, target, &format, |call| call.limit(extent.limit).run_truncating())?;
     Ok(RawDiff { text, is_truncated })
 }
 

@@ -71,7 +71,9 @@ mod temporary;
 pub use checkout::{CheckoutStatus, checkout_status};
 pub use comparison::{Comparison, LineCounts, Merged};
 pub use create::{CreateRequest, Creation, StartPoint};
-pub use diff::{DIFF_LIMIT, DiffTarget, FileStat, RawDiff, diff_stat, parse_numstat, raw_diff};
+pub use diff::{
+    DIFF_CONTEXT, DIFF_LIMIT, DiffExtent, DiffTarget, FileStat, RawDiff, diff_stat, parse_numstat, raw_diff,
+};
 pub use discover::{DiscoveredProject, IGNORED_DIRECTORIES, ProjectSearch, discover};
 pub use error::{GitError, Result};
 pub use fetch::FetchProgress;

@@ -119,6 +119,34 @@ fn c6_a_clipboard_write_of_a_program_in_the_deck_reaches_no_terminal() {
     }
 }
 
+#[test]
+fn c6_where_the_person_allows_it_the_program_that_has_the_keyboard_writes_the_clipboard_and_no_other() {
+    let stage = stage();
+    let config = stage.dirs().config;
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("tui.toml"), "clipboard-children = true\n").unwrap();
+    for (name, word) in [("x", "c2hvd24="), ("y", "aGlkZGVu")] {
+        let write = format!("printf '\\033]52;c;{word}\\007'");
+        stage.run(name, sh(&format!("stty -echo; echo ready; while read l; do {write}; echo over:$l; done")));
+        stage.wait_pattern(name, "ready");
+    }
+    let mut window = Window::open(&stage, SIZE, &[]);
+    showing_x(&mut window);
+    window.type_keys("\u{1c}v");
+    window.until_shows("Show at the right");
+    window.type_keys("y\r");
+    window.until("both panes", |screen| screen.text(Wraps::Keep).contains("─ y "));
+    window.type_keys("\u{1c}h");
+    // The one beside it writes, and nothing of it comes.
+    stage.type_text("y", "one\n");
+    window.until_shows("over:one");
+    window.type_keys("two\r");
+    window.until_shows("over:two");
+    window.until_drawn(b"\x1b]52;c;c2hvd24=");
+    window.until_shows("x sent 5 bytes to your terminal's clipboard");
+    leave(window);
+}
+
 /// The moments, in microseconds, at which the program was told of another size.
 fn told_at(stage: &MarkedDaemon) -> Vec<u64> {
     let text = std::fs::read_to_string(stage.root().join("told")).unwrap();

@@ -20,7 +20,7 @@ use engine::{Caller, TaskCommand, TaskEnd, TaskRecord, TaskWithProcesses, Verb};
 use proto::request::{DiffTask, Task, TaskAct, TaskTarget};
 use proto::task::{TaskDiff, TaskFileStat, TaskOutcome, TaskView};
 use proto::{ErrorCode, Failure, Reply};
-use worktree::{DiffTarget, FileStat, Oid, Repository, diff_stat, raw_diff};
+use worktree::{DIFF_CONTEXT, DiffExtent, DiffTarget, FileStat, Oid, Repository, diff_stat, raw_diff};
 
 use super::connection::Client;
 use super::{Server, audit};
@@ -172,7 +172,9 @@ async fn diff(client: &Client, request: DiffTask) -> Result<TaskDiff, Failure> {
             is_truncated: false,
         };
         if !request.stat {
-            let raw = raw_diff(&git, &place, &base, &target, DIFF_TEXT).map_err(|error| failure(&error))?;
+            let context = request.context.unwrap_or(DIFF_CONTEXT).min(DiffTask::MAX_CONTEXT);
+            let extent = DiffExtent { context, limit: DIFF_TEXT };
+            let raw = raw_diff(&git, &place, &base, &target, extent).map_err(|error| failure(&error))?;
             (diff.text, diff.is_truncated) =
                 (String::from_utf8_lossy(&raw.text).into_owned(), raw.is_truncated);
         }

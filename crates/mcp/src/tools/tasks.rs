@@ -262,6 +262,7 @@ async fn diff(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcom
         target: target(arguments),
         stat: arguments.flag("stat"),
         base: arguments.text("base").map(str::to_owned),
+        context: None,
     };
     let TaskOutcome::Diff(diff) = ask(context, TaskAct::Diff(request)).await? else {
         return Err(unexpected());

@@ -132,6 +132,14 @@ pub struct DiffTask {
     /// Compare with this commit instead of where the branch began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// How many unchanged lines are around each change; 3 when left out, at most [`DiffTask::MAX_CONTEXT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u16>,
+}
+
+impl DiffTask {
+    /// The most unchanged lines around a change.
+    pub const MAX_CONTEXT: u16 = 100;
 }
 
 /// A task's review.

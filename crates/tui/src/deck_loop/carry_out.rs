@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use client::attach::{AttachOptions, attach_terminal};
+use client::attach::{AttachOptions, Clipboard, attach_terminal};
 use proto::inherited_variables::{Variables, is_inheritable};
 use proto::request::{Target, TaskAct};
 use proto::{ProcessId, Request};
@@ -63,6 +63,7 @@ impl DeckLoop<'_> {
                 }
             }
             Command::Copy(text) => self.copy(&text),
+            Command::CopyFor(name, text) => self.copy_for(&name, &text),
             Command::OpenLink(link) => self.open_link(&link),
             Command::Edit(what, text) => self.edit(what, &text),
             Command::EditFile { what, path, line } => self.edit_file(what, &path, line),
@@ -173,20 +174,35 @@ impl DeckLoop<'_> {
     }
 
     pub(super) fn copy(&mut self, text: &str) {
+        let (sent, command) = self.send_copy(text, "the clipboard command has failed; the text is kept here");
+        self.update_model(Message::Copied(clipboard::words(sent, command.as_deref(), text.len())));
+    }
+
+    /// Hands on what a program copies. The deck's own register stays the person's.
+    fn copy_for(&mut self, name: &str, text: &str) {
+        let (sent, command) = self.send_copy(text, "the clipboard command has failed");
+        let words = clipboard::words_of_child(name, sent, command.as_deref(), text.len());
+        self.update_model(Message::Copied(words));
+    }
+
+    /// Sends a text where copies go; returns what became of it at the terminal, and the command that has it.
+    fn send_copy(
+        &mut self,
+        text: &str,
+        failure: &'static str,
+    ) -> (Option<clipboard::Copied>, Option<String>) {
         let looks = self.model.looks.clipboard.clone();
         let (is_tmux, out) = (self.host.is_tmux, &mut self.host.output);
         let sent = looks.terminal.then(|| clipboard::copy(text, is_tmux, out));
-        let program = looks.command.first().map(String::as_str);
-        let started = program.map(|_| clipboard::start(&looks.command, text));
-        match started.transpose() {
+        let Some(program) = looks.command.first().cloned() else { return (sent, None) };
+        match clipboard::start(&looks.command, text) {
             Ok(child) => {
-                let what = "the clipboard command has failed; the text is kept here";
-                self.side_programs.extend(child.map(|child| SideProgram { child, what }));
-                self.update_model(Message::Copied(clipboard::words(sent, program, text.len())));
+                self.side_programs.push(SideProgram { child, what: failure });
+                (sent, Some(program))
             }
             Err(error) => {
-                self.update_model(Message::Copied(clipboard::words(sent, None, text.len())));
-                self.model.alert(format!("{}: {error}", program.unwrap_or_default()), None);
+                self.model.alert(format!("{program}: {error}"), None);
+                (sent, None)
             }
         }
     }
@@ -201,6 +217,9 @@ impl DeckLoop<'_> {
         let mut options = AttachOptions::new(Target(process.to_string()));
         let prefix = self.model.looks.keymap.prefix_text();
         options.keys = prefix.parse().unwrap_or(options.keys);
+        if self.model.looks.clipboard.has_children {
+            options.clipboard = Clipboard::Writable;
+        }
         let attached =
             attach_terminal(self.address, &options, rustix::stdio::stdin(), rustix::stdio::stdout());
         if let Err(error) = attached {

@@ -40,6 +40,8 @@ enum Source {
     Person,
     /// The daemon about one process.
     Process(ProcessId),
+    /// A program, which may say it as often as it likes.
+    Program,
     /// Anything else.
     Event,
 }
@@ -56,6 +58,7 @@ impl Source {
             | Message::Edited(..)
             | Message::Prepares(_) => Self::Person,
             Message::Happened(Event::Changed(view)) => Self::Process(view.id),
+            Message::ChildCopies(..) => Self::Program,
             _ => Self::Event,
         }
     }
@@ -75,6 +78,7 @@ impl Before {
         let source = Source::of(message);
         let (process, toasts) = match source {
             Source::Process(id) => (model.crew.get(id).cloned(), model.toasts.clone()),
+            Source::Program => (None, model.toasts.clone()),
             _ => (None, Vec::new()),
         };
         Self { source, keys: keys_of(model), process, toasts }
@@ -88,6 +92,7 @@ impl Before {
                 (!(matches!(commands, [Command::Type(..)]) && self.keys == keys_of(model)), false)
             }
             Source::Person => (true, false),
+            Source::Program => (false, self.toasts != model.toasts),
             Source::Process(id) => (false, !self.is_drawn_alike(model, id, commands)),
             Source::Event => (false, true),
         };
@@ -235,6 +240,8 @@ mod tests {
         let by_person = Stale { by_person: true, by_event: false };
         assert_eq!(told(&mut model, Message::Tick), by_event);
         assert_eq!(told(&mut model, Message::Copied("3 bytes".to_owned())), by_person);
+        let refused = Message::ChildCopies(crate::model::splits::PaneId(1), b"x".to_vec());
+        assert_eq!(told(&mut model, refused), Stale::default(), "a program that may not copy");
         let mut typed = |bytes: &[u8]| {
             let mut events = Vec::new();
             crate::host::InputParser::default().feed(bytes, &mut events);

@@ -35,19 +35,35 @@ pub(crate) fn start(command: &[String], text: &str) -> io::Result<Child> {
         .spawn()
 }
 
+/// Where a copy was sent, in words; none if it was sent nowhere.
+fn receivers(sent: Option<Copied>, command: Option<&str>) -> Option<String> {
+    let terminal = matches!(sent, Some(Copied::Sent(_))).then(|| "your terminal's clipboard".to_owned());
+    let command = command.map(|command| proto::Printable(command).to_string());
+    let to: Vec<String> = terminal.into_iter().chain(command).collect();
+    (!to.is_empty()).then(|| to.join(" and "))
+}
+
+/// What a person is told about the copy of a program: nothing of it is kept in the deck.
+pub(crate) fn words_of_child(
+    name: &str,
+    sent: Option<Copied>,
+    command: Option<&str>,
+    bytes: usize,
+) -> String {
+    match receivers(sent, command) {
+        Some(to) => format!("{name} sent {bytes} bytes to {to}"),
+        None => format!("{name} wanted to copy {bytes} bytes: the clipboard is switched off"),
+    }
+}
+
 /// What a person is told about a copy: where it was sent, and that the deck has it.
 pub(crate) fn words(sent: Option<Copied>, command: Option<&str>, bytes: usize) -> String {
-    let mut to = Vec::new();
-    if let Some(Copied::Sent(_)) = sent {
-        to.push("your terminal's clipboard".to_owned());
-    }
-    to.extend(command.map(|command| format!("{}", proto::Printable(command))));
-    match (to.is_empty(), sent) {
-        (false, _) => format!("{bytes} bytes sent to {}, and kept here", to.join(" and ")),
-        (true, Some(Copied::OwnOnly(_))) => {
+    match (receivers(sent, command), sent) {
+        (Some(to), _) => format!("{bytes} bytes sent to {to}, and kept here"),
+        (None, Some(Copied::OwnOnly(_))) => {
             format!("{bytes} bytes kept here only: too long for a terminal's clipboard")
         }
-        (true, _) => format!("{bytes} bytes kept here only: the clipboard is switched off"),
+        (None, _) => format!("{bytes} bytes kept here only: the clipboard is switched off"),
     }
 }
 
@@ -106,6 +122,8 @@ mod tests {
         assert_eq!(words(None, Some("wl-copy"), 3), "3 bytes sent to wl-copy, and kept here");
         assert!(words(None, None, 3).contains("kept here only"));
         assert!(words(Some(Copied::OwnOnly(3)), None, 3).contains("too long"));
+        assert_eq!(words_of_child("vim", sent, None, 3), "vim sent 3 bytes to your terminal's clipboard");
+        assert!(words_of_child("vim", None, None, 3).contains("switched off"));
     }
 
     #[test]

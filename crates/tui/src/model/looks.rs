@@ -23,6 +23,8 @@ pub(crate) struct Looks {
     pub(crate) wall_tiles: usize,
     /// Milliseconds between two drawings of a tile.
     pub(crate) wall_pace_ms: u32,
+    /// Unchanged lines around each change of a review.
+    pub(crate) review_context: u16,
     pub(crate) keymap: Keymap,
     pub(crate) clipboard: Clipboard,
     /// What opens a link; empty: the desktop's own way.
@@ -44,8 +46,9 @@ impl Default for Looks {
             start: StartView::default(),
             wall_tiles: 9,
             wall_pace_ms: 100,
+            review_context: 3,
             keymap: Keymap::default(),
-            clipboard: Clipboard { terminal: true, command: Vec::new() },
+            clipboard: Clipboard { terminal: true, command: Vec::new(), has_children: false },
             opener: Vec::new(),
             notices: Notices::default(),
             commands: Vec::new(),
@@ -95,4 +98,6 @@ pub(crate) struct Clipboard {
     pub(crate) terminal: bool,
     /// To this command's standard input; empty: to none.
     pub(crate) command: Vec<String>,
+    /// The program that has the keyboard may copy, too.
+    pub(crate) has_children: bool,
 }

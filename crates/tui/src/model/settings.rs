@@ -11,14 +11,26 @@ pub(crate) enum Setting {
     Glyphs,
     Mouse,
     RailWidth,
+    ReviewContext,
+    ClipboardChildren,
     Prefix,
 }
 
 /// Widths of the rail that are offered.
 const RAIL_WIDTHS: [u16; 5] = [18, 22, 25, 30, 40];
+/// Numbers of lines around a change that are offered.
+const REVIEW_CONTEXTS: [u16; 6] = [1, 3, 5, 10, 25, 100];
 
 impl Setting {
-    pub(crate) const ALL: [Self; 5] = [Self::Theme, Self::Glyphs, Self::Mouse, Self::RailWidth, Self::Prefix];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Theme,
+        Self::Glyphs,
+        Self::Mouse,
+        Self::RailWidth,
+        Self::ReviewContext,
+        Self::ClipboardChildren,
+        Self::Prefix,
+    ];
 
     /// Its name in the file.
     pub(crate) fn word(self) -> &'static str {
@@ -27,6 +39,8 @@ impl Setting {
             Self::Glyphs => "glyphs",
             Self::Mouse => "mouse",
             Self::RailWidth => "rail-width",
+            Self::ReviewContext => "review-context",
+            Self::ClipboardChildren => "clipboard-children",
             Self::Prefix => "prefix",
         }
     }
@@ -38,6 +52,8 @@ impl Setting {
             Self::Glyphs => "Marks",
             Self::Mouse => "Mouse",
             Self::RailWidth => "Rail",
+            Self::ReviewContext => "Review",
+            Self::ClipboardChildren => "Clipboard",
             Self::Prefix => "Menu key",
         }
     }
@@ -49,6 +65,15 @@ impl Setting {
             Self::Glyphs => if model.looks.is_ascii { "ascii" } else { "unicode" }.to_owned(),
             Self::Mouse => if model.looks.has_mouse { "on" } else { "off" }.to_owned(),
             Self::RailWidth => model.rail.width.to_string(),
+            Self::ReviewContext => match model.looks.review_context {
+                1 => "1 line around a change".to_owned(),
+                lines => format!("{lines} lines around a change"),
+            },
+            Self::ClipboardChildren => match model.looks.clipboard.has_children {
+                true => "you, and the program that has the keyboard",
+                false => "you alone",
+            }
+            .to_owned(),
             Self::Prefix => model.looks.keymap.prefix_text(),
         }
     }
@@ -70,6 +95,12 @@ impl Setting {
                 let at = RAIL_WIDTHS.iter().position(|width| *width >= model.rail.width).unwrap_or(0);
                 RAIL_WIDTHS[turn(RAIL_WIDTHS.len(), at)].to_string()
             }
+            Self::ReviewContext => {
+                let own = model.looks.review_context;
+                let at = REVIEW_CONTEXTS.iter().position(|lines| *lines >= own).unwrap_or(0);
+                REVIEW_CONTEXTS[turn(REVIEW_CONTEXTS.len(), at)].to_string()
+            }
+            Self::ClipboardChildren => (!model.looks.clipboard.has_children).to_string(),
             Self::Prefix => return None,
         })
     }

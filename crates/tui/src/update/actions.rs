@@ -61,7 +61,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
             commands
         }
         Action::Review => match tasks::current(model) {
-            Some(task) => super::review::open(&task.name),
+            Some(task) => super::review::open(model, &task.name),
             None => {
                 model.toast("no task is open here; choose one in the list of tasks");
                 tasks::open(model)

@@ -10,7 +10,8 @@ use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, show};
 use super::{
-    daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, task_forms, tasks,
+    daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, review, task_forms,
+    tasks,
 };
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
@@ -393,9 +394,11 @@ pub(super) fn configured(model: &mut Model, config: Config, fault: Option<String
             model.alert(format!("{FILE}: {fault}"), None);
         }
         None => {
+            let context = model.looks.review_context;
             model.rail.width = config.rail_width;
             model.looks = config.looks;
             model.toast("settings taken over");
+            return if context == model.looks.review_context { Vec::new() } else { review::reread(model) };
         }
     }
     Vec::new()

@@ -251,7 +251,7 @@ pub(super) fn edited(model: &mut Model, what: EditFor, text: &str) -> Vec<Comman
     match what {
         EditFor::Pad(pad) => pads::edited(model, pad, whole),
         EditFor::Reading => Vec::new(),
-        EditFor::Changes(task) => review::refresh(&task),
+        EditFor::Changes(task) => review::refresh(model, &task),
         EditFor::TaskPrompt => {
             if let Some(Overlay::Form(form)) = model.overlays.last_mut() {
                 form.prompt = Line::with(text);

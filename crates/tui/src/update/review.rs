@@ -23,18 +23,28 @@ const HALF_PAGE: isize = 12;
 const SHORT_COMMIT: usize = 10;
 
 /// Opens the review of a task.
-pub(super) fn open(task: &str) -> Vec<Command> {
-    vec![ask(task, true)]
+pub(super) fn open(model: &Model, task: &str) -> Vec<Command> {
+    vec![ask(model, task, true)]
 }
 
 /// Reads the changes of an open review again.
-pub(super) fn refresh(task: &str) -> Vec<Command> {
-    vec![ask(task, false)]
+pub(super) fn refresh(model: &Model, task: &str) -> Vec<Command> {
+    vec![ask(model, task, false)]
+}
+
+/// Reads the changes of the open review again, if there is one.
+pub(super) fn reread(model: &Model) -> Vec<Command> {
+    let open = model.overlays.iter().rev().find_map(|overlay| match overlay {
+        Overlay::Review(review) => Some(review.task.as_str()),
+        _ => None,
+    });
+    open.map(|task| refresh(model, task)).unwrap_or_default()
 }
 
 /// Asks for a task's changes. Its comments are asked for when they have come and there is a review to show them in.
-fn ask(task: &str, opens: bool) -> Command {
-    let diff = DiffTask { target: named(task), stat: false, base: None };
+fn ask(model: &Model, task: &str, opens: bool) -> Command {
+    let context = Some(model.looks.review_context);
+    let diff = DiffTask { target: named(task), stat: false, base: None, context };
     tasks::ask(CallFor::Changes { opens }, TaskAct::Diff(diff))
 }
 
@@ -145,7 +155,7 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
             let task = model.crew.tasks.iter().find(|other| other.name == task).cloned();
             return task.map(|task| tasks::on_task(model, Action::Land, &task)).unwrap_or_default();
         }
-        Some(Action::Refresh) => return refresh(&task),
+        Some(Action::Refresh) => return refresh(model, &task),
         Some(Action::Help) => actions::help(model, Context::Review),
         Some(Action::Cancel) => drop(model.overlays.pop()),
         _ => model.toast("that key does nothing here; ? lists the keys"),

@@ -101,7 +101,7 @@ pub(super) fn on_task(model: &mut Model, action: Action, task: &TaskView) -> Vec
             None => model.toast(format!("nothing works on {name}; r runs its agent")),
         },
         Action::Explain => model.overlays.push(Overlay::Page(task_page(model, task))),
-        Action::Review => return review::open(&task.name),
+        Action::Review => return review::open(model, &task.name),
         Action::Land => {
             let base = task.worktree.as_ref().map_or_else(String::new, |tree| tree.base.clone());
             let form = LandForm { task: task.name.clone(), base, ..LandForm::default() };

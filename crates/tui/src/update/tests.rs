@@ -1,5 +1,6 @@
 //! Facts about the deck as (model, what is typed) → (model, what is done).
 
+mod copies;
 mod details;
 mod golden;
 mod hostile;
@@ -381,7 +382,7 @@ fn a_setting_is_changed_in_the_deck_and_the_recorder_takes_no_key_that_programs_
     let mut model = model(Vec::new());
     let commands = typed(&mut model, b"\x1c,jl");
     assert_eq!(commands, [Command::KeepSetting("glyphs", "'ascii'".to_owned())]);
-    typed(&mut model, b"jjj\r");
+    typed(&mut model, b"jjjjj\r");
     assert!(matches!(model.overlays.last(), Some(Overlay::Recorder(_))));
     // Neither a letter nor Ctrl-C can be it, and the prefix that there is can be pressed too.
     assert!(typed(&mut model, b"a\r\x03\r").is_empty());

@@ -1,6 +1,6 @@
 //! Diffs of real changes, read back line by line.
 
-use worktree::{DIFF_LIMIT, DiffSide, DiffTarget, FileChange, diff_stat, raw_diff};
+use worktree::{DiffExtent, DiffSide, DiffTarget, FileChange, diff_stat, raw_diff};
 
 use super::stage::Stage;
 
@@ -17,7 +17,7 @@ fn f6_a_diff_has_renames_binary_files_modes_untracked_files_and_line_numbers() {
     stage.write(&task, "é untracked", "new\n");
     stage.write(&task, "x.log", "ignored\n");
     let index = std::fs::read(worktree::Layout::at(&task).unwrap().git_dir.join("index")).unwrap();
-    let raw = raw_diff(&stage.git, &task, &base, &DiffTarget::Checkout, DIFF_LIMIT).unwrap();
+    let raw = raw_diff(&stage.git, &task, &base, &DiffTarget::Checkout, DiffExtent::default()).unwrap();
     assert!(!raw.is_truncated);
     let files = raw.files();
     let names: Vec<&str> = files.iter().map(|file| file.new_path.to_str().unwrap()).collect();
@@ -44,7 +44,7 @@ fn f6_a_diff_is_cut_at_its_limit_and_settings_of_the_repository_do_not_change_it
     let base = stage.head(&task);
     let head = stage.commit_file(&task, "big", &"line\n".repeat(10_000));
     let target = DiffTarget::Commit(head);
-    let plain = raw_diff(&stage.git, &task, &base, &target, DIFF_LIMIT).unwrap();
+    let plain = raw_diff(&stage.git, &task, &base, &target, DiffExtent::default()).unwrap();
     for setting in [
         "diff.noprefix=true",
         "diff.mnemonicPrefix=true",
@@ -55,11 +55,27 @@ fn f6_a_diff_is_cut_at_its_limit_and_settings_of_the_repository_do_not_change_it
         let (name, value) = setting.split_once('=').unwrap();
         stage.plain(&task, &["config", name, value]);
     }
-    assert_eq!(raw_diff(&stage.git, &task, &base, &target, DIFF_LIMIT).unwrap(), plain);
-    let cut = raw_diff(&stage.git, &task, &base, &target, 1000).unwrap();
+    assert_eq!(raw_diff(&stage.git, &task, &base, &target, DiffExtent::default()).unwrap(), plain);
+    let short = DiffExtent { limit: 1000, ..DiffExtent::default() };
+    let cut = raw_diff(&stage.git, &task, &base, &target, short).unwrap();
     assert!(cut.is_truncated && cut.text.len() == 1000);
     assert_eq!(cut.files()[0].new_path.to_str(), Some("big"));
     assert_eq!(plain.files()[0].hunks[0].lines.len(), 10_000);
+}
+
+#[test]
+fn f6_a_diff_has_as_many_lines_around_a_change_as_are_wanted() {
+    let stage = Stage::new();
+    let task = stage.task("t");
+    let numbers: Vec<String> = (1..=60).map(|number| format!("{number}\n")).collect();
+    stage.commit_file(&task, "numbers", &numbers.concat());
+    let base = stage.head(&task);
+    stage.write(&task, "numbers", &numbers.concat().replace("\n30\n", "\nthirty\n"));
+    for (context, lines) in [(0, 2), (1, 4), (3, 8), (10, 22), (100, 61)] {
+        let extent = DiffExtent { context, ..DiffExtent::default() };
+        let raw = raw_diff(&stage.git, &task, &base, &DiffTarget::Checkout, extent).unwrap();
+        assert_eq!(raw.files()[0].hunks[0].lines.len(), lines, "{context}");
+    }
 }
 
 /// Git compares times by the second on most systems, and a script may change a file in the second of its checkout.

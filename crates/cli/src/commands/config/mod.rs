@@ -264,6 +264,7 @@ mod tests {
             "theme = 'dark'\nglyphs = 'ascii'\nmouse = false\nrail-width = 20\nprefix = ['ctrl-a']\n\
              clipboard = 'off'\nclipboard-command = ['c']\nopen-command = ['o']\nnotices = 'bell'\n\
              start = 'tasks'\nborders = 'square'\ntitles = false\nhints = false\nwall-tiles = 4\nwall-pace = 200\n\
+             review-context = 5\nclipboard-children = true\n\
              [keys.deck]\nwall = 'n'\n[[command]]\nname = 'git'\nargv = ['lazygit']\nkey = 'y'\nwhere = 'popup'\n",
         ),
         (

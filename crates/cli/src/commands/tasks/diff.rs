@@ -28,7 +28,8 @@ pub(crate) struct DiffArgs {
 impl DiffArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let is_stat = self.stat;
-        let request = DiffTask { target: target(self.name)?, stat: self.stat, base: self.base };
+        let request =
+            DiffTask { target: target(self.name)?, stat: self.stat, base: self.base, context: None };
         let TaskOutcome::Diff(diff) = ask(&mut context.connect()?, TaskAct::Diff(request))? else {
             return Err(unexpected());
         };

@@ -7,7 +7,7 @@ use engine::{TaskChange, TaskCommand, TaskWithProcesses, Verb};
 use proto::Failure;
 use proto::request::{ReviewAct, ReviewTask};
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskOutcome, TaskReview};
-use worktree::{Repository, raw_diff};
+use worktree::{DiffExtent, Repository, raw_diff};
 
 use super::super::connection::Client;
 use super::super::trust::own_project;
@@ -100,7 +100,8 @@ fn quote(
         ReviewSide::New => lines::read(&directory, &comment.file, first, last)?,
         ReviewSide::Old => {
             let (base, target, place) = compared(runner, item, None)?;
-            let raw = raw_diff(&runner.git()?, &place, &base, &target, DIFF_TEXT);
+            let extent = DiffExtent { limit: DIFF_TEXT, ..DiffExtent::default() };
+            let raw = raw_diff(&runner.git()?, &place, &base, &target, extent);
             let files = raw.map_err(|error| failure(&error))?.files();
             lines::read_old(&files, &comment.file, first, last)?
         }

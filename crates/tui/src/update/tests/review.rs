@@ -1,5 +1,7 @@
 //! Facts about the review of a task: what is shown of files and comments, what is marked, what is sent.
 
+use std::path::Path;
+
 use proto::Reply;
 use proto::request::{ReviewAct, TaskAct};
 use proto::task::TaskOutcome;
@@ -7,8 +9,9 @@ use serde_json::json;
 
 use super::tasks::{acts, with_two};
 use super::typed;
+use crate::config::Config;
 use crate::frame::Grid;
-use crate::message::{CallFor, Message};
+use crate::message::{CallFor, Command, Message};
 use crate::model::Model;
 use crate::theme::{Role, Theme};
 use crate::update::update;
@@ -45,6 +48,28 @@ fn drawn(model: &Model) -> Grid {
     view::chrome(model, &mut grid);
     view::overlays(model, &mut grid);
     grid
+}
+
+/// The numbers of lines around a change that were asked for.
+fn contexts(commands: Vec<Command>) -> Vec<Option<u16>> {
+    let context = |act| match act {
+        TaskAct::Diff(diff) => Some(diff.context),
+        _ => None,
+    };
+    acts(commands).into_iter().filter_map(context).collect()
+}
+
+#[test]
+fn u33_a_review_has_as_many_lines_around_a_change_as_the_settings_say_and_an_open_one_is_read_again() {
+    let mut model = with_two();
+    assert_eq!(contexts(typed(&mut model, b"d")), [Some(3)]);
+    let mut model = reviewing(DIFF, &[]);
+    let config = |text: &str| Box::new(Config::parse(text, Path::new("/nonexistent")).unwrap());
+    let changed = update(&mut model, Message::Configured(config("review-context = 9"), None));
+    assert_eq!(contexts(changed), [Some(9)]);
+    assert_eq!(contexts(typed(&mut model, b"r")), [Some(9)]);
+    let same = update(&mut model, Message::Configured(config("review-context = 9\nmouse = false"), None));
+    assert_eq!(contexts(same), []);
 }
 
 #[test]

@@ -41,7 +41,7 @@ const VIEWS: [(&str, &[u8]); 20] = [
     ("help", b"\x1c?"),
     ("wall", b"\x1cw"),
     ("settings", b"\x1c,"),
-    ("recorder", b"\x1c,jjjj\r\x02"),
+    ("recorder", b"\x1c,jjjjjj\r\x02"),
     ("new-task", b"\x1cCFix the login"),
     ("end", b"\x1cX"),
     ("tasks", b"\x1ct"),
