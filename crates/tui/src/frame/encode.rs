@@ -125,7 +125,7 @@ impl Encoder {
         }
         match cell.style.attributes.contains(Attributes::HIDDEN) {
             true => out.extend(std::iter::repeat_n(b' ', usize::from(cell.width.max(1)))),
-            false => out.extend_from_slice(cell.text.as_bytes()),
+            false => write_text(&cell.text, out),
         }
         let behind = place.col + u16::from(cell.width.max(1));
         let is_known = usize::from(behind) < columns && !width::is_disputed(cell);
@@ -178,6 +178,16 @@ impl Encoder {
         };
         put(out, format_args!("\x1b[{form} q\x1b[?25h"));
     }
+}
+
+/// Writes the text of a cell without marks of direction, which a program may have put there.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    // A mark has no column of its own: it stands behind another character.
+    if text.len() < 3 || !text.chars().any(width::turns_direction) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    let kept = text.chars().filter(|character| !width::turns_direction(*character));
+    kept.for_each(|character| out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()));
 }
 
 /// Returns true if the cell has to be written because a wide character began or ended beside it.

@@ -1,6 +1,6 @@
 //! The cells of one picture and its cursor, with the few ways to draw into it.
 
-use proto::{Printable, Size};
+use proto::Size;
 use term::{Cell, CellText, CursorShape, Style};
 
 use super::width;
@@ -112,12 +112,12 @@ impl Grid {
         }
     }
 
-    /// Draws text from a place on, at most `columns` of it; returns the column behind it. Control characters and marks of
-    /// direction are drawn as escapes, whoever chose the text.
+    /// Draws text from a place on, at most `columns` of it; returns the column behind it. Nothing in it drives the terminal:
+    /// [`width::clusters`] sees to that.
     pub(crate) fn text(&mut self, at: Point, text: &str, style: Style, columns: u16) -> u16 {
         let end = at.col.saturating_add(columns).min(self.size.cols);
         let mut col = at.col;
-        for (cluster, width) in width::clusters(&Printable(text).to_text()) {
+        for (cluster, width) in width::clusters(text) {
             if col.saturating_add(u16::from(width)) > end {
                 break;
             }

@@ -109,6 +109,29 @@ fn u21_the_text_of_chrome_loses_its_control_characters() {
 }
 
 #[test]
+fn u21_a_mark_of_direction_in_a_pane_does_not_reach_the_row_that_it_shares() {
+    let mut program = screen(SIZE);
+    program.feed("ab\u{202e}c\u{2066}漢\u{61c}👩\u{200d}🚀e\u{301}".as_bytes());
+    let mut grid = Grid::new(SIZE);
+    grid.copy_row(Rect::of(SIZE), 0, &program.row_cells(0));
+    let mut bytes = Vec::new();
+    Encoder::new(ColorDepth::True).encode(&grid, &ChangedRows::All, &mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(!text.chars().any(super::width::turns_direction), "{text:?}");
+    assert!(text.contains("\u{200d}🚀") && text.contains("e\u{301}"), "{text:?}");
+}
+
+#[test]
+fn u21_what_is_measured_is_what_is_drawn() {
+    for text in ["a\x1b[2Jb", "\u{202e}abc", "漢\u{feff}字", "tab\tline\nend", "\u{9b}"] {
+        let columns: u16 = super::width::clusters(text).iter().map(|(_, width)| u16::from(*width)).sum();
+        assert_eq!(super::width::columns(text), columns, "{text:?}");
+        let mut grid = Grid::new(Size { cols: 80, rows: 1 });
+        assert_eq!(grid.text(Point::default(), text, Style::default(), 80), columns, "{text:?}");
+    }
+}
+
+#[test]
 fn a_link_is_written_once_for_the_cells_it_covers() {
     let mut grid = Grid::new(SIZE);
     for col in 0..3 {

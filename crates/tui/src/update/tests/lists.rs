@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use proptest::prelude::*;
 use proto::task::TaskOutcome;
 use proto::{ProcessId, Reply, Size};
 use serde_json::{Value, json};
@@ -202,6 +203,21 @@ fn u24_a_name_on_the_wall_is_not_cut_to_say_how_long_somebody_waits() {
     let text = picture(&model).to_text();
     assert!(text.contains(" 1 fix-login ") && text.contains("! blocked "), "{text}");
     assert!(!text.contains("blocked 2m"), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 24 } else { 256 }))]
+
+    #[test]
+    fn u21_no_text_that_others_choose_drives_the_terminal_from_any_page_or_list(
+        words in hostile::words(),
+        name in prop::sample::select(&LISTS[..]),
+        size in prop::sample::select(&SIZES[..]),
+    ) {
+        let mut model = opened(name, &words);
+        update(&mut model, Message::Resized(size));
+        hostile::assert_harmless(&format!("{name}, {words:?}"), &picture(&model));
+    }
 }
 
 #[test]
