@@ -3,6 +3,7 @@
 //! The daemon draws for the pane's size, whatever size the process has, so the screen here is always the pane's. It keeps
 //! no history and its answers to queries are dropped: the daemon's emulator answers the child.
 
+mod drawn;
 pub(crate) mod typing;
 mod unconfirmed;
 
@@ -18,6 +19,7 @@ use crate::host::{InputEvent, What};
 use crate::model::history::HistoryLine;
 use crate::pace::{ReadAhead, SizePace, Waiting};
 use crate::wire::Wire;
+pub(crate) use drawn::DrawnScreen;
 use typing::HostKeyboard;
 use unconfirmed::Unconfirmed;
 
@@ -69,8 +71,7 @@ pub(crate) struct Pane {
     pub(crate) looking: Looking,
     pub(crate) wire: Wire,
     pub(crate) screen: Screen,
-    /// The version of the screen that was drawn last.
-    pub(crate) drawn: u64,
+    pub(crate) drawn: DrawnScreen,
     stream: Option<u32>,
     /// The daemon knows what a report of the terminal is.
     takes_report: bool,
@@ -116,7 +117,7 @@ impl Pane {
             looking,
             wire,
             screen,
-            drawn: 0,
+            drawn: DrawnScreen::default(),
             stream: None,
             takes_report: false,
             is_ended: false,
@@ -308,7 +309,7 @@ impl Pane {
 
     /// What has to be drawn.
     pub(crate) fn damage(&self) -> Damage {
-        if self.drawn == 0 { Damage::Everything } else { self.screen.damage(self.drawn) }
+        self.drawn.damage(&self.screen)
     }
 
     /// Sends what the connection accepts now.

@@ -13,18 +13,21 @@ use crate::model::deck::Deck;
 use crate::model::overlay::{INBOX_PEEK, Overlay, POPUP};
 use crate::model::splits::PaneId;
 use crate::model::{Model, Prefix};
-use crate::pane::Pane;
+use crate::pane::{DrawnScreen, Pane};
 use crate::view;
 
 /// A screen that has a place in the picture.
 pub(super) trait PlacedScreen {
     fn screen(&self) -> &Screen;
 
-    /// What has changed since it was drawn.
-    fn damage(&self) -> Damage;
+    fn drawn(&self) -> &DrawnScreen;
 
-    /// It has been drawn as it is now.
-    fn set_drawn(&mut self);
+    fn drawn_mut(&mut self) -> (&Screen, &mut DrawnScreen);
+
+    /// What has changed since it was drawn.
+    fn damage(&self) -> Damage {
+        self.drawn().damage(self.screen())
+    }
 }
 
 impl PlacedScreen for Pane {
@@ -32,12 +35,12 @@ impl PlacedScreen for Pane {
         &self.screen
     }
 
-    fn damage(&self) -> Damage {
-        Pane::damage(self)
+    fn drawn(&self) -> &DrawnScreen {
+        &self.drawn
     }
 
-    fn set_drawn(&mut self) {
-        self.drawn = self.screen.version();
+    fn drawn_mut(&mut self) -> (&Screen, &mut DrawnScreen) {
+        (&self.screen, &mut self.drawn)
     }
 }
 
@@ -90,7 +93,7 @@ impl<P: PlacedScreen> Composition<'_, P> {
         let Some(place) = self.popup.filter(|_| is_popup_topmost(self.model)) else { return };
         let Some(pane) = self.panes.get_mut(&POPUP) else { return };
         copy(grid, pane, place, &Damage::Everything);
-        grid.cursor = cursor_in(pane.screen(), place);
+        grid.cursor = cursor_in(pane, place);
         view::notices(self.model, grid);
     }
 
@@ -117,7 +120,7 @@ impl<P: PlacedScreen> Composition<'_, P> {
         }
         grid.cursor = self.model.deck.focused().and_then(|(id, _)| {
             let (_, place) = self.model.places().into_iter().find(|(pane, _)| *pane == id)?;
-            cursor_in(self.panes.get(&id)?.screen(), Deck::screen_of(place))
+            cursor_in(self.panes.get(&id)?, Deck::screen_of(place))
         });
     }
 }
@@ -128,8 +131,8 @@ pub(super) fn is_popup_topmost(model: &Model) -> bool {
 }
 
 /// The cursor of a screen at its place in the picture.
-fn cursor_in(screen: &Screen, place: Rect) -> Option<ShownCursor> {
-    let cursor = screen.cursor();
+fn cursor_in(pane: &impl PlacedScreen, place: Rect) -> Option<ShownCursor> {
+    let cursor = pane.drawn().cursor(pane.screen())?;
     let at = Point { col: place.col + cursor.col, row: place.row + cursor.row };
     let form = cursor.is_chosen.then_some((cursor.shape, cursor.blinking));
     (cursor.visible && place.contains(at)).then_some(ShownCursor { at, form })
@@ -137,15 +140,16 @@ fn cursor_in(screen: &Screen, place: Rect) -> Option<ShownCursor> {
 
 /// Copies the changed rows of a screen into its place; returns which rows of the picture these are.
 fn copy(grid: &mut Grid, pane: &mut impl PlacedScreen, place: Rect, damage: &Damage) -> Vec<u16> {
+    let (screen, drawn) = pane.drawn_mut();
     let rows: Vec<u16> = match damage {
         Damage::Nothing => return Vec::new(),
         Damage::Rows(rows) => rows.clone(),
-        Damage::Everything => (0..pane.screen().size().rows).collect(),
+        Damage::Everything => (0..screen.size().rows).collect(),
     };
     for row in rows.iter().copied() {
-        grid.copy_row(place, row, &pane.screen().row_cells(row));
+        grid.copy_row(place, row, drawn.row(screen, row));
     }
-    pane.set_drawn();
+    drawn.note(screen);
     rows.into_iter().filter(|row| *row < place.rows).map(|row| place.row + row).collect()
 }
 

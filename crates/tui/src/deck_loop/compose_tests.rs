@@ -25,7 +25,7 @@ const PROCESSES: u64 = 5;
 struct TestScreen {
     process: Option<ProcessId>,
     screen: Screen,
-    drawn: u64,
+    drawn: DrawnScreen,
 }
 
 impl PlacedScreen for TestScreen {
@@ -33,12 +33,12 @@ impl PlacedScreen for TestScreen {
         &self.screen
     }
 
-    fn damage(&self) -> Damage {
-        if self.drawn == 0 { Damage::Everything } else { self.screen.damage(self.drawn) }
+    fn drawn(&self) -> &DrawnScreen {
+        &self.drawn
     }
 
-    fn set_drawn(&mut self) {
-        self.drawn = self.screen.version();
+    fn drawn_mut(&mut self) -> (&Screen, &mut DrawnScreen) {
+        (&self.screen, &mut self.drawn)
     }
 }
 
@@ -119,7 +119,7 @@ const KEYS: [&str; 44] = [
 ];
 
 /// What a program may draw: texts, looks, places, links, forms of the cursor, screens.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 42] = [
     "all work ",
     "漢字",
     "😀 ",
@@ -160,6 +160,8 @@ const PIECES: [&str; 40] = [
     "\x1b]8;;https://a.example\x1b\\",
     "\x1b]8;;\x1b\\",
     "\x1b[?1049h",
+    "\x1b[?2026h",
+    "\x1b[?2026l",
 ];
 
 fn step() -> impl Strategy<Value = Step> {
@@ -303,7 +305,7 @@ impl TestDeck {
             let pane = self.panes.entry(id).or_insert_with(|| TestScreen {
                 process,
                 screen: screen(size),
-                drawn: 0,
+                drawn: DrawnScreen::default(),
             });
             pane.screen.resize(GridSize::clamped(size.cols.into(), size.rows.into()));
         }
@@ -403,6 +405,29 @@ fn u7_a_program_that_draws_does_not_draw_over_the_menu() {
     deck.draw_and_compare();
     assert!(deck.grid.to_text().contains("leave"), "{}", deck.grid.to_text());
     assert_eq!(deck.grid.cursor, None, "no cursor stands in the menu");
+}
+
+#[test]
+fn u34_a_picture_that_is_drawn_anew_shows_nothing_of_an_update_that_is_half_done() {
+    let mut deck = with_panes(ColorDepth::True, &[true]);
+    let (focused, _) = deck.model.deck.focused().unwrap();
+    let feed = |deck: &mut TestDeck, bytes: &[u8]| deck.panes.get_mut(&focused).unwrap().screen.feed(bytes);
+    feed(&mut deck, b"a whole picture");
+    deck.draw_and_compare();
+    let (text, cursor) = (deck.grid.to_text(), deck.grid.cursor);
+    assert!(text.contains("a whole picture"), "{text}");
+    feed(&mut deck, b"\x1b[?2026h\x1b[2J\x1b[9;9Hhalf of ");
+    for step in [Step::Changed { number: 2, what: 3 }, Step::Told, Step::Menu, Step::Keys("\x1b")] {
+        deck.take(&step);
+        deck.draw_and_compare();
+        let text = deck.grid.to_text();
+        assert!(text.contains("a whole picture") && !text.contains("half of"), "{step:?}\n{text}");
+    }
+    assert_eq!(deck.grid.cursor, cursor);
+    feed(&mut deck, b"the next one\x1b[?2026l");
+    deck.draw_and_compare();
+    let text = deck.grid.to_text();
+    assert!(text.contains("half of the next one") && !text.contains("a whole picture"), "{text}");
 }
 
 #[test]
