@@ -371,9 +371,9 @@ impl Model {
         }
     }
 
-    /// The name of a process, safe to draw.
+    /// The name of a process, also of one that is gone; its id where nobody has said the name.
     pub(crate) fn name(&self, id: ProcessId) -> String {
-        self.crew.get(id).map_or_else(|| id.to_string(), |process| process.name.to_string())
+        self.crew.name(id).map_or_else(|| id.to_string(), str::to_owned)
     }
 
     /// The person does not see this process now: it is not on the screen, or the person looks elsewhere.

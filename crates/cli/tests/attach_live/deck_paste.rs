@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use term::Wraps;
+use term::{Screen, Wraps};
 use testkit::MarkedDaemon;
 
 use super::deck::{SIZE, showing_x};
@@ -70,6 +70,45 @@ fn u30_a_paste_of_megabytes_arrives_byte_for_byte_and_what_waits_of_it_is_shown(
     window.until("nothing waits", |screen| !screen.text(Wraps::Keep).contains("KiB wait"));
     window.type_keys("hello");
     window.until_shows("hello");
+    leave(window);
+}
+
+/// KiB that wait for the program to read, as the status line says.
+fn waiting_kib(screen: &Screen) -> Option<u32> {
+    let text = screen.text(Wraps::Keep);
+    let before =
+        text.split(" KiB wait for the program to read").next().filter(|before| before.len() < text.len())?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn u30_keys_behind_a_paste_that_the_program_does_not_read_yet_arrive_after_it_and_in_their_order() {
+    let stage = stage();
+    let paste = format!("\u{1b}[200~{}\u{1b}[201~", text(6 << 20));
+    let keys = "behind it: ~/x\u{1b}[A\u{1b}OP\tné\r\u{3}";
+    let (pipe, kept) = takes_a_paste(&stage, paste.len() + keys.len());
+    let mut window = Window::open(&stage, SIZE, &[]);
+    showing_x(&mut window);
+    type_long(&mut window, &paste);
+    // More than a MiB waits in the deck, and the person is told how much.
+    window.until("a MiB waits", |screen| waiting_kib(screen).is_some_and(|kib| kib >= 1024));
+    for key in ["behind it: ", "~/x", "\u{1b}[A", "\u{1b}OP", "\t", "né", "\r", "\u{3}"] {
+        window.type_keys(key);
+        while window.draw(Instant::now()) {}
+    }
+    // The deck has read them all: the key behind them acts.
+    window.type_keys("\u{1c}?");
+    window.until_shows("╭ Keys");
+    window.type_keys("\u{1b}");
+    window.until("the list is closed", |screen| !screen.text(Wraps::Keep).contains("╭ Keys"));
+    assert!(waiting_kib(&window.screen).is_some_and(|kib| kib >= 1024), "{}", window.text());
+    std::fs::write(pipe, "go\n").unwrap();
+    window.until_shows("all is there");
+    let came = std::fs::read(kept).unwrap();
+    let typed = [paste.as_bytes(), keys.as_bytes()].concat();
+    let differs = came.iter().zip(&typed).position(|(came, typed)| came != typed);
+    assert_eq!((came.len(), differs), (typed.len(), None));
+    window.until("nothing waits", |screen| waiting_kib(screen).is_none());
     leave(window);
 }
 

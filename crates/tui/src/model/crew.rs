@@ -1,6 +1,6 @@
 //! What is known of the crew: processes, the inbox, timers, pads, ports; and who needs the person.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use proto::agent::InboxItem;
 use proto::event::Event;
@@ -12,6 +12,9 @@ use proto::timers::{TimerStatus, TimerView};
 use proto::{AgentState, Kind, ProcessId, ProcessView, Status};
 
 use crate::theme::Mark;
+
+/// So many names of processes that are gone are kept.
+const GONE_MAX: usize = 256;
 
 /// The crew as the daemon has told it.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,8 @@ pub(crate) struct Crew {
     pub(crate) tasks: Vec<TaskView>,
     /// Dropped tasks that can be brought back, as they were when that was asked last.
     pub(crate) restorable: Vec<TaskRestorable>,
+    /// The names of processes that are gone, the newest last: a notice or a message may be about one of them.
+    pub(super) gone: VecDeque<(ProcessId, String)>,
     /// The process that this deck runs in. It is left out: a deck that showed itself would draw without end.
     pub(crate) own: Option<ProcessId>,
 }
@@ -60,8 +65,25 @@ impl Crew {
         self.processes.iter().find(|process| process.id == id)
     }
 
+    /// The name of a process that is there, or was.
+    pub(crate) fn name(&self, id: ProcessId) -> Option<&str> {
+        let gone = || self.gone.iter().rev().find(|(other, _)| *other == id).map(|(_, name)| name.as_str());
+        let runs = || self.tasks.iter().flat_map(|task| &task.runs).find(|run| run.process == id);
+        let here = self.get(id).map(|process| process.name.as_str());
+        here.or_else(gone).or_else(|| runs().map(|run| run.name.as_str()))
+    }
+
+    /// Keeps the names of processes that are gone.
+    fn remember(&mut self, is_gone: impl Fn(&ProcessView) -> bool) {
+        let gone = self.processes.iter().filter(|process| is_gone(process));
+        self.gone.extend(gone.map(|process| (process.id, process.name.to_string())));
+        let too_many = self.gone.len().saturating_sub(GONE_MAX);
+        self.gone.drain(..too_many);
+    }
+
     /// Takes the truth after (re)connecting.
     pub(crate) fn replace(&mut self, processes: Vec<ProcessView>) {
+        self.remember(|before| processes.iter().all(|process| process.id != before.id));
         self.processes = processes;
         self.processes.retain(|process| Some(process.id) != self.own);
         self.processes.sort_by_key(|process| process.times.started_at);
@@ -77,6 +99,7 @@ impl Crew {
                 None => self.processes.push((**view).clone()),
             },
             Event::Removed { id } => {
+                self.remember(|process| process.id == *id);
                 self.processes.retain(|process| process.id != *id);
                 self.suggested.remove(id);
             }

@@ -232,7 +232,8 @@ fn sessions(model: &Model, name: &str) -> Vec<Entry> {
     for earlier in task.runs.iter().rev() {
         if let (Some(session), Some(agent)) = (&earlier.session, &own) {
             let since = super::age(model.now.epoch_ms.saturating_sub(earlier.started_at));
-            let note = format!("{since}, {} turns", earlier.turns);
+            let turns = if earlier.turns == 1 { "turn" } else { "turns" };
+            let note = format!("{since}, {} {turns}", earlier.turns);
             let about = earlier.prompt.as_deref().unwrap_or(session);
             let text = format!("continue {}", proto::Printable(about));
             entries.push(entry(Section::Switch, text, note, run(agent, Some(session.clone()))));

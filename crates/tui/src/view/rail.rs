@@ -75,8 +75,10 @@ fn draw_row(model: &Model, grid: &mut Grid, area: Rect, content: &RailRow) {
         RailRow::Item { item, mark, branch, name, note } => {
             let mut col = area.col;
             let point = |col| Point { col, row: area.row };
-            let branch =
-                if model.looks.is_ascii { branch.replace(['├', '└'], "`") } else { branch.clone() };
+            let branch = match model.looks.is_ascii {
+                true => branch.replace('├', "|").replace('└', "`"),
+                false => branch.clone(),
+            };
             if !is_strip {
                 col = grid.text(point(col), &branch, text(model, Role::Border), area.cols);
             }

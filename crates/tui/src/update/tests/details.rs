@@ -6,6 +6,7 @@ use proto::timers::TimerView;
 use proto::{ErrorCode, Failure, ProcessId, Reply, Request};
 use serde_json::json;
 
+use super::tasks::{listed, task, with_two};
 use super::{agent, blocked, model, open, process, to_child, typed};
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
@@ -158,4 +159,54 @@ fn a_paste_of_several_lines_stays_several_lines_where_a_text_may_have_them() {
     typed(&mut model, PASTE);
     let Some(Overlay::Prompt(prompt)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
     assert_eq!(prompt.line.text(), "leadone  two three", "a name is one line");
+}
+
+#[test]
+fn a_process_that_is_gone_keeps_its_name_in_notices_and_messages() {
+    let mut model = model(vec![process(1, "build", json!({})), process(2, "other", json!({}))]);
+    let (build, other) = (ProcessId::from_entropy(1), ProcessId::from_entropy(2));
+    update(&mut model, Message::Happened(Event::Removed { id: build }));
+    update(&mut model, Message::Unread(build, 7));
+    assert!(model.toasts[0].text.starts_with("build had not read 7 KiB"), "{:?}", model.toasts);
+    // The next daemon no longer has it.
+    update(&mut model, Message::Connected(Vec::new()));
+    let receipt =
+        json!([{"mail": 3, "to": other.to_string(), "sender": "human", "at": 0, "status": "expired"}]);
+    let receipts = Reply::Messages(serde_json::from_value(receipt).unwrap());
+    update(&mut model, Message::Answered(CallFor::Messages, Ok(receipts)));
+    let text = picture(&model).join("\n");
+    assert!(text.contains("human to other"), "{text}");
+}
+
+#[test]
+fn u24_in_ascii_the_last_of_an_agents_children_stands_out_from_the_others() {
+    let child = |number: u64, name: &str| {
+        let mut view = agent("working", 0);
+        view.as_object_mut()
+            .unwrap()
+            .insert("parent".to_owned(), json!(ProcessId::from_entropy(1).to_string()));
+        process(number, name, view)
+    };
+    let mut model = model(vec![process(1, "lead", agent("working", 0)), child(2, "tests"), child(3, "docs")]);
+    let text = picture(&model).join("\n");
+    assert!(text.contains("├▸ tests") && text.contains("└▸ docs"), "{text}");
+    model.looks.is_ascii = true;
+    let text = picture(&model).join("\n");
+    assert!(text.contains("|> tests") && text.contains("`> docs"), "{text}");
+}
+
+#[test]
+fn an_earlier_session_of_one_turn_has_one_turn() {
+    let mut model = with_two();
+    let mut docs = task("docs", "idle", &[]);
+    let run = |turns: u64, prompt: &str| {
+        json!({"process": ProcessId::from_entropy(9).to_string(), "name": "docs", "kind": "agent", "run": 1,
+            "session": prompt, "started_at": 120_000, "ended_at": 300_000, "prompt": prompt, "turns": turns})
+    };
+    docs.runs = serde_json::from_value(json!([run(1, "short"), run(2, "longer")])).unwrap();
+    listed(&mut model, vec![docs]);
+    model.now.ms += 1_000;
+    typed(&mut model, b"r");
+    let text = picture(&model).join("\n");
+    assert!(text.contains(", 1 turn ") && text.contains(", 2 turns"), "{text}");
 }
