@@ -201,7 +201,8 @@ pub fn check_settings(text: &str) -> Result<(), String> {
 /// # Errors
 /// The problem, with its line.
 pub fn check_init_file(text: &str) -> Result<(), String> {
-    worktree::InitFile::parse(text).map(drop).map_err(|(line, message)| format!("line {line}: {message}"))
+    let fault = |(line, message): (usize, String)| format!("line {line}: {}", toml_fault::in_words(&message));
+    worktree::InitFile::parse(text).map(drop).map_err(fault)
 }
 
 /// Returns true if a terminal that a person opens acts for that person. A broken file grants no additional

@@ -8,7 +8,7 @@
 //! (where work belongs), [`audit`] (the audit log), [`task`] (units of work), [`mod@verbs`] (every verb, declared
 //! once), [`repeat`] (which may be sent again), [`request`], [`stop`] and [`reply`] (requests and their replies),
 //! [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what may reach a
-//! person's terminal and back), [`printable`] (which characters reach it as they are), [`limit`] (what a
+//! person's terminal and back), [`printable`] (which characters reach it as they are), [`nearest`] (the word that was probably meant), [`limit`] (what a
 //! connection may do at most), [`inherited_variables`] (what a child gets of its starter's environment), [`dirs`]
 //! and [`lock_table`] (where a daemon is, and which process holds its locks), [`version`] (compatibility).
 
@@ -25,6 +25,7 @@ pub mod limit;
 pub mod lock_table;
 pub mod modes;
 pub mod name;
+pub mod nearest;
 pub mod observed;
 pub mod pads;
 pub mod ports;
@@ -54,6 +55,7 @@ pub use frame::{Decoder, Frame, FrameError};
 pub use id::{ProcessId, RunNumber};
 pub use limit::{Limit, Role};
 pub use name::Name;
+pub use nearest::nearest_word;
 pub use printable::Printable;
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
 pub use repeat::Repeat;

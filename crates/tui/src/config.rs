@@ -202,24 +202,8 @@ fn line_words(text: &str, context: &str, action: Option<&str>) -> String {
 
 /// The word that was probably meant, as the end of a fault; nothing where none is near.
 fn nearest_words<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> String {
-    let nearest = known.into_iter().map(|known| (distance(word, known), known)).min();
-    let nearest = nearest.filter(|(distance, known)| *distance <= known.len() / 2);
-    nearest.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"))
-}
-
-/// How many letters must be added, removed or changed to turn one word into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, letter) in from.chars().enumerate() {
-        let mut next = vec![at + 1];
-        for (column, other) in to.iter().enumerate() {
-            let replaced = row[column] + usize::from(letter != *other);
-            next.push(replaced.min(row[column + 1] + 1).min(next[column] + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
+    let nearest = proto::nearest_word(word, known);
+    nearest.map_or_else(String::new, |known| format!("; did you mean {known}?"))
 }
 
 fn keys(wanted: &OneOrMore) -> Result<Vec<KeyName>, String> {

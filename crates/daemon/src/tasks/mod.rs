@@ -237,7 +237,13 @@ pub(crate) fn failure(error: &GitError) -> Failure {
         | GitError::Failed { .. } => ErrorCode::Internal,
     };
     // What git prints may have several lines, and an error is one.
-    let text = error.to_string();
+    let text = match error {
+        GitError::InitFile(fault) => {
+            let message = crate::toml_fault::in_words(&fault.message);
+            worktree::InitFileError { message, ..fault.clone() }.to_string()
+        }
+        other => other.to_string(),
+    };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let failure = Failure::new(code, proto::Printable(&lines.join("; ")).to_string());
     match error {

@@ -1,6 +1,6 @@
 //! Compares a TOML text with a JSON Schema, as far as our schemas go: types, words, limits and known keys.
 
-use proto::Printable;
+use proto::{Printable, nearest_word};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -111,29 +111,11 @@ fn plural(schema: &Value) -> &'static str {
 }
 
 fn unknown(key: &str, known: &[&str]) -> String {
-    let nearest = known.iter().min_by_key(|known| distance(key, known));
     let shown = Printable(key).to_string();
-    match nearest.filter(|known| distance(key, known) <= known.len() / 2) {
+    match nearest_word(key, known.iter().copied()) {
         Some(nearest) => format!("unknown key `{shown}`: did you mean `{nearest}`?"),
         None => format!("unknown key `{shown}`: the keys are `{}`", known.join("`, `")),
     }
-}
-
-/// Returns the number of letters that must be added, removed or changed to turn one word into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, letter) in from.chars().enumerate() {
-        let mut next = vec![index + 1];
-        for (column, other) in to.iter().enumerate() {
-            let replaced = row.get(column).copied().unwrap_or_default() + usize::from(letter != *other);
-            let removed = row.get(column + 1).copied().unwrap_or_default() + 1;
-            let added = next.last().copied().unwrap_or_default() + 1;
-            next.push(replaced.min(removed).min(added));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
