@@ -7,6 +7,7 @@ use proto::{Failure, ProcessId, ProcessView, Reply, Request, Size};
 
 use crate::host::input::Answer;
 use crate::host::{InputEvent, Mouse};
+use crate::model::agent_form::AgentSettings;
 use crate::model::history::HistoryLine;
 use crate::model::overlay::{OpenPad, Purpose};
 use crate::model::palette::Placement;
@@ -66,8 +67,8 @@ pub(crate) enum Message {
 pub(crate) enum EditFor {
     /// To be read; changes are dropped.
     Reading,
-    /// What a new task's agent is asked.
-    TaskPrompt,
+    /// What a new agent, or the one of a new task, is asked.
+    FirstMessage,
     /// The answer to a question of the deck.
     Purpose(Purpose),
     /// The changes of this task are read again.
@@ -94,6 +95,8 @@ pub(crate) enum CallFor {
         runs: bool,
         /// The person stays where they are.
         stays: bool,
+        /// How the agent is started.
+        settings: AgentSettings,
     },
     /// Something was done to a task.
     TaskDone,

@@ -8,6 +8,7 @@
 //! | `overlay` | what lies over the deck |
 //! | `own_keys` | keys that the deck has taken, until they are released |
 //! | `palette` | what can be chosen |
+//! | `agent_form` | how an agent is started |
 //! | `history` | lines to scroll, search and copy |
 //! | `looks` | how the deck looks and what it listens to, from the settings |
 //! | `line` | one line of text that a person edits |
@@ -18,6 +19,7 @@
 //! | `pointer` | the mouse between a press and its release |
 //! | `host` | what the person's terminal has said about itself |
 
+pub(crate) mod agent_form;
 mod changed_words;
 pub(crate) mod crew;
 pub(crate) mod deck;

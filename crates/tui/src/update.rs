@@ -7,7 +7,7 @@
 //! | `overlays` | keys in what lies over the deck |
 //! | `ends` | ending a process, and an agent that goes on in its session |
 //! | `process_acts` | the rest of what the command line can do to a process, and its lists |
-//! | `palette` | choosing and starting |
+//! | `palette`, `agent_form` | choosing and starting |
 //! | `pins` | selections that follow what is selected, and keys that came too late for it |
 //! | `own_commands` | commands of the person's own |
 //! | `pads` | scratchpads and timers |
@@ -21,6 +21,7 @@
 //! | `daemon_status` | what keeps the daemon from saving |
 
 mod actions;
+mod agent_form;
 mod child_copies;
 mod daemon_status;
 mod ends;
@@ -49,6 +50,7 @@ use term::{Key, KeyCode, KeyEvent};
 use crate::host::{InputEvent, What};
 use crate::keymap::{Action, Context};
 use crate::message::{Command, Message};
+use crate::model::agent_form::AgentField;
 use crate::model::overlay::{Overlay, POPUP, Wall};
 use crate::model::splits::PaneId;
 use crate::model::tasks::Field;
@@ -332,6 +334,13 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
         }
         Some(Overlay::Form(form)) => {
             has_lines = form.field == Field::Prompt;
+            match form.line() {
+                Some(line) => line,
+                None => return Vec::new(),
+            }
+        }
+        Some(Overlay::Agent(form)) => {
+            has_lines = form.field == AgentField::Message;
             match form.line() {
                 Some(line) => line,
                 None => return Vec::new(),

@@ -3,6 +3,7 @@
 //! The deck is drawn in three layers: chrome, the screens of the panes (by the caller, who has them), and what lies over
 //! them.
 
+pub(crate) mod agent_form;
 pub(crate) mod dialogs;
 pub(crate) mod help;
 pub(crate) mod history;
@@ -94,6 +95,7 @@ fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
         Overlay::Recorder(recorder) => settings::recorder(model, recorder, grid),
         Overlay::Form(form) => task_forms::new_task(model, form, grid),
         Overlay::Land(form) => task_forms::land(model, form, grid),
+        Overlay::Agent(form) => agent_form::draw(model, form, grid),
         Overlay::Popup(process) => popup::draw(model, *process, grid),
         Overlay::RowMenu(menu) => row_menu::draw(model, menu, grid),
         Overlay::Wall(_) | Overlay::Tasks(_) | Overlay::Review(_) | Overlay::History(_) => {}

@@ -44,8 +44,8 @@ fn begin(crew: &FakeAgents, window: &mut Window, keys: &ShownKeys) -> PathBuf {
     window.until_shows("What should be done?");
     window.type_keys("Fix the greeting");
     window.until_shows("will be made: fix-the-greeting");
-    // The last of six more fields starts the agent.
-    for _ in 0..6 {
+    // The last of eight more fields starts the agent.
+    for _ in 0..8 {
         keys.press(window, "Tab", "next");
     }
     keys.press(window, "Space", "change");

@@ -3,6 +3,7 @@
 use proto::ProcessId;
 use proto::agent::InboxItem;
 
+use super::agent_form::AgentForm;
 use super::crew::Crew;
 use super::history::History;
 use super::line::Line;
@@ -33,6 +34,8 @@ pub(crate) enum Overlay {
     Tasks(TasksView),
     Form(Box<TaskForm>),
     Land(Box<LandForm>),
+    /// An agent that is to be started.
+    Agent(Box<AgentForm>),
     Review(Box<Review>),
     /// A command of the person's own, in a window over the deck until it ends.
     Popup(ProcessId),
@@ -76,8 +79,6 @@ pub(crate) enum Purpose {
     Tell(ProcessId),
     /// A command to run.
     Run(super::palette::Placement),
-    /// The first message of a new agent.
-    StartAgent(String, super::palette::Placement),
     /// The answer to a question of the inbox.
     Answer(u64),
     /// When a timer wakes this process, and what it is told.
@@ -102,22 +103,12 @@ pub(crate) enum Purpose {
     RenamePad(String),
     /// A comment of a review.
     Comment(CommentPlace),
-    /// What an agent is asked in a task: the task, the agent, the session.
-    RunTask(String, String, Option<String>),
 }
 
 impl Purpose {
     /// Returns true if the text may have several lines, and the editor is offered for it.
     pub(crate) fn may_be_long(&self) -> bool {
-        matches!(
-            self,
-            Self::Tell(_)
-                | Self::StartAgent(..)
-                | Self::Answer(_)
-                | Self::AppendPad(_)
-                | Self::Comment(_)
-                | Self::RunTask(..)
-        )
+        matches!(self, Self::Tell(_) | Self::Answer(_) | Self::AppendPad(_) | Self::Comment(_))
     }
 }
 

@@ -3,6 +3,7 @@
 use proto::task::{TaskStatus, TaskView, name_from_prompt};
 use proto::{AgentState, Kind, ProcessId};
 
+use super::agent_form::SettingsFields;
 use super::crew::Crew;
 use super::line::Line;
 use super::splits::PaneId;
@@ -152,6 +153,8 @@ pub(crate) enum Field {
     Prompt,
     Name,
     Agent,
+    Mode,
+    Model,
     Worktree,
     Start,
     Stay,
@@ -159,14 +162,25 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Prompt, Self::Name, Self::Agent, Self::Worktree, Self::Start, Self::Stay, Self::Run];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Prompt,
+        Self::Name,
+        Self::Agent,
+        Self::Mode,
+        Self::Model,
+        Self::Worktree,
+        Self::Start,
+        Self::Stay,
+        Self::Run,
+    ];
 
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Prompt => "What should be done?",
             Self::Name => "Name",
             Self::Agent => "Agent",
+            Self::Mode => "Mode",
+            Self::Model => "Model",
             Self::Worktree => "Where",
             Self::Start => "Base",
             Self::Stay => "Show",
@@ -184,6 +198,7 @@ pub(crate) struct TaskForm {
     pub(crate) name: Line,
     /// Which of the agents that were found.
     pub(crate) agent: usize,
+    pub(crate) settings: SettingsFields,
     pub(crate) has_worktree: bool,
     /// What its branch begins from; empty: the repository's default branch.
     pub(crate) start: Line,
@@ -203,6 +218,7 @@ impl Default for TaskForm {
             prompt: Line::default(),
             name: Line::default(),
             agent: 0,
+            settings: SettingsFields::default(),
             has_worktree: true,
             start: Line::default(),
             runs: true,
@@ -237,7 +253,8 @@ impl TaskForm {
             Field::Prompt => Some(&mut self.prompt),
             Field::Name => Some(&mut self.name),
             Field::Start => Some(&mut self.start),
-            Field::Agent | Field::Worktree | Field::Stay | Field::Run => None,
+            Field::Model => Some(&mut self.settings.model),
+            Field::Agent | Field::Mode | Field::Worktree | Field::Stay | Field::Run => None,
         }
     }
 }

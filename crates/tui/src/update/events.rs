@@ -10,8 +10,8 @@ use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, show};
 use super::{
-    daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, review, task_forms,
-    tasks,
+    agent_form, daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, review,
+    task_forms, tasks,
 };
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
@@ -350,7 +350,11 @@ fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> 
     // A notice is one line, and what a check printed is not.
     let said = failure.message.lines().next().unwrap_or_default();
     let words = format!("{}{hint}", Printable(said));
-    let is_told = matches!(what, CallFor::TaskMade { .. }) && task_forms::not_made(model, words.clone());
+    let is_told = match what {
+        CallFor::TaskMade { .. } => task_forms::not_made(model, words.clone()),
+        CallFor::Start(_) => agent_form::not_started(model, words.clone()),
+        _ => false,
+    };
     if !is_quiet && !is_told {
         model.alert(words, None);
     }

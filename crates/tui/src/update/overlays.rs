@@ -6,7 +6,8 @@ use term::{Key, KeyCode};
 
 use super::actions::{self, call, prompt};
 use super::{
-    ends, history, pads, palette, pins, process_acts, review, row_menu, settings, task_forms, tasks,
+    agent_form, ends, history, pads, palette, pins, process_acts, review, row_menu, settings, task_forms,
+    tasks,
 };
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
@@ -40,6 +41,7 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
         Some(Overlay::Tasks(_)) => tasks::key(model, key),
         Some(Overlay::Form(_)) => task_forms::form_key(model, key),
         Some(Overlay::Land(_)) => task_forms::land_key(model, key),
+        Some(Overlay::Agent(_)) => agent_form::key(model, key),
         Some(Overlay::Review(_)) => review::key(model, key),
         Some(Overlay::Popup(_)) => super::to_child(model, event),
         Some(Overlay::RowMenu(_)) => row_menu::key(model, key),
@@ -179,14 +181,9 @@ fn prompt_key(model: &mut Model, key: Key) -> Vec<Command> {
 fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
     let is_empty = text.trim().is_empty();
     match purpose {
-        Purpose::StartAgent(name, placement) => palette::start_agent(model, &name, &text, placement),
         Purpose::Resume(process) => vec![ends::resume(process, &text, Placement::Tab)],
         Purpose::Search(is_back) => history::search(model, text, is_back),
         Purpose::FindChange => review::find(model, text),
-        Purpose::RunTask(task, agent, session) => {
-            let message = Some(text).filter(|_| !is_empty);
-            tasks::start(model, &task, &agent, session, message)
-        }
         _ if is_empty => Vec::new(),
         Purpose::Rename(process) => rename(model, process, text),
         Purpose::Tell(process) => {
@@ -252,9 +249,11 @@ pub(super) fn edited(model: &mut Model, what: EditFor, text: &str) -> Vec<Comman
         EditFor::Pad(pad) => pads::edited(model, pad, whole),
         EditFor::Reading => Vec::new(),
         EditFor::Changes(task) => review::refresh(model, &task),
-        EditFor::TaskPrompt => {
-            if let Some(Overlay::Form(form)) = model.overlays.last_mut() {
-                form.prompt = Line::with(text);
+        EditFor::FirstMessage => {
+            match model.overlays.last_mut() {
+                Some(Overlay::Form(form)) => form.prompt = Line::with(text),
+                Some(Overlay::Agent(form)) => form.message = Line::with(text),
+                _ => {}
             }
             Vec::new()
         }

@@ -5,10 +5,11 @@ use proto::{Kind, Name, Request};
 use term::Key;
 
 use super::actions::{self, call, prompt};
-use super::{own_commands, pads, process_acts, tasks};
+use super::{agent_form, own_commands, pads, process_acts, tasks};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::Model;
+use crate::model::agent_form::StartIn;
 use crate::model::deck::Deck;
 use crate::model::overlay::{Confirm, Overlay, Purpose};
 use crate::model::palette::{Choice, Entry, Placement};
@@ -100,10 +101,7 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
         Choice::Do(action) => actions::act(model, *action),
         Choice::Shell => start_shell(model, placement),
         Choice::Command => ask_command(model, placement),
-        Choice::Agent(name) => {
-            let title = format!("First message to {name}; empty: none");
-            prompt(model, title, "", Purpose::StartAgent(name.clone(), placement))
-        }
+        Choice::Agent(name) => agent_form::open(model, name, StartIn::Deck(placement)),
         Choice::Preset(name) => {
             let spawn =
                 Spawn { preset: Some(name.clone()), name: Some(name.clone()), ..spawn(model, Kind::Command) };
@@ -132,8 +130,7 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
         }
         Choice::TaskShell(task) => tasks::start_shell(model, task),
         Choice::RunTask { task, agent, session } => {
-            let title = format!("Message to {agent} in {}; empty: none", proto::Printable(task));
-            prompt(model, title, "", Purpose::RunTask(task.clone(), agent.clone(), session.clone()))
+            agent_form::open(model, agent, StartIn::Task { task: task.clone(), session: session.clone() })
         }
     }
 }
@@ -171,12 +168,6 @@ pub(super) fn run_command(model: &Model, text: &str, placement: Placement) -> Ve
     let name =
         text.split_whitespace().find(|word| !word.contains('=')).and_then(|word| free_name(model, word));
     vec![started(Spawn { argv, name, ..spawn(model, Kind::Command) }, placement)]
-}
-
-pub(super) fn start_agent(model: &Model, name: &str, message: &str, placement: Placement) -> Vec<Command> {
-    let mut spawn = Spawn { argv: vec![name.to_owned()], ..spawn(model, Kind::Agent) };
-    spawn.agent.prompt = Some(message.to_owned()).filter(|message| !message.trim().is_empty());
-    vec![started(spawn, placement)]
 }
 
 /// The environment is filled in where the command is carried out: the model has none.

@@ -56,7 +56,7 @@ pub(super) fn form_key(model: &mut Model, key: Key) -> Vec<Command> {
         KeyCode::Escape => drop(model.overlays.pop()),
         _ if is_create => return create(model),
         KeyCode::Character('x') if key.modifiers.ctrl => {
-            return vec![Command::Edit(EditFor::TaskPrompt, form.prompt.text())];
+            return vec![Command::Edit(EditFor::FirstMessage, form.prompt.text())];
         }
         _ if overlays::is_new_line(&key) && form.field == Field::Prompt => form.prompt.insert_lines("\n"),
         KeyCode::Tab if key.modifiers.shift => form.step(-1),
@@ -74,10 +74,11 @@ fn change(form: &mut TaskForm, key: Key, agents: usize) {
     let by = if key.code == KeyCode::Left { agents.saturating_sub(1) } else { 1 };
     match form.field {
         Field::Agent => form.agent = (form.agent + by) % agents.max(1),
+        Field::Mode => form.settings.step_mode(key.code == KeyCode::Left),
         Field::Worktree => form.has_worktree = !form.has_worktree,
         Field::Stay => form.stays = !form.stays,
         Field::Run => form.runs = !form.runs,
-        Field::Prompt | Field::Name | Field::Start => {}
+        Field::Prompt | Field::Name | Field::Model | Field::Start => {}
     }
 }
 
@@ -127,5 +128,6 @@ fn create(model: &mut Model) -> Vec<Command> {
     if let Some(Overlay::Form(form)) = model.overlays.last_mut() {
         (form.is_sent, form.fault) = (true, None);
     }
-    vec![ask(CallFor::TaskMade { runs: form.runs, stays: form.stays }, TaskAct::Create(Box::new(create)))]
+    let what = CallFor::TaskMade { runs: form.runs, stays: form.stays, settings: form.settings.chosen() };
+    vec![ask(what, TaskAct::Create(Box::new(create)))]
 }

@@ -14,6 +14,7 @@ use super::actions::{self, call, push};
 use super::{palette, pins, review, task_forms};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
+use crate::model::agent_form::AgentSettings;
 use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page};
 use crate::model::palette::{Palette, Placement, Scope};
 use crate::model::tasks::{LandForm, TasksView, main_process, running_agent};
@@ -157,21 +158,9 @@ pub(super) fn start(
     model: &Model,
     name: &str,
     agent: &str,
-    session: Option<String>,
-    message: Option<String>,
+    request: AgentRequest,
+    placement: Placement,
 ) -> Vec<Command> {
-    start_at(model, name, AgentStart { agent, session, message }, Placement::Tab)
-}
-
-/// Which agent is started in a task, and how.
-struct AgentStart<'a> {
-    agent: &'a str,
-    session: Option<String>,
-    message: Option<String>,
-}
-
-fn start_at(model: &Model, name: &str, how: AgentStart<'_>, placement: Placement) -> Vec<Command> {
-    let AgentStart { agent, session, message } = how;
     let Some(task) = model.crew.tasks.iter().find(|task| task.name == name) else { return Vec::new() };
     let is_free = |own: &Name| model.crew.processes.iter().all(|process| process.name != *own);
     let spawn = Spawn {
@@ -181,7 +170,7 @@ fn start_at(model: &Model, name: &str, how: AgentStart<'_>, placement: Placement
         cwd: Some(task.directory.clone()),
         task: Some(task.name.clone()),
         size: Deck::whole_size(model.areas().deck).into(),
-        agent: AgentRequest { session, prompt: message, ..AgentRequest::default() },
+        agent: request,
         ..Spawn::default()
     };
     vec![call(CallFor::Start(placement), Request::Spawn(Box::new(spawn)))]
@@ -308,7 +297,10 @@ fn offer_restorable(model: &mut Model, tasks: Vec<TaskRestorable>) {
 /// Brings a dropped task back.
 pub(super) fn restore(model: &mut Model, name: &str) -> Vec<Command> {
     let mut commands = open(model);
-    commands.push(ask(CallFor::TaskMade { runs: false, stays: true }, TaskAct::Restore(named(name))));
+    commands.push(ask(
+        CallFor::TaskMade { runs: false, stays: true, settings: AgentSettings::default() },
+        TaskAct::Restore(named(name)),
+    ));
     commands
 }
 
@@ -369,10 +361,10 @@ fn created_task(model: &mut Model, what: &CallFor, created: TaskCreated) -> Vec<
         model.alert(text, None);
         return vec![ask_list()];
     }
-    if let (CallFor::TaskMade { runs: true, stays }, Some(agent)) = (what, agent) {
+    if let (CallFor::TaskMade { runs: true, stays, settings }, Some(agent)) = (what, agent) {
         let placement = if *stays { Placement::Background } else { Placement::Tab };
-        let mut commands =
-            start_at(model, &name, AgentStart { agent: &agent, session: None, message: prompt }, placement);
+        let request = settings.clone().request(prompt, None);
+        let mut commands = start(model, &name, &agent, request, placement);
         commands.push(ask_list());
         return commands;
     }

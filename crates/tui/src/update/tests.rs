@@ -1,5 +1,6 @@
 //! Facts about the deck as (model, what is typed) → (model, what is done).
 
+mod agent_form;
 mod copies;
 mod details;
 mod golden;

@@ -75,7 +75,6 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
         Purpose::NewPad => "write it in your editor",
         Purpose::Tell(_) | Purpose::Answer(_) => "send",
         Purpose::Run(_) => "run",
-        Purpose::StartAgent(..) | Purpose::RunTask(..) => "start",
         Purpose::Search(_) | Purpose::FindChange => "search",
         Purpose::Comment(_) => "keep it",
         Purpose::Timer(_) => "set the timer",

@@ -189,6 +189,7 @@ fn mode(model: &Model) -> String {
         (Prefix::None, Some(Overlay::Tasks(_))) => "TASKS",
         (Prefix::None, Some(Overlay::Form(_))) => "NEW TASK",
         (Prefix::None, Some(Overlay::Land(_))) => "LAND",
+        (Prefix::None, Some(Overlay::Agent(_))) => "START",
         (Prefix::None, Some(Overlay::Review(_))) => "REVIEW",
         (Prefix::None, Some(Overlay::Popup(_))) => "POPUP",
         (Prefix::None, Some(Overlay::RowMenu(_))) => "MENU",

@@ -3,11 +3,12 @@
 use super::{cut, dialogs, framed, text};
 use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::model::Model;
+use crate::model::agent_form::SettingsFields;
 use crate::model::tasks::{Field, LandField, LandForm, TaskForm};
 use crate::theme::Role;
 
 /// Rows of the form of a new task without those of the prompt, and most of those.
-const FORM_ROWS: u16 = 12;
+const FORM_ROWS: u16 = 14;
 const PROMPT_ROWS: u16 = 4;
 
 /// The form of a task that lands.
@@ -86,7 +87,7 @@ pub(crate) fn new_task(model: &Model, form: &TaskForm, grid: &mut Grid) {
 }
 
 /// What the fields below the prompt hold, in words.
-fn form_rows(model: &Model, form: &TaskForm) -> [(Field, String); 6] {
+fn form_rows(model: &Model, form: &TaskForm) -> [(Field, String); 8] {
     let agents = &model.crew.agents;
     let others =
         agents.iter().enumerate().filter(|(at, _)| *at != form.agent).map(|(_, agent)| agent.as_str());
@@ -101,6 +102,8 @@ fn form_rows(model: &Model, form: &TaskForm) -> [(Field, String); 6] {
     [
         (Field::Name, format!("{name}{made}")),
         (Field::Agent, agent),
+        (Field::Mode, form.settings.mode_words()),
+        (Field::Model, SettingsFields::MODEL_HINT.to_owned()),
         (Field::Worktree, format!("{} a new worktree and branch", check(form.has_worktree))),
         (Field::Start, "the default branch; or a branch, tag or commit".to_owned()),
         (Field::Stay, format!("{} {stay}", check(form.stays))),
@@ -119,13 +122,14 @@ fn field_value(model: &Model, form: &TaskForm, grid: &mut Grid, place: Rect, sho
     let FieldText { field, value } = shown;
     let edited = match field {
         Field::Name if !form.name.text().is_empty() => Some(&form.name),
+        Field::Model if !form.settings.model.text().is_empty() => Some(&form.settings.model),
         Field::Start if !form.start.text().is_empty() => Some(&form.start),
         _ => None,
     };
     match edited {
         Some(line) => dialogs::line(model, grid, line, place),
         None => {
-            let is_line = matches!(field, Field::Name | Field::Start);
+            let is_line = matches!(field, Field::Name | Field::Model | Field::Start);
             let role = if *field == form.field && !is_line { Role::Active } else { Role::Dim };
             let words = cut(value, place.cols, model.looks.is_ascii);
             grid.text(Point { col: place.col, row: place.row }, &words, text(model, role), place.cols);

@@ -5,7 +5,7 @@ use std::path::Path;
 use proto::{Reply, Request, Size};
 use serde_json::json;
 
-use super::tasks::{listed, task};
+use super::tasks::{listed, task, task_made};
 use super::{agent, model, open, process, typed};
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
@@ -50,10 +50,10 @@ fn a_long_prompt_of_a_new_task_is_shown_in_several_rows_and_its_end_is_in_sight(
     for words in ["< fake >   other third", "in a new worktree of acme", "[ ] stay here"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    typed(&mut model, b"\t\t\t ");
+    typed(&mut model, b"\t\t\t\t\t ");
     assert!(text(&model).contains("in /home/ana/acme"), "{}", text(&model));
     // A prompt longer than its rows shows where the cursor is.
-    typed(&mut model, b"\x1b[Z\x1b[Z\x1b[Z");
+    typed(&mut model, b"\x1b[Z\x1b[Z\x1b[Z\x1b[Z\x1b[Z");
     typed(&mut model, format!("{} END", "more ".repeat(80)).as_bytes());
     assert!(text(&model).contains("END"), "{}", text(&model));
 }
@@ -68,7 +68,7 @@ fn a_new_task_whose_maker_stays_is_started_in_the_background() {
         Command::Call(what @ CallFor::TaskMade { .. }, _) => Some(what.clone()),
         _ => None,
     });
-    assert_eq!(what, Some(CallFor::TaskMade { runs: true, stays: true }));
+    assert_eq!(what, Some(task_made(true, true)));
     let created = json!({"created": {"task": serde_json::to_value(task("fix-it", "idle", &[])).unwrap()}});
     let reply = Reply::Task(Box::new(serde_json::from_value(created).unwrap()));
     let commands = update(&mut model, Message::Answered(what.unwrap(), Ok(reply)));

@@ -6,7 +6,7 @@ use proto::task::TaskOutcome;
 use proto::{ErrorCode, Failure, ProcessId, Reply, Request, Size};
 use serde_json::json;
 
-use super::tasks::{listed, task};
+use super::tasks::{listed, task, task_made};
 use super::{agent, model, open, process, typed};
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
@@ -71,7 +71,7 @@ fn a_task_that_cannot_be_made_keeps_its_form_and_says_why() {
     assert!(commands.is_empty(), "it is asked for once");
     let failure =
         Failure::new(ErrorCode::InvalidArgs, "not in a git repository").hint("without a worktree it can be");
-    update(&mut model, Message::Answered(CallFor::TaskMade { runs: true, stays: false }, Err(failure)));
+    update(&mut model, Message::Answered(task_made(true, false), Err(failure)));
     let Some(Overlay::Form(form)) = model.overlays.last() else { panic!("the form is gone") };
     assert_eq!(
         (form.prompt.text().as_str(), form.chosen_name().as_str()),
@@ -85,7 +85,7 @@ fn a_task_that_cannot_be_made_keeps_its_form_and_says_why() {
     let created = json!({"task": serde_json::to_value(task("bad-name", "idle", &[])).unwrap()});
     let created = serde_json::from_value(created).unwrap();
     let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
-    update(&mut model, Message::Answered(CallFor::TaskMade { runs: false, stays: false }, Ok(reply)));
+    update(&mut model, Message::Answered(task_made(false, false), Ok(reply)));
     assert!(model.overlays.is_empty());
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{agent, model, process, typed};
 use crate::message::{CallFor, Command, Message};
 use crate::model::Model;
+use crate::model::agent_form::AgentSettings;
 use crate::model::overlay::Overlay;
 use crate::update::update;
 
@@ -28,6 +29,11 @@ pub(super) fn task(name: &str, status: &str, processes: &[u64]) -> TaskView {
 pub(super) fn listed(model: &mut Model, tasks: Vec<TaskView>) {
     let reply = Reply::Task(Box::new(TaskOutcome::Listed(tasks)));
     update(model, Message::Answered(CallFor::Tasks, Ok(reply)));
+}
+
+/// A task was asked for by the form as it is opened.
+pub(super) fn task_made(runs: bool, stays: bool) -> CallFor {
+    CallFor::TaskMade { runs, stays, settings: AgentSettings::default() }
 }
 
 /// What is asked about tasks, in order.
@@ -139,8 +145,7 @@ fn a_new_task_gets_its_name_from_the_text_and_runs_its_agent_once_it_is_made() {
         failure: None,
     };
     let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
-    let commands =
-        update(&mut model, Message::Answered(CallFor::TaskMade { runs: true, stays: false }, Ok(reply)));
+    let commands = update(&mut model, Message::Answered(task_made(true, false), Ok(reply)));
     let spawns = commands.iter().any(|command| {
         matches!(command, Command::Call(CallFor::Start(_), request)
             if matches!(&**request, Request::Spawn(spawn) if spawn.task.as_deref() == Some("add-rate-limiting")))
@@ -241,7 +246,7 @@ fn a_task_whose_agent_was_not_found_says_so() {
     let made = TaskView { agent: None, ..task("new", "idle", &[]) };
     let created = TaskCreated { task: made, copied: Vec::new(), skipped: Vec::new(), failure: None };
     let reply = Reply::Task(Box::new(TaskOutcome::Created(Box::new(created))));
-    update(&mut model, Message::Answered(CallFor::TaskMade { runs: true, stays: false }, Ok(reply)));
+    update(&mut model, Message::Answered(task_made(true, false), Ok(reply)));
     assert!(model.toasts[0].text.contains("no agent was found"), "{:?}", model.toasts);
 }
 

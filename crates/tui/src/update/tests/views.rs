@@ -28,7 +28,7 @@ pub(super) const SIZES: [Size; 4] = [
 ];
 
 /// The views by name, with the keys that open them.
-const VIEWS: [(&str, &[u8]); 20] = [
+const VIEWS: [(&str, &[u8]); 21] = [
     ("welcome", b""),
     ("rail", b"\x1c\t"),
     ("history", b""),
@@ -43,6 +43,7 @@ const VIEWS: [(&str, &[u8]); 20] = [
     ("settings", b"\x1c,"),
     ("recorder", b"\x1c,jjjjjj\r\x02"),
     ("new-task", b"\x1cCFix the login"),
+    ("agent", b"\x1ccagent fake\rFix the login\t "),
     ("end", b"\x1cX"),
     ("tasks", b"\x1ct"),
     ("land", b"\x1ctL"),
