@@ -97,6 +97,8 @@ pub(crate) fn words(model: &Model) -> Option<String> {
     let prefix = keymap.prefix_text();
     let key = |action: Action| keymap.key_of(Context::Deck, action);
     match situation {
+        // Who is in the inbox has found it.
+        Situation::Needed if matches!(model.overlays.last(), Some(Overlay::Inbox(_))) => None,
         Situation::Needed => {
             let (next, inbox) = (key(Action::NextNeed)?, key(Action::Inbox)?);
             Some(format!("{prefix} {next} goes there, {prefix} {inbox} answers"))

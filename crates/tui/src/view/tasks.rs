@@ -109,15 +109,8 @@ fn repository(task: &TaskView) -> Option<String> {
     Some(own.map_or_else(|| name.clone(), str::to_owned))
 }
 
-fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &TaskView) {
-    let mark = mark(task.status);
-    grid.text(
-        Point { col: area.col + 1, row: area.row },
-        mark.glyph(model.looks.is_ascii),
-        text(model, mark.role()),
-        1,
-    );
-    let context = task.processes.iter().find_map(|process| process.context);
+/// What else is to be said of a task.
+fn notes(model: &Model, task: &TaskView) -> String {
     let with = task.conflicts.first().map(|conflict| format!("with {}", conflict.with));
     let note = task.operation.map(|operation| operation.doing().to_owned()).or(with).or(not_landed(task));
     let comments = (task.comments > 0).then(|| format!("comments {}", task.comments));
@@ -129,6 +122,18 @@ fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &TaskView) {
     let workspace = differs(|one, other| one.workspace != other.workspace);
     let workspace = workspace.then(|| format!("workspace {}", task.workspace));
     let notes: Vec<String> = note.into_iter().chain(comments).chain(repository).chain(workspace).collect();
+    proto::Printable(&notes.join(", ")).to_string()
+}
+
+fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &TaskView) {
+    let mark = mark(task.status);
+    grid.text(
+        Point { col: area.col + 1, row: area.row },
+        mark.glyph(model.looks.is_ascii),
+        text(model, mark.role()),
+        1,
+    );
+    let context = task.processes.iter().find_map(|process| process.context);
     let words = row_text(
         widths(model, area.cols),
         [
@@ -140,7 +145,7 @@ fn draw_task(model: &Model, grid: &mut Grid, area: Rect, task: &TaskView) {
             &context.map_or_else(|| "-".to_owned(), |percent| format!("{percent}%")),
             &diff_words(task),
             &age(model.now.epoch_ms.saturating_sub(task.active_at)),
-            &proto::Printable(&notes.join(", ")).to_string(),
+            &notes(model, task),
         ],
     );
     let words = cut(&words, area.cols.saturating_sub(4), model.looks.is_ascii);
@@ -157,18 +162,28 @@ struct Widths {
     is_narrow: bool,
     name: u16,
     agent: usize,
+    is_ascii: bool,
 }
+
+/// Columns of a narrow list beside its names, when no task has a note.
+const NARROW_REST: u16 = 38;
 
 fn widths(model: &Model, cols: u16) -> Widths {
     let longest = |width: fn(&TaskView) -> u16| model.crew.tasks.iter().map(width).max().unwrap_or(0);
     let name = longest(|task| columns(&proto::Printable(&task.name).to_string())).max(12);
     let agent = longest(|task| task.agent.as_deref().map_or(0, columns)).clamp(6, 12);
-    Widths { is_narrow: cols < 70, name: name.min((cols / 4).clamp(12, 32)), agent: usize::from(agent) }
+    let is_narrow = cols < 70;
+    let has_notes = model.crew.tasks.iter().any(|task| !notes(model, task).is_empty());
+    let most = (cols / 4).clamp(12, 32);
+    // Where nothing else is to be said, its place is the name's.
+    let most = if is_narrow && !has_notes { most.max(cols.saturating_sub(NARROW_REST)) } else { most };
+    let is_ascii = model.looks.is_ascii;
+    Widths { is_narrow, name: name.min(most), agent: usize::from(agent), is_ascii }
 }
 
 fn row_text(widths: Widths, [status, task, agent, own, context, diff, active, note]: [&str; 8]) -> String {
-    let Widths { is_narrow, name, agent: wide } = widths;
-    let task = cut(task, name, true);
+    let Widths { is_narrow, name, agent: wide, is_ascii } = widths;
+    let task = cut(task, name, is_ascii);
     let name = usize::from(name);
     match is_narrow {
         true => format!("{status:<9} {task:<name$} {diff:<11} {active:<6} {note}"),

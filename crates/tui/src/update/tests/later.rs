@@ -183,3 +183,15 @@ fn a_hint_stands_in_the_status_line_and_settings_switch_it_off() {
     (quiet.hints, quiet.looks.has_hints) = (Some(Hints::default()), false);
     assert!(!update(&mut quiet, Message::Happened(changed)).contains(&Command::KeepHints));
 }
+
+#[test]
+fn who_has_opened_the_inbox_is_not_told_how() {
+    let mut model = model(vec![process(1, "one", json!({}))]);
+    model.hints = Some(Hints::default());
+    update(&mut model, Message::Happened(Event::Changed(Box::new(blocked(1, "one", 300)))));
+    assert!(hints::words(&model).is_some());
+    typed(&mut model, b"\x1ca");
+    assert_eq!(hints::words(&model), None);
+    typed(&mut model, b"\x1b");
+    assert!(hints::words(&model).is_some());
+}

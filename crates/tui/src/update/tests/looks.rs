@@ -197,3 +197,19 @@ fn the_empty_deck_offers_no_process_where_there_is_none_and_worries_nobody() {
     let model = model(vec![process(1, "web", json!({}))]);
     assert!(text(&model).contains("4  Go to a process"));
 }
+
+#[test]
+fn a_long_name_of_a_task_has_the_place_of_notes_where_there_are_none_and_is_cut_with_a_sign() {
+    let mut model = model(Vec::new());
+    update(&mut model, Message::Resized(Size { cols: 80, rows: 24 }));
+    typed(&mut model, b"\x1ct");
+    let long = task("add-rate-limiting-to-login", "idle", &[]);
+    listed(&mut model, vec![long.clone()]);
+    let text = drawn(&model).to_text();
+    assert!(text.contains("idle      add-rate-limiti… -"), "{text}");
+    let mut noted = task("docs", "conflict", &[]);
+    noted.conflicts = serde_json::from_value(json!([{"with": "api-v2", "files": []}])).unwrap();
+    listed(&mut model, vec![long, noted]);
+    let text = drawn(&model).to_text();
+    assert!(text.contains("add-rate-lim… -") && text.contains("with a…"), "{text}");
+}
