@@ -97,7 +97,7 @@ struct Item {
 fn items(text: &str) -> impl Iterator<Item = Item> {
     let keywords = [("fn ", '('), ("struct ", '{'), ("enum ", '{'), ("type ", '=')];
     keywords.into_iter().flat_map(move |(keyword, opening)| {
-        let is_keyword = |at: &usize| {
+        let is_keyword = move |at: &usize| {
             let line = text[..*at].rsplit('\n').next().unwrap_or_default();
             // An associated type is what a function of the trait returns.
             let is_associated = keyword == "type " && line.starts_with(' ');

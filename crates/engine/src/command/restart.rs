@@ -49,7 +49,7 @@ impl Decide for verb::Restart {
 /// Checks that a process may be started again. A person begins its time anew; a process needs time that is left and the
 /// same permission as for a first start; and what a limited connection starts never acts for the person.
 pub(super) fn check_again(engine: &mut Engine, caller: Caller, id: ProcessId) -> Result<(), Failure> {
-    engine.grants.check_typing(engine.ctx.processes.known(id)?, &engine.ctx)?;
+    engine.grants.check_typing(engine.ctx.processes.find_known(id)?, &engine.ctx)?;
     if let Caller::Process(run) = caller {
         engine.ctx.processes.check_time(run.process, &engine.ctx.config, &engine.ctx.out)?;
         engine.ctx.processes.check_time(id, &engine.ctx.config, &engine.ctx.out)?;
