@@ -94,7 +94,7 @@ pub(crate) fn ps(place: &Place) -> Result<Vec<Listed>, String> {
 
 /// Returns what the log of a process shows, oldest first; gaps and sizes are left out.
 pub(crate) fn log(place: &Place, session: &str) -> Result<Vec<Stretch>, String> {
-    let output = place.run(verb(place, &["logs", session, "--raw", "--json"]))?;
+    let output = place.run(verb(place, &["logs", session, "--json"]))?;
     let mut stretches = Vec::new();
     for line in output.lines() {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("qd logs: {error}: {line}"))?;
