@@ -12,6 +12,7 @@ use rio_vt::crosswords::Mode;
 use rio_vt::crosswords::attr::Attr;
 use rio_vt::crosswords::grid::Dimensions;
 use rio_vt::crosswords::pos::{CharsetIndex, Column, Line, StandardCharset};
+use rio_vt::crosswords::style::DEFAULT_STYLE_ID;
 use rio_vt::performer::handler::Handler;
 
 use super::charset::{Charsets, Shifts};
@@ -114,7 +115,9 @@ impl Handler for Terminal {
         if self.region.is_part() {
             self.work.scrolled(&self.inner.grid, self.region, text.len() / self.inner.grid.columns() + 1);
         }
-        self.inner.input_ascii_str(text);
+        if !self.print_within_row(text.as_bytes()) {
+            self.inner.input_ascii_str(text);
+        }
     }
 
     /// Characters that join the one before them are handled by themselves; those between them go on together.
@@ -153,10 +156,12 @@ impl Handler for Terminal {
     /// underline.
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
-        self.inner.terminal_attribute(match attribute {
-            Attr::CancelBold => Attr::DoubleUnderline,
-            attribute => attribute,
-        });
+        match attribute {
+            // The number of this style is always the same, and half of all text is printed with it: no lookup is needed.
+            Attr::Reset => self.inner.grid.set_template_style_id(DEFAULT_STYLE_ID),
+            Attr::CancelBold => self.inner.terminal_attribute(Attr::DoubleUnderline),
+            attribute => self.inner.terminal_attribute(attribute),
+        }
     }
 
     fn scroll_up(&mut self, rows: usize) {
@@ -187,6 +192,9 @@ impl Handler for Terminal {
     fn clear_line(&mut self, mode: LineClearMode) {
         self.work.row(&self.inner.grid);
         let right = matches!(mode, LineClearMode::Right);
+        if right && self.erase_to_end() {
+            return;
+        }
         self.inner.clear_line(mode);
         if !right {
             self.end_waiting();

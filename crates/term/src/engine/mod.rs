@@ -11,6 +11,7 @@ mod charset;
 mod clear;
 mod convert;
 mod edit;
+mod fast_cells;
 mod fast_csi;
 mod handler;
 mod keyboard;

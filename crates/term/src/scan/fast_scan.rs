@@ -38,8 +38,8 @@ impl Numbers {
     /// Stops before anything that an ordinary parameter does not contain.
     #[inline(always)]
     fn read(&mut self, bytes: &[u8]) -> usize {
-        let mut at = 0;
-        for (index, value) in self.values.iter_mut().enumerate() {
+        let (mut at, known) = self.read_color_kind(bytes);
+        for (index, value) in self.values.iter_mut().enumerate().skip(known) {
             let (number, digits) = leading_number(first_four(&bytes[at..]));
             (*value, self.last) = (number, index);
             at += digits;
@@ -49,6 +49,23 @@ impl Numbers {
             at += 1;
         }
         at
+    }
+
+    /// Reads the two numbers that every colour by its parts or its number begins with, such as `38;2;` or `48;5;`, all at
+    /// once. Returns how many bytes and how many numbers that were: none for anything else.
+    #[inline(always)]
+    fn read_color_kind(&mut self, bytes: &[u8]) -> (usize, usize) {
+        // Low digits differ in their lowest three bits alone.
+        const SHAPE: u64 = u64::from_le_bytes(*b"08;0;\0\0\0");
+        const FIXED: u64 = u64::from_le_bytes([0xf8, 0xff, 0xff, 0xf8, 0xff, 0, 0, 0]);
+        match bytes.first_chunk::<8>() {
+            Some(eight) if u64::from_le_bytes(*eight) & FIXED == SHAPE => {
+                let digit = |at: usize| u16::from(eight[at] & 7);
+                (self.values[0], self.values[1]) = (digit(0) * 10 + 8, digit(3));
+                (5, 2)
+            }
+            _ => (0, 0),
+        }
     }
 }
 
@@ -85,10 +102,16 @@ pub(super) fn next_escape(bytes: &[u8]) -> Option<usize> {
     let Some((near, rest)) = bytes.split_first_chunk::<NEAR>() else {
         return bytes.iter().position(|&byte| byte == ESC);
     };
-    match first_escape(*near) {
-        NEAR => memchr::memchr(ESC, rest).map(|distance| NEAR + distance),
-        distance => Some(distance),
+    let distance = first_escape(*near);
+    if distance < NEAR {
+        return Some(distance);
     }
+    // Most words end here.
+    let distance = rest.first_chunk::<NEAR>().map_or(NEAR, |next| first_escape(*next));
+    if distance < NEAR {
+        return Some(NEAR + distance);
+    }
+    memchr::memchr(ESC, rest).map(|distance| NEAR + distance)
 }
 
 /// Returns the index of the first ESC among eight bytes, or eight. It has no branch per byte, because the
@@ -206,5 +229,9 @@ mod tests {
         assert_eq!(scanned(b"\x1b[1234;056;7890m"), Some((16, vec![1234, 56, 7890])));
         assert_eq!(scanned(b"\x1b[10000m"), None);
         assert_eq!(scanned(b"\x1b[1;2"), None);
+        assert_eq!(scanned(b"\x1b[48;5;200m and on"), Some((11, vec![48, 5, 200])));
+        assert_eq!(scanned(b"\x1b[38;5;m and on"), Some((8, vec![38, 5, 0])));
+        assert_eq!(scanned(b"\x1b[38;9;1m and on"), Some((9, vec![38, 9, 1])), "a digit of another shape");
+        assert_eq!(scanned(b"\x1b[38;2:1;2m and on"), None);
     }
 }
