@@ -463,9 +463,16 @@ fn a_connection_without_hello_or_with_another_version_is_told_and_may_try_again(
     assert!(message.contains("999"), "{message}");
     let (code, _) = error(&client.call(json!({"list": {}}))).unwrap();
     assert_eq!(code, "protocol");
+    // A request that was sent behind a refused hello, before its answer, is not carried out.
+    let hello = client.ask(json!({"hello": {"protocol": 999}}));
+    let spawn = client.ask(json!({"spawn": {"kind": "command", "name": "unwelcome", "argv": ["true"]}}));
+    assert_eq!(error(&client.answer_to(hello)).unwrap().0, "version");
+    assert_eq!(error(&client.answer_to(spawn)).unwrap().0, "protocol");
     let answer = client.call(json!({"hello": {"protocol": proto::version::PROTOCOL}}));
     assert!(answer["outcome"]["ok"]["welcome"].is_object(), "{answer}");
-    assert!(client.call(json!({"list": {}}))["outcome"]["ok"]["processes"].is_array());
+    let all = client.call(json!({"list": {}}));
+    let all = all["outcome"]["ok"]["processes"].as_array().unwrap();
+    assert!(all.iter().all(|process| process["name"] != "unwelcome"), "{all:?}");
     scene.witness();
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use proto::Dirs;
+use proto::{Dirs, Request};
 
 use crate::launch::{self, Lifetime};
 use crate::reconnect_policy::DaemonStart;
@@ -158,19 +158,38 @@ impl DaemonAddress {
         deadline: Instant,
         cancel_fd: Option<BorrowedFd<'_>>,
     ) -> Result<Connection, ClientError> {
+        let hello = |connection: &mut Connection| connection.hello_before(deadline, cancel_fd).map(drop);
+        self.greet(start, deadline, hello).map(|(connection, ())| connection)
+    }
+
+    /// Connects and sends a request together with the hello, which saves waiting for the welcome; returns the
+    /// request's id. Starts a daemon first when none listens and this address may. The request is sent again to
+    /// a daemon that closed the connection without a welcome, so it must have a key or change nothing.
+    pub(crate) fn connect_with(&mut self, request: &Request) -> Result<(Connection, u64), ClientError> {
+        let deadline = Instant::now() + START_DEADLINE;
+        let hello = |connection: &mut Connection| connection.hello_with(request.clone(), deadline);
+        self.greet(DaemonStart::Always, deadline, hello)
+    }
+
+    /// Connects and runs `hello`, which may be sent again.
+    fn greet<T>(
+        &mut self,
+        start: DaemonStart,
+        deadline: Instant,
+        hello: impl Fn(&mut Connection) -> Result<T, ClientError>,
+    ) -> Result<(Connection, T), ClientError> {
         for _ in 1..MAX_STARTS {
             let mut connection = self.open_or_start(start, deadline)?;
-            match connection.hello_before(deadline, cancel_fd) {
+            match hello(&mut connection) {
                 // The daemon was killed while it started a holder: the holder, not yet executed, kept the
-                // listening socket open for a moment longer. Only hello was sent, so sending it again is
-                // safe.
+                // listening socket open for a moment longer.
                 Err(ClientError::Broken(error)) if has_closed(&error) => {}
-                other => return other.map(|_| connection),
+                other => return other.map(|greeted| (connection, greeted)),
             }
         }
         let mut connection = self.open_or_start(start, deadline)?;
-        connection.hello_before(deadline, cancel_fd)?;
-        Ok(connection)
+        let greeted = hello(&mut connection)?;
+        Ok((connection, greeted))
     }
 
     /// Connects without hello; starts a daemon first when none listens and `start` says so.

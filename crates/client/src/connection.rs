@@ -19,7 +19,7 @@ use rustix::net::{
     SocketFlags, SocketType, UCred, sendmsg,
 };
 
-use crate::protocol::{Incoming, Protocol, hello};
+use crate::protocol::{Greeting, Incoming, Protocol, hello};
 use crate::stream_end::{Stops, StreamEnd};
 use crate::wait_limit::{GREETING, TAKING, WaitLimit};
 use crate::{ClientError, ready, token};
@@ -78,7 +78,26 @@ impl Connection {
         deadline: Instant,
         cancel_fd: Option<BorrowedFd<'_>>,
     ) -> Result<Welcome, ClientError> {
-        let mut greeting = self.protocol.greet(hello(token::own_token(&self.own)))?;
+        let greeting = self.protocol.greet(hello(token::own_token(&self.own)))?;
+        self.await_welcome(greeting, deadline, cancel_fd)
+    }
+
+    /// Says hello and sends a request behind it without waiting for the welcome; returns the request's id once
+    /// the daemon has welcomed us. A daemon that refuses the hello refuses the request as well. The request must
+    /// be one that may be sent again: after an error it is unknown whether the daemon has received it.
+    pub(crate) fn hello_with(&mut self, request: Request, deadline: Instant) -> Result<u64, ClientError> {
+        let greeting = self.protocol.greet(hello(token::own_token(&self.own)))?;
+        let id = self.protocol.sends.request(request)?;
+        self.await_welcome(greeting, deadline, None).map(|_| id)
+    }
+
+    /// Sends what is queued and waits for the answer to a hello.
+    fn await_welcome(
+        &mut self,
+        mut greeting: Greeting,
+        deadline: Instant,
+        cancel_fd: Option<BorrowedFd<'_>>,
+    ) -> Result<Welcome, ClientError> {
         let wait_limit = WaitLimit { cancel_fd, ..WaitLimit::of(GREETING).until(deadline) };
         loop {
             if let Some(welcome) = self.protocol.welcome(&mut greeting)? {
@@ -109,6 +128,15 @@ impl Connection {
         wait_limit: WaitLimit<'_>,
     ) -> Result<Reply, ClientError> {
         let id = self.send(request)?;
+        self.answer_unless_cancelled(id, wait_limit)
+    }
+
+    /// Waits for the answer to a request that was sent already, as long as that request may take.
+    pub(crate) fn answer_to(&mut self, id: u64, request: &Request) -> Result<Reply, ClientError> {
+        self.answer_unless_cancelled(id, WaitLimit::with(request))
+    }
+
+    fn answer_unless_cancelled(&mut self, id: u64, wait_limit: WaitLimit<'_>) -> Result<Reply, ClientError> {
         match self.answer_with(id, wait_limit)? {
             Some(reply) => Ok(reply),
             None => Err(ClientError::Broken(io::ErrorKind::Interrupted.into())),
