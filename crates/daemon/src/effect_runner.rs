@@ -1,6 +1,7 @@
 //! Carries out the engine's effects, in order.
 //!
-//! Records become durable before an answer is sent, and an end that is not on the disk is not acknowledged.
+//! Records become durable before an answer is sent, and an end that is not on the disk is not acknowledged. Only the
+//! answer to a first start overtakes its second record ([`take_first_starts`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::agents::{Agents, SoughtMessage, WantedText};
 use crate::engine_task::Answered;
 use crate::failpoint::{self, Failpoint};
 use crate::records::closed::{self, Closed, ClosedEntries};
-use crate::records::{self, Otherwise, Records, Unsaved};
+use crate::records::{self, Records, Unsaved};
 use crate::screens::{Ended, Order, Screens, TypeJob};
 use crate::{launch, line_pattern, ports};
 
@@ -44,15 +45,10 @@ pub(crate) struct EffectRunner {
 }
 
 impl EffectRunner {
-    /// Makes the records among the effects durable; returns the other effects.
+    /// Separates the records among the effects, as changes for the store, from the other effects.
     ///
-    /// All records of one decision and its audit rows are one transaction, before any answer is sent. Records
-    /// that cannot be stored are retried later or dropped, as the caller says.
-    pub(crate) async fn keep(
-        &self,
-        effects: Vec<Effect>,
-        otherwise: Otherwise,
-    ) -> (Vec<Effect>, Result<(), Unsaved>) {
+    /// All records of one decision and its audit rows are one transaction.
+    pub(crate) fn split(&self, effects: Vec<Effect>) -> (Vec<Change>, Vec<Effect>) {
         let mut changes: Vec<Change> = Vec::new();
         let mut rest: Vec<Effect> = Vec::with_capacity(effects.len());
         let kept_backgrounds = Closed::kept_backgrounds(&effects);
@@ -66,16 +62,7 @@ impl EffectRunner {
                 other => rest.push(other),
             }
         }
-        if changes.is_empty() {
-            return (rest, Ok(()));
-        }
-        let removes = changes.iter().any(|change| matches!(change, Change::RemoveProcess { .. }));
-        let kept = self.records.keep(changes, otherwise).await;
-        failpoint::pass(Failpoint::Recorded);
-        if removes {
-            failpoint::pass(Failpoint::Removed);
-        }
-        (rest, kept)
+        (changes, rest)
     }
 
     /// Forgets what is kept of an entry; returns the changes that remove it from the store.
@@ -247,6 +234,25 @@ pub(crate) fn without_acknowledged_ends(effects: Vec<Effect>, unsaved: &Unsaved)
     effects.into_iter().map(instead).collect()
 }
 
+/// Takes the answers out that need not wait for the records of their decision: those to first starts.
+///
+/// The record of such a run is on the disk since before its holder was started, and says everything but that the run
+/// has begun. A daemon that dies before the second record finds the holder by that first one and by its socket, and
+/// adopts the run as it would have done without the answer. The caller gets the same answer from a store that refuses
+/// the second record, too.
+pub(crate) fn take_first_starts(effects: &mut Vec<Effect>) -> Vec<Effect> {
+    let is_first = |effect: &mut Effect| match effect {
+        Effect::Reply { result, .. } => matches!(&**result, Ok(answer) if is_first_start(answer)),
+        _ => false,
+    };
+    effects.extract_if(.., is_first).collect()
+}
+
+/// Returns true if an answer says that the first run of a process has begun.
+fn is_first_start(answer: &CommandAnswer) -> bool {
+    matches!(answer, CommandAnswer::Reply(Reply::Spawned(spawned)) if spawned.run.0 == 1 && spawned.pid.is_some())
+}
+
 /// Returns true if an answer acknowledges an end: of one process, or of all of them with the daemon.
 fn is_end(answer: &CommandAnswer, stops: bool) -> bool {
     match answer {
@@ -309,16 +315,32 @@ mod tests {
         assert!(matches!(effects.last(), Some(Effect::Stop)), "the daemon ends all the same");
     }
 
+    fn spawned(ticket: u64, run: u32, pid: Option<i32>) -> Effect {
+        let spawned = serde_json::json!({
+            "id": "p_aaaaaaaa", "name": "x", "kind": "command", "status": "running", "pid": pid, "run": run
+        });
+        reply(ticket, Reply::Spawned(serde_json::from_value(spawned).unwrap()))
+    }
+
+    #[test]
+    fn m7e_only_the_answer_to_a_first_start_may_overtake_its_record() {
+        let id: ProcessId = "p_aaaaaaaa".parse().unwrap();
+        let refused = Effect::Reply {
+            ticket: Ticket(5),
+            result: Box::new(Err(proto::Failure::new(ErrorCode::SpawnFailed, "no"))),
+        };
+        let ended = reply(4, Reply::Ended(Ended { id, exit: None }));
+        let mut effects =
+            vec![spawned(1, 1, Some(7)), spawned(2, 2, Some(7)), spawned(3, 1, None), ended, refused];
+        assert_eq!(answers(&take_first_starts(&mut effects)), [(1, None)]);
+        assert_eq!(answers(&effects), [(2, None), (3, None), (4, None), (5, Some(ErrorCode::SpawnFailed))]);
+    }
+
     #[test]
     fn m7e_a_restart_that_is_not_saved_is_not_acknowledged_and_a_first_start_is() {
         let full = Unsaved::new(&StoreError::NoSpace { path: "state.db".into() });
-        let spawned = |ticket, run| {
-            let spawned = serde_json::json!({
-                "id": "p_aaaaaaaa", "name": "x", "kind": "command", "status": "running", "pid": 7, "run": run
-            });
-            reply(ticket, Reply::Spawned(serde_json::from_value(spawned).unwrap()))
-        };
-        let effects = without_acknowledged_ends(vec![spawned(1, 1), spawned(2, 2)], &full);
+        let started = vec![spawned(1, 1, Some(7)), spawned(2, 2, Some(7))];
+        let effects = without_acknowledged_ends(started, &full);
         assert_eq!(answers(&effects), [(1, None), (2, Some(ErrorCode::NoSpace))]);
     }
 }

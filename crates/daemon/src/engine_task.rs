@@ -12,13 +12,14 @@ use engine::{
 };
 use proto::reply::Done;
 use proto::{ErrorCode, Failure, Reply};
+use store::Change;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
 use crate::call_queue::{CallReceiver, CallSender, call_queue};
 use crate::caller::Who;
 use crate::clock;
-use crate::effect_runner::{EffectRunner, without_acknowledged_ends};
+use crate::effect_runner::{EffectRunner, take_first_starts, without_acknowledged_ends};
 use crate::failpoint::{self, Failpoint};
 use crate::held_deliveries::HeldDeliveries;
 use crate::idle_trim::IdleTrim;
@@ -255,9 +256,23 @@ impl EngineTask {
     /// undone; a decision that cannot be undone continues, and its records are retried. What it delivers waits
     /// for them: a daemon that dies before would deliver it again.
     async fn keep(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+        let (changes, mut rest) = self.runner.split(effects);
+        if changes.is_empty() {
+            return rest;
+        }
         let is_undoable = self.engine.is_undoable();
         let otherwise = if is_undoable { Otherwise::Forget } else { Otherwise::Retry };
-        let (rest, kept) = self.runner.keep(effects, otherwise).await;
+        let removes = changes.iter().any(|change| matches!(change, Change::RemoveProcess { .. }));
+        let saving = self.runner.records.begin(changes, otherwise).await;
+        if !is_undoable {
+            let first_starts = take_first_starts(&mut rest);
+            self.carry_out(first_starts);
+        }
+        let kept = saving.end().await;
+        failpoint::pass(Failpoint::Recorded);
+        if removes {
+            failpoint::pass(Failpoint::Removed);
+        }
         match kept {
             Ok(()) => rest,
             Err(unsaved) if is_undoable => self.engine.undo(unsaved.refused()),

@@ -46,7 +46,7 @@ failpoints! {
     CheckpointSent = "checkpoint-sent",
     /// Changes are about to be written.
     BeforeCommit = "before-commit",
-    /// They are written; no caller has an answer yet.
+    /// They are written; no caller has an answer yet, unless it is about a first start.
     AfterCommit = "after-commit",
     /// The decision is on the disk; none of its effects was carried out yet.
     Recorded = "recorded",

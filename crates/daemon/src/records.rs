@@ -48,6 +48,17 @@ pub(crate) enum Otherwise {
     Forget,
 }
 
+/// Changes on their way to the disk.
+pub(crate) struct Saving(oneshot::Receiver<Result<(), Unsaved>>);
+
+impl Saving {
+    /// Returns when they are durable, or when the store has refused them.
+    pub(crate) async fn end(self) -> Result<(), Unsaved> {
+        // The thread ends only with the daemon, which stores nothing more.
+        self.0.await.unwrap_or_else(|_| Err(Unsaved::ending()))
+    }
+}
+
 /// The handle of the store's thread.
 #[derive(Clone)]
 pub(crate) struct Records {
@@ -78,10 +89,15 @@ impl Records {
 
     /// Makes changes durable; returns when they are, or when the store has refused them.
     pub(crate) async fn keep(&self, changes: Vec<Change>, otherwise: Otherwise) -> Result<(), Unsaved> {
+        self.begin(changes, otherwise).await.end().await
+    }
+
+    /// Gives changes to the store's thread without waiting for it. Changes are written in the order in which they
+    /// were given.
+    pub(crate) async fn begin(&self, changes: Vec<Change>, otherwise: Otherwise) -> Saving {
         let (ack, done) = oneshot::channel();
         self.post(StoreJob::Batch(changes, otherwise, ack)).await;
-        // The thread ends only with the daemon, which stores nothing more.
-        done.await.unwrap_or_else(|_| Err(Unsaved::ending()))
+        Saving(done)
     }
 
     /// Writes an audit row for a decision outside of the engine; returns when it is written.

@@ -87,6 +87,51 @@ fn s1_a_kill_during_close_is_completed_or_can_be_repeated() {
     }
 }
 
+/// Has the daemon stay at another place than before. It never reads half of a name.
+#[cfg(debug_assertions)]
+fn stay_at(order: &std::path::Path, place: &str) {
+    let new = order.with_extension("new");
+    std::fs::write(&new, place).unwrap();
+    std::fs::rename(&new, order).unwrap();
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn s1_a_start_is_answered_before_its_second_record_and_a_kill_in_between_loses_nothing() {
+    for round in 0..scale() {
+        let (mark, daemon, order) = mortal();
+        let pinned = pin(daemon.pid());
+        stay_at(&order, "unhosted");
+        let key = Some(format!("k{round}"));
+        let spawn =
+            proto::request::Spawn { key, ..mark.spawn("x", child::shell("echo ready; exec sleep 1000000")) };
+        let mut connection = daemon.client();
+        connection.send(Request::Spawn(Box::new(spawn.clone()))).unwrap();
+        let living = mark.expect(1);
+        // The holder runs. From now on nothing reaches the disk.
+        stay_at(&order, "uncommitted");
+        let latest = std::time::Instant::now() + Duration::from_secs(30);
+        let Some(client::Incoming::Answer(answer)) = connection.receive_before(latest).unwrap() else {
+            panic!("the start is not answered before it is recorded")
+        };
+        let proto::Outcome::Ok(proto::Reply::Spawned(spawned)) = answer.outcome else {
+            panic!("{:?}", answer.outcome)
+        };
+        assert_eq!((spawned.status, spawned.pid), (Status::Running, living.first().copied()));
+        pidfd_send_signal(&pinned, Signal::KILL).unwrap();
+        testkit::process_scan::wait_gone(&pinned);
+        std::fs::remove_file(&order).unwrap();
+        let found = daemon.process("x");
+        assert_eq!((found.id, found.status, found.pid), (spawned.id, Status::Running, spawned.pid));
+        daemon.wait_pattern("x", "ready");
+        let again = daemon.client().spawn(spawn).unwrap();
+        assert_eq!((again.id, again.pid, again.run), (spawned.id, spawned.pid, spawned.run), "nothing twice");
+        mark.expect(1);
+        assert!(daemon.qd(&["close", "x"]).status.success());
+        mark.expect_gone();
+    }
+}
+
 #[test]
 fn m7f_a_close_that_is_recorded_is_complete_although_the_daemon_died_before_its_holder_heard_of_it() {
     for restarts in [false, true] {

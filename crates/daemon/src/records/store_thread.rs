@@ -181,6 +181,7 @@ impl StoreThread {
         }
         let loss = (self.given_up.0 > 0).then(|| loss(self.given_up.0));
         self.kept.extend(loss.clone());
+        failpoint::stay("uncommitted");
         failpoint::pass(Failpoint::BeforeCommit);
         match self.store.apply(&self.kept) {
             Ok(()) => {
