@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use engine::{AuditNote, Caller, RunKey};
-use holder::origin::{Above, Link, Pinned};
+use holder::origin::{Above, Ancestors, Link, Pinned};
 use proto::ProcessId;
 use tokio::net::UnixStream;
 
@@ -50,14 +50,19 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Identifies the peer, once. `holders` is the directory where our holders listen.
-    pub(crate) fn identify(stream: &UnixStream, screens: &Screens, holders: &Path) -> Self {
+    pub(crate) fn identify(
+        stream: &UnixStream,
+        screens: &Screens,
+        holders: &Path,
+        ancestors: &Ancestors,
+    ) -> Self {
         use std::os::fd::AsFd;
         let Some(peer) = Pinned::peer(stream.as_fd()) else {
             return Self { bearer: (0, 0), lineage: Caller::Nobody, early: None, is_refused: false };
         };
         let mut found =
             Self { bearer: peer.identity(), lineage: Caller::Nobody, early: Some(peer), is_refused: false };
-        found.identify_again(screens, holders);
+        found.identify_again(screens, holders, ancestors);
         found
     }
 
@@ -68,9 +73,9 @@ impl Peer {
 
     /// Checks a peer again whose run was not hosted: a program may connect before its run is. No other peer
     /// is checked twice.
-    pub(crate) fn identify_again(&mut self, screens: &Screens, holders: &Path) {
+    pub(crate) fn identify_again(&mut self, screens: &Screens, holders: &Path, ancestors: &Ancestors) {
         let Some(peer) = self.early.take() else { return };
-        match lineage(&peer, screens, holders) {
+        match lineage(&peer, screens, holders, ancestors) {
             PeerOrigin::Unhosted => self.early = Some(peer),
             PeerOrigin::Run(run) => self.lineage = Caller::Process(run),
             PeerOrigin::Outside => self.lineage = Caller::Person,
@@ -129,14 +134,14 @@ enum PeerOrigin {
 /// socket. A program that the daemon itself runs (for a version, a notification) is nobody: a file that an
 /// agent has written may decide about it. It also carries the mark of a run, so it stays nobody when the
 /// daemon is gone.
-fn lineage(peer: &Pinned, screens: &Screens, holders: &Path) -> PeerOrigin {
+fn lineage(peer: &Pinned, screens: &Screens, holders: &Path, ancestors: &Ancestors) -> PeerOrigin {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let visit = |link: Link| match screens.run_of_holder(link.pid, link.start_time) {
         Some(run) => Some(PeerOrigin::Run(run)),
         None if link.pid == own => Some(PeerOrigin::Nowhere),
         None => link.is_holder_in(holders).then_some(PeerOrigin::Unhosted),
     };
-    match peer.above(visit) {
+    match peer.above_knowing(Some(ancestors), visit) {
         Above::Found(place) => place,
         Above::Nothing => PeerOrigin::Outside,
         Above::Lost | Above::Unknown => PeerOrigin::Nowhere,

@@ -2,12 +2,16 @@
 //! parents. A result counts only if the whole chain is the same afterwards, so that a recycled pid cannot
 //! forge it. The daemon decides about rights.
 
+mod ancestors;
+
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
+pub use self::ancestors::Ancestors;
+use self::ancestors::Known;
 use crate::{proc_stat, run_mark};
 
 /// Longest chain of parents that is followed.
@@ -111,26 +115,57 @@ impl Pinned {
     }
 
     /// Calls `visit` for the process and each of its parents, nearest first, until it returns a value.
-    pub fn above<T>(&self, mut visit: impl FnMut(Link) -> Option<T>) -> Above<T> {
+    pub fn above<T>(&self, visit: impl FnMut(Link) -> Option<T>) -> Above<T> {
+        self.above_knowing(None, visit)
+    }
+
+    /// The same, without reading again what is known of the ancestors; keeps those that were not.
+    pub fn above_knowing<T>(
+        &self,
+        ancestors: Option<&Ancestors>,
+        mut visit: impl FnMut(Link) -> Option<T>,
+    ) -> Above<T> {
         for _ in 0..TRIES {
             let mut chain = Vec::new();
-            let Some(answer) = climb(self.pid, &mut chain, &mut visit) else { continue };
-            let answer = match answer {
-                Some(found) => Above::Found(found),
-                None if self.is_in_another_run(&chain) => Above::Lost,
-                None => Above::Nothing,
-            };
-            if chain.first().is_some_and(|own| own.start_time == self.start_time)
-                && chain.iter().all(|link| read_link(link.pid).is_some_and(|now| now.is_same(*link)))
-                && self.is_here()
-            {
-                return answer;
+            let known = |pid: i32| ancestors.filter(|_| pid != self.pid)?.find(pid);
+            let read = |pid: i32| known(pid).or_else(|| read_link(pid));
+            if let Some(answer) = climb(self.pid, &mut chain, &read, &mut visit) {
+                let answer = match answer {
+                    Some(found) => Above::Found(found),
+                    None if self.is_in_another_run(&chain) => Above::Lost,
+                    None => Above::Nothing,
+                };
+                if self.is_still(&chain, ancestors) {
+                    return answer;
+                }
             }
             if !self.is_here() {
                 break;
             }
+            // One of them may have ended, and its children have another parent.
+            ancestors.into_iter().for_each(Ancestors::clear);
         }
         Above::Unknown
+    }
+
+    /// Returns true if this is still the chain above the process; keeps the ancestors in it.
+    fn is_still(&self, chain: &[Link], ancestors: Option<&Ancestors>) -> bool {
+        let is_own = chain.first().is_some_and(|own| own.start_time == self.start_time);
+        let kept = |link: &Link| ancestors.filter(|_| link.pid != self.pid)?.find(link.pid);
+        let (known, unknown): (Vec<Link>, Vec<Link>) =
+            chain.iter().copied().partition(|link| kept(link) == Some(*link));
+        let mut new = Vec::new();
+        let is_same = unknown.iter().all(|link| {
+            let pidfd = ancestors.filter(|_| link.pid != self.pid).and_then(|_| proc_stat::open(link.pid));
+            new.extend(pidfd.map(|pidfd| Known { link: *link, pidfd }));
+            read_link(link.pid).is_some_and(|now| now.is_same(*link))
+        });
+        let is_live = ancestors.is_none_or(|ancestors| ancestors.all_live(&known));
+        let is_still = is_own && is_same && is_live && self.is_here();
+        if let Some(ancestors) = ancestors.filter(|_| is_still && !new.is_empty()) {
+            ancestors.add(new);
+        }
+        is_still
     }
 
     /// Returns true if it is inside a run that the visitor does not know: one without its holder, or one of another
@@ -178,10 +213,15 @@ pub fn listener(socket: BorrowedFd<'_>) -> ListenerOrigin {
 
 /// Walks a chain of parents. Returns `Some(Some)` when the visitor has a result, `Some(None)` at the top,
 /// `None` when the chain changed meanwhile.
-fn climb<T>(pid: i32, chain: &mut Vec<Link>, visit: &mut impl FnMut(Link) -> Option<T>) -> Option<Option<T>> {
+fn climb<T>(
+    pid: i32,
+    chain: &mut Vec<Link>,
+    read: &impl Fn(i32) -> Option<Link>,
+    visit: &mut impl FnMut(Link) -> Option<T>,
+) -> Option<Option<T>> {
     let mut next = pid;
     while chain.len() < LONGEST {
-        let Some(link) = read_link(next) else {
+        let Some(link) = read(next) else {
             // A `/proc` with hidepid shows no processes of other users, such as the login's; none of them is
             // a holder of ours. A parent that is gone has left its child to another parent.
             let is_hidden = !chain.is_empty() && is_another_users(next);
@@ -347,5 +387,51 @@ mod tests {
             (link.pid == own()).then_some(())
         });
         assert_eq!(died, Above::Unknown);
+    }
+
+    /// Returns a shell, and a grandchild of it that outlives it.
+    fn shell_with_grandchild() -> (std::process::Child, Pinned) {
+        use std::io::{BufRead, BufReader};
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sh -c 'sleep 1000 > /dev/null & echo $!; wait' & read -r line"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut shell = shell.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        (shell, Pinned::of(line.trim().parse().unwrap()).unwrap())
+    }
+
+    #[test]
+    fn m4a_known_ancestors_are_not_read_again_unless_one_of_them_has_ended() {
+        let ancestors = Ancestors::default();
+        let (mut shell, sleeper) = shell_with_grandchild();
+        let above = || {
+            let mut chain = Vec::new();
+            let found = sleeper.above_knowing(Some(&ancestors), |link| {
+                chain.push(link);
+                (link.pid == own()).then_some(())
+            });
+            (found, chain)
+        };
+        let (found, chain) = above();
+        assert_eq!(
+            (found, chain.len()),
+            (Above::Found(()), 4),
+            "itself, two shells and this process: {chain:?}"
+        );
+        assert!(ancestors.find(sleeper.pid()).is_none(), "the process itself is always read");
+        assert!(chain[1..].iter().all(|link| ancestors.find(link.pid) == Some(*link)));
+        assert_eq!(above(), (Above::Found(()), chain.clone()));
+        let unknown = Link { start_time: chain[1].start_time + 1, ..chain[1] };
+        assert!(ancestors.all_live(&chain[1..]) && !ancestors.all_live(&[unknown]));
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        // The shell between has another parent now, and is known with its former one.
+        assert!(ancestors.find(chain[1].pid) == Some(chain[1]) && !ancestors.all_live(&chain[1..]));
+        let (_, now) = above();
+        assert!(now.len() > 1 && now[1].pid == chain[1].pid && now[1].parent != chain[2].pid, "{now:?}");
+        assert!(!now.contains(&chain[2]), "{now:?}");
+        let sleeper = rustix::process::Pid::from_raw(sleeper.pid()).unwrap();
+        rustix::process::kill_process(sleeper, rustix::process::Signal::KILL).unwrap();
     }
 }

@@ -34,11 +34,17 @@ pub fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&read_whole(&format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads a file of `/proc` with as few calls as possible. Such a file does not say how long it is, so
-/// `fs::read` would ask for its length and begin with pieces of 32 bytes; a connection reads some twenty files.
+/// Reads a file of `/proc` with as few calls as possible: the kernel writes it at once if it fits, and then there is
+/// no need to read on to its end. Such a file does not say how long it is, so `fs::read` would ask for its length and
+/// begin with pieces of 32 bytes; a connection reads a handful of files.
 pub(crate) fn read_whole(path: &str) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(PAGE);
-    File::open(path)?.take(u64::MAX).read_to_end(&mut text)?;
+    let mut file = File::open(path)?;
+    let mut text = vec![0; PAGE];
+    let count = file.read(&mut text)?;
+    text.truncate(count);
+    if count == PAGE {
+        file.take(u64::MAX).read_to_end(&mut text)?;
+    }
     Ok(text)
 }
 

@@ -123,7 +123,7 @@ enum Next {
 /// Serves a connection until its peer closes it or it becomes a viewer.
 pub(super) async fn serve(door: Server, stream: UnixStream) {
     let (out, outgoing) = mpsc::channel(OUTGOING);
-    let peer = Peer::identify(&stream, &door.screens, &door.dirs.holders());
+    let peer = Peer::identify(&stream, &door.screens, &door.dirs.holders(), &door.ancestors);
     let caller = peer.caller();
     let (closing, severed) = (door.closing(), door.severed.subscribe());
     let pass = match door.quotas.admit(caller) {
@@ -308,12 +308,12 @@ impl Connection {
             let door = &self.client.door;
             let (mut arrivals, holders) = (door.screens.arrivals(), door.dirs.holders());
             let latest = tokio::time::Instant::now() + EARLY;
-            self.peer.identify_again(&door.screens, &holders);
+            self.peer.identify_again(&door.screens, &holders, &door.ancestors);
             while !self.is_welcome
                 && self.peer.is_early()
                 && tokio::time::timeout_at(latest, arrivals.changed()).await.is_ok_and(|seen| seen.is_ok())
             {
-                self.peer.identify_again(&door.screens, &holders);
+                self.peer.identify_again(&door.screens, &holders, &door.ancestors);
             }
             self.client.principal.caller = self.peer.caller();
             // Over its limit it stays counted as it came.

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::ViewerId;
+use holder::origin::Ancestors;
 use proto::{Dirs, ErrorCode, Failure, ProcessId};
 use rustix::net::RecvFlags;
 use store::Pads;
@@ -72,6 +73,8 @@ pub(crate) struct Server {
     quotas: Quotas,
     /// One permit: to parse a line that is not a person's.
     parsing: Arc<Semaphore>,
+    /// The ancestors of earlier callers.
+    ancestors: Arc<Ancestors>,
 }
 
 impl Server {
@@ -102,6 +105,7 @@ impl Server {
             room: Arc::new(Semaphore::new(CONNECTIONS)),
             quotas: Quotas::default(),
             parsing: Arc::new(Semaphore::new(1)),
+            ancestors: Arc::default(),
         }
     }
 
