@@ -12,7 +12,7 @@
 //! | `wire`, `codec` | the frozen frames between daemon and holder; decoders that accept any input |
 //! | `ring` | the output by absolute offset in a sealed memfd: writer, reader, the rule for a full ring |
 //! | `launch`, `link`, `reconnect`, `lost_holder` | the daemon's side: start a holder, talk to it, link again, clean up after a killed one |
-//! | `program` | finds a program as the system would |
+//! | `program`, `exec` | finds a program as the system would; executes one |
 //! | `forkserver` | the process that forks a holder for every request of the launcher |
 //! | `entry`, `hold` | the holder's side: set-up and the event loop |
 //! | `pty`, `signals`, `proc_stat`, `descendants` | the kernel's side: PTY and child, signals, one process, a process tree |
@@ -41,6 +41,7 @@ pub mod wire;
 
 mod codec;
 mod entry;
+mod exec;
 mod exit;
 mod fdpass;
 mod forkserver;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 /// The search path when the environment has none, as in the C library.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
+pub(crate) const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Returns the file that is executed for `word` in the directory `cwd`; `None` when there is none. A word with a
 /// slash is a path; an empty part of the search path is `cwd`.

@@ -1,10 +1,8 @@
 //! The PTY and the child on it. Descriptors are close-on-exec from their creation and everything is allocated
-//! before fork; the child sees exactly 0, 1 and 2. The loop reads, writes and waits.
+//! before the child exists; the child sees exactly 0, 1 and 2. The loop reads, writes and waits.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 use rustix::fs::Mode;
 use rustix::process::{
@@ -15,6 +13,7 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::config::RunConfig;
+use crate::exec::Program;
 use crate::proc_stat;
 use crate::run_mark;
 use crate::signals;
@@ -48,42 +47,30 @@ impl Pty {
         let mut modes = tcgetattr(&slave)?;
         modes.input_modes |= InputModes::IUTF8;
         tcsetattr(&slave, OptionalActions::Now, &modes)?;
-        tcsetwinsize(&master, window(cols, rows))?;
+        resize(master.as_fd(), cols, rows)?;
         crate::fdpass::set_nonblocking(master.as_fd())?;
         Ok(Pty { master, slave })
     }
 }
 
-/// Sets the new size, which signals the child.
+/// Sets the size, which signals the child if there is one.
 pub(crate) fn resize(master: BorrowedFd<'_>, cols: u16, rows: u16) -> io::Result<()> {
-    Ok(tcsetwinsize(master, window(cols, rows))?)
+    Ok(tcsetwinsize(master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?)
 }
 
 /// Starts the child as session leader with the PTY as its controlling terminal. `inherited_umask` is the
 /// umask that the holder was started with; the holder's own is 077.
 pub(crate) fn start(config: &RunConfig, slave: &OwnedFd, inherited_umask: Mode) -> io::Result<Leader> {
-    let [program, arguments @ ..] = config.argv.as_slice() else {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
-    command.current_dir(&config.cwd);
-    command.stdin(Stdio::from(slave.try_clone()?));
-    command.stdout(Stdio::from(slave.try_clone()?));
-    command.stderr(Stdio::from(slave.try_clone()?));
     let holder = getpid();
     let mask = config.umask.map_or(inherited_umask, Mode::from_raw_mode);
-    before_exec(&mut command, move || prepare_child(holder, mask));
-    let child = command.spawn()?;
-    let pid = Pid::from_child(&child);
-    // The standard library's handle is not needed: dropping it neither closes nor kills, and the loop reaps.
-    drop(child);
+    let prepare = || prepare_child(holder, mask);
+    let pid = Program::new(config, slave.as_fd(), &prepare)?.start()?;
     let pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
     let start_time = proc_stat::start_time(pid.as_raw_pid()).unwrap_or(0);
     Ok(Leader { pid, pidfd, start_time })
 }
 
-/// Runs in the child between fork and exec: system calls only, no allocation, no locks.
+/// Runs in the child before it executes anything: system calls only, no allocation, no locks.
 fn prepare_child(holder: Pid, mask: Mode) -> io::Result<()> {
     setsid()?;
     ioctl_tiocsctty(rustix::stdio::stdin())?;
@@ -97,17 +84,4 @@ fn prepare_child(holder: Pid, mask: Mode) -> io::Result<()> {
     umask(mask);
     run_mark::put_on()?;
     signals::close_others_at_exec()
-}
-
-#[expect(unsafe_code, reason = "the standard library cannot check what runs between fork and exec")]
-fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: the only closure given is `prepare_child`, which makes async-signal-safe system calls and allocates
-    // nothing; the holder is single-threaded, so no lock can be held across the fork.
-    unsafe {
-        command.pre_exec(prepare);
-    }
-}
-
-fn window(cols: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }
 }

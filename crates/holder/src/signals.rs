@@ -128,8 +128,7 @@ pub fn close_inherited() -> io::Result<()> {
     check(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) })
 }
 
-/// Marks every descriptor from 3 up to be closed by exec. Async-signal-safe, and leaves the one over which the
-/// standard library reports a failed exec working.
+/// Marks every descriptor from 3 up to be closed by exec. Async-signal-safe.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 pub(crate) fn close_others_at_exec() -> io::Result<()> {
     // SAFETY: sets a flag on descriptors; none is closed before exec, which ends all their owners.
