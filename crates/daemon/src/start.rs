@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::adopt::{Adoption, PendingHolders, Search};
 use crate::agents::Agents;
 use crate::daemon_lock::{Locks, Race};
-use crate::door::{self, Server};
+use crate::door::{self, Server, ServerParts};
 use crate::effect_runner::EffectRunner;
 use crate::engine_task::{Channels, EngineHandle, EngineTask};
 use crate::failpoint::{self, Failpoint};
@@ -135,13 +135,13 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     .map_err(system("cannot watch agents' files"))?;
     let records = Records::start(store, warnings.clone()).map_err(system("cannot start the store"))?;
     let pending = PendingHolders::default();
+    let launcher =
+        Arc::new(Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?);
     let runner = EffectRunner {
         screens: screens.clone(),
         agents: agents.clone(),
         records: records.clone(),
-        launcher: Arc::new(
-            Launcher::for_exe(&options.exe).map_err(system("cannot open our own executable"))?,
-        ),
+        launcher: Arc::clone(&launcher),
         dirs: Arc::clone(&dirs),
         umask,
         facts: channels.handle.facts.clone(),
@@ -169,8 +169,15 @@ async fn live(options: DaemonOptions, daemon_lock: Locks, umask: u32) -> Result<
     };
     adopt(search, expected, &mut engine, &records).await;
     watch_signals(&handle, options.ephemeral).map_err(system("cannot watch signals"))?;
-    let server =
-        Server::new(handle, screens.clone(), agents, records.clone(), warnings.clone(), Arc::clone(&dirs));
+    let server = Server::new(ServerParts {
+        engine: handle,
+        screens: screens.clone(),
+        agents,
+        launcher,
+        records: records.clone(),
+        warnings: warnings.clone(),
+        dirs: Arc::clone(&dirs),
+    });
     let sockets = Kept::open(&dirs, daemon_lock, &warnings, &server)
         .map_err(|source| DaemonError::NoSocket { dirs: dirs.data.clone(), source })?;
     door::resume_tasks(&server, unfinished);

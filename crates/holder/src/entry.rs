@@ -1,6 +1,6 @@
-//! Starts one run in a forked holder: leaves the forkserver, reads the configuration from the link, opens
-//! PTY, ring and listener, starts the child, greets the daemon, and runs the loop. Every failure before the
-//! child runs goes back to the daemon with its cause.
+//! Starts one run in a forked holder: leaves the forkserver, opens what every run needs, reads the configuration from
+//! the link, starts the child, greets the daemon, and runs the loop. Every failure before the child runs goes back to
+//! the daemon with its cause.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::config::RunConfig;
+use crate::config::{DEFAULT_RING_BYTES, RunConfig};
 use crate::fdpass;
 use crate::hold::Holder;
 use crate::launch::Failure;
@@ -25,9 +25,11 @@ pub(crate) fn hold_run(link: OwnedFd, inherited_umask: Mode) -> ExitCode {
     if leave_the_forkserver().is_err() {
         return ExitCode::FAILURE;
     }
+    // The configuration may come later: a holder can be forked ahead of the request that needs it.
+    let parts = Parts::open();
     let mut incoming = FrameBuffer::default();
     let Ok(config) = receive_config(link.as_fd(), &mut incoming) else { return ExitCode::FAILURE };
-    match set_up(config, inherited_umask, link.as_fd()) {
+    match set_up(config, parts, inherited_umask, link.as_fd()) {
         Ok(mut holder) => {
             lower_oom_score();
             if fdpass::set_nonblocking(link.as_fd()).is_ok() {
@@ -70,20 +72,43 @@ fn receive_config(link: BorrowedFd<'_>, incoming: &mut FrameBuffer) -> io::Resul
     }
 }
 
-fn set_up(config: RunConfig, inherited_umask: Mode, link: BorrowedFd<'_>) -> Result<Holder, Failure> {
+/// What every run needs, whatever its configuration says.
+struct Parts {
+    signals: Signals,
+    ring: RingWriter,
+    pty: Pty,
+}
+
+impl Parts {
+    fn open() -> Result<Parts, Failure> {
+        if !signals::can_close_at_exec() {
+            return Err(Failure::Unsupported);
+        }
+        rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
+            .map_err(|_| Failure::Unsupported)?;
+        let signals = Signals::take_over().map_err(Failure::from_io)?;
+        let ring = RingWriter::create(DEFAULT_RING_BYTES).map_err(Failure::from_io)?;
+        let pty = Pty::open().map_err(Failure::from_pty)?;
+        Ok(Parts { signals, ring, pty })
+    }
+}
+
+fn set_up(
+    config: RunConfig,
+    parts: Result<Parts, Failure>,
+    inherited_umask: Mode,
+    link: BorrowedFd<'_>,
+) -> Result<Holder, Failure> {
     check_workdir(&config.cwd)?;
     if config.socket.as_os_str().len() > LONGEST_SOCKET_PATH {
         return Err(Failure::SocketPathTooLong);
     }
-    if !signals::can_close_at_exec() {
-        return Err(Failure::Unsupported);
+    let Parts { signals, mut ring, pty } = parts?;
+    if config.ring_capacity() != DEFAULT_RING_BYTES {
+        ring = RingWriter::create(config.ring_capacity()).map_err(Failure::from_io)?;
     }
-    rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
-        .map_err(|_| Failure::Unsupported)?;
-    let signals = Signals::take_over().map_err(Failure::from_io)?;
-    let ring = RingWriter::create(config.ring_capacity()).map_err(Failure::from_io)?;
     let (cols, rows) = crate::clamp_size(config.cols, config.rows);
-    let pty = Pty::open(cols, rows).map_err(Failure::from_pty)?;
+    pty::resize(pty.master.as_fd(), cols, rows).map_err(Failure::from_io)?;
     let listener = Listener::open(&config.socket).map_err(Failure::from_io)?;
     // From here on the next daemon finds the socket if this one dies. A daemon that died before may have been
     // replaced by one that found no socket: a child started now would be unknown to every daemon.

@@ -21,12 +21,23 @@ pub(crate) fn send_with_fds(
     bytes: &[u8],
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<usize> {
+    send_with_fds_as(socket, bytes, fds, SendFlags::empty())
+}
+
+/// The same with further flags.
+pub(crate) fn send_with_fds_as(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<usize> {
+    let flags = flags | SendFlags::NOSIGNAL;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HELLO_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    Ok(retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))?)
+    Ok(retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags))?)
 }
 
 /// Sends as much as the socket accepts now.

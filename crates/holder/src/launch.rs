@@ -3,6 +3,7 @@
 
 mod control;
 mod interpreter;
+mod ready;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use self::control::Forkserver;
+use self::ready::{ReadyHolder, ReadyHolders};
 use crate::codec::Cursor;
 use crate::config::RunConfig;
 use crate::entry::may_enter;
@@ -96,6 +98,17 @@ pub struct Launcher {
     executable: OwnedFd,
     /// Locked only to read or to replace, never while a holder starts.
     forkserver: Mutex<Option<Arc<Forkserver>>>,
+    ready: ReadyHolders,
+}
+
+/// An announced start. Dropping it says that the start is over, or will not come.
+#[derive(Debug)]
+pub struct Announced(Arc<Launcher>);
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.0.ready.withdraw();
+    }
 }
 
 /// A holder that has started its child. The daemon does not reap it: it has ended when its link has closed.
@@ -116,24 +129,59 @@ impl Launcher {
     /// Uses another executable whose `hold` argument leads to [`hold`](crate::hold()).
     pub fn for_exe(path: &Path) -> io::Result<Launcher> {
         let executable = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Launcher { executable, forkserver: Mutex::new(None) })
+        Ok(Launcher { executable, forkserver: Mutex::new(None), ready: ReadyHolders::default() })
     }
 
     /// Starts a holder and its child; returns when the child runs or has failed to. Safe to call from many threads.
     pub fn start(&self, config: &RunConfig) -> Result<Started, LaunchError> {
+        if let Some(ReadyHolder { forkserver, link }) = self.ready.take() {
+            match self.first_contact_of(&forkserver, link, config) {
+                // It was not forked, or was killed while it waited.
+                Err(LaunchError::Link(LinkError::Gone)) => {}
+                result => return result,
+            }
+        }
         let forkserver = self.forkserver_other_than(None)?;
-        match start_in(&forkserver, config) {
+        match self.start_in(&forkserver, config) {
             // The holder was not forked, or it died with its forkserver before it could answer: try once
             // more.
             Err(LaunchError::Link(LinkError::Gone)) if forkserver.has_ended() => {
-                start_in(&*self.forkserver_other_than(Some(&forkserver))?, config)
-            }
-            Err(LaunchError::Link(LinkError::TimedOut)) => {
-                self.retire(&forkserver);
-                Err(LaunchError::Link(LinkError::TimedOut))
+                self.start_in(&self.forkserver_other_than(Some(&forkserver))?, config)
             }
             result => result,
         }
+    }
+
+    /// Announces a start that is about to come: a holder is forked for it at once, while the caller still decides.
+    /// Without a forkserver, or with one that is busy, nothing happens, and the start forks its own.
+    #[must_use]
+    pub fn announce(self: &Arc<Self>) -> Announced {
+        let forkserver = self.current().clone();
+        if self.ready.announce()
+            && let Some(forkserver) = forkserver
+            && let Ok(link) = forkserver.request_at_once()
+        {
+            self.ready.put(ReadyHolder { forkserver, link });
+        }
+        Announced(Arc::clone(self))
+    }
+
+    fn start_in(&self, forkserver: &Arc<Forkserver>, config: &RunConfig) -> Result<Started, LaunchError> {
+        self.first_contact_of(forkserver, forkserver.request()?, config)
+    }
+
+    /// Configures a holder. If it does not answer, its forkserver is not used again.
+    fn first_contact_of(
+        &self,
+        forkserver: &Arc<Forkserver>,
+        link: OwnedFd,
+        config: &RunConfig,
+    ) -> Result<Started, LaunchError> {
+        let started = first_contact(link, config);
+        if matches!(started, Err(LaunchError::Link(LinkError::TimedOut))) {
+            self.retire(forkserver);
+        }
+        started
     }
 
     /// Returns the current forkserver; a new one if there is none or only `ended`.
@@ -159,10 +207,6 @@ impl Launcher {
         // it.
         self.forkserver.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn start_in(forkserver: &Forkserver, config: &RunConfig) -> Result<Started, LaunchError> {
-    first_contact(forkserver.request()?, config)
 }
 
 /// Sends the configuration and waits for the result. A holder that does not answer in time gets a hang-up,

@@ -60,7 +60,7 @@ mod text_pages;
 
 pub use config::{RunConfig, clamp_size};
 pub use forkserver::hold;
-pub use launch::{LaunchError, Launcher, Started};
+pub use launch::{Announced, LaunchError, Launcher, Started};
 pub use link::{HolderHello, Link, LinkError, PendingHello};
 pub use lost_holder::{
     RUN_TOKEN_VARIABLE, Swept, Unkilled, end_silent_holder, is_held, listening_in, sweep_lost_run,

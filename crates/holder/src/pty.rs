@@ -38,8 +38,8 @@ pub(crate) struct Leader {
 }
 
 impl Pty {
-    /// Opens a PTY of this size with UTF-8 erase.
-    pub(crate) fn open(cols: u16, rows: u16) -> io::Result<Pty> {
+    /// Opens a PTY with UTF-8 erase. It has no size yet.
+    pub(crate) fn open() -> io::Result<Pty> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         unlockpt(&master)?;
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -47,7 +47,6 @@ impl Pty {
         let mut modes = tcgetattr(&slave)?;
         modes.input_modes |= InputModes::IUTF8;
         tcsetattr(&slave, OptionalActions::Now, &modes)?;
-        resize(master.as_fd(), cols, rows)?;
         crate::fdpass::set_nonblocking(master.as_fd())?;
         Ok(Pty { master, slave })
     }

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::ViewerId;
+use holder::Launcher;
 use holder::origin::Ancestors;
 use proto::{Dirs, ErrorCode, Failure, ProcessId};
 use rustix::net::RecvFlags;
@@ -57,6 +58,7 @@ pub(crate) struct Server {
     pub(crate) engine: EngineHandle,
     pub(crate) screens: Screens,
     pub(crate) agents: Agents,
+    pub(crate) launcher: Arc<Launcher>,
     pub(crate) records: Records,
     pub(crate) warnings: Warnings,
     pub(crate) pads: Arc<Pads>,
@@ -77,21 +79,27 @@ pub(crate) struct Server {
     ancestors: Arc<Ancestors>,
 }
 
+/// The parts of the daemon that a server passes calls on to.
+pub(crate) struct ServerParts {
+    pub(crate) engine: EngineHandle,
+    pub(crate) screens: Screens,
+    pub(crate) agents: Agents,
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) records: Records,
+    pub(crate) warnings: Warnings,
+    pub(crate) dirs: Arc<Dirs>,
+}
+
 impl Server {
-    pub(crate) fn new(
-        engine: EngineHandle,
-        screens: Screens,
-        agents: Agents,
-        records: Records,
-        warnings: Warnings,
-        dirs: Arc<Dirs>,
-    ) -> Self {
+    pub(crate) fn new(parts: ServerParts) -> Self {
+        let ServerParts { engine, screens, agents, launcher, records, warnings, dirs } = parts;
         let pads = crate::pads::open(&dirs, &engine.facts);
         let tasks = TaskRunner::new(engine.clone(), &dirs);
         Self {
             engine,
             screens,
             agents,
+            launcher,
             records,
             warnings,
             pads,

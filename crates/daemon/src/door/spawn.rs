@@ -28,9 +28,10 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
         spawn.cwd = task_directory(client, task.clone()).await?;
     }
     let config = client.door.dirs.config.clone();
-    let order = match client.caller() {
+    // The announcement is kept until the answer: a start that does not come lets the holder go that was forked for it.
+    let (_announced, order) = match client.caller() {
         // The engine refuses it.
-        Caller::Nobody => SpawnOrder::from(spawn),
+        Caller::Nobody => (None, SpawnOrder::from(spawn)),
         Caller::Person | Caller::Via(_) => {
             // Nothing is read for a connection that may start nothing, and what a limited one starts never
             // acts for the person.
@@ -39,13 +40,18 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
                 audit::permit(client, Verb::Spawn).await?;
             }
             let (dirs, agents) = (std::sync::Arc::clone(&client.door.dirs), client.door.agents.clone());
+            let launcher = std::sync::Arc::clone(&client.door.launcher);
             let own = move |spawn| {
                 let spawn = if is_limited { spawn } else { own_rights(spawn, &dirs) };
                 Ok(without_dropped(spawn, &agents.spawn_settings()?))
             };
-            blocking(move || persons(own(spawn)?, &config)).await?
+            blocking(move || {
+                let announced = launcher.announce();
+                Ok((Some(announced), persons(own(spawn)?, &config)?))
+            })
+            .await?
         }
-        Caller::Process(_) => processes(client, spawn, config).await?,
+        Caller::Process(_) => (None, processes(client, spawn, config).await?),
     };
     match client.ask(Command::Spawn(Box::new(order))).await? {
         CommandAnswer::Reply(reply) => Ok(reply),

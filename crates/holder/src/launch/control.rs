@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
 
 use super::{LaunchError, START_LIMIT, limit_or_io};
 use crate::fdpass;
@@ -50,8 +50,18 @@ impl Forkserver {
 
     /// Requests a holder and returns our end of the link to it, on which it or the forkserver answers.
     pub(super) fn request(&self) -> Result<OwnedFd, LaunchError> {
+        self.request_with(SendFlags::empty())
+    }
+
+    /// The same, and an error if the forkserver has too much to do.
+    pub(super) fn request_at_once(&self) -> Result<OwnedFd, LaunchError> {
+        self.request_with(SendFlags::DONTWAIT)
+    }
+
+    fn request_with(&self, flags: SendFlags) -> Result<OwnedFd, LaunchError> {
         let (ours, theirs) = pair(SocketType::STREAM)?;
-        match fdpass::send_with_fds(self.control.as_fd(), &[0], &[theirs.as_fd()]).map_err(refine) {
+        let sent = fdpass::send_with_fds_as(self.control.as_fd(), &[0], &[theirs.as_fd()], flags);
+        match sent.map_err(refine) {
             Ok(_) => Ok(ours),
             Err(LinkError::Io(error)) => Err(typed(error)),
             Err(error) => Err(LaunchError::Link(error)),

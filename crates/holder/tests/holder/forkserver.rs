@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -84,6 +85,81 @@ fn starts_that_race_with_the_forkservers_death_are_made_good() {
         });
         witness.close();
     }
+}
+
+/// Returns the living holders of a forkserver.
+fn children_of(forkserver: i32) -> Vec<i32> {
+    let children = fs::read_to_string(format!("/proc/{forkserver}/task/{forkserver}/children")).unwrap();
+    children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Waits until a forkserver has this many holders; returns those that are not the witness.
+fn until_beside(witness: &Run, count: usize) -> Vec<i32> {
+    let forkserver = forkserver_of(witness);
+    let beside = || -> Vec<i32> {
+        children_of(forkserver).into_iter().filter(|pid| *pid != witness.holder_pid).collect()
+    };
+    eventually("as many holders as expected", || beside().len() == count);
+    beside()
+}
+
+#[test]
+fn an_announced_start_uses_the_holder_that_was_forked_for_it() {
+    let launcher = Arc::new(launcher());
+    let witness = start_from(&launcher, &["cat"]);
+    let announced = launcher.announce();
+    let waiting = until_beside(&witness, 1);
+    let mut run = start_from(&launcher, &["cat"]);
+    assert_eq!(waiting, [run.holder_pid]);
+    drop(announced);
+    echoes(&mut run, 1, "well");
+    assert_eq!(until_beside(&witness, 1), [run.holder_pid], "only a holder that waits is let go");
+    run.close();
+    witness.close();
+}
+
+#[test]
+fn a_holder_whose_start_does_not_come_ends() {
+    let launcher = Arc::new(launcher());
+    drop(launcher.announce());
+    let witness = start_from(&launcher, &["cat"]);
+    let (first, second) = (launcher.announce(), launcher.announce());
+    until_beside(&witness, 2);
+    drop(first);
+    let waiting = until_beside(&witness, 1);
+    drop(second);
+    until_beside(&witness, 0);
+    assert!(waiting.iter().all(|pid| !exists(*pid)));
+    witness.close();
+}
+
+#[test]
+fn announced_starts_are_made_good_when_what_was_forked_for_them_is_killed() {
+    let launcher = Arc::new(launcher());
+    let witness = start_from(&launcher, &["cat"]);
+    let announced: Vec<_> = (0..2).map(|_| launcher.announce()).collect();
+    let waiting = until_beside(&witness, 2);
+    waiting.iter().for_each(|pid| kill(*pid, Signal::KILL));
+    let mut run = start_from(&launcher, &["cat"]);
+    echoes(&mut run, 1, "after the holder");
+    kill_forkserver_of(&witness);
+    let mut other = start_from(&launcher, &["cat"]);
+    echoes(&mut other, 1, "after the forkserver");
+    drop(announced);
+    [run, other, witness].into_iter().for_each(Run::close);
+}
+
+#[test]
+fn more_announced_starts_than_holders_that_may_wait_all_come() {
+    let launcher = Arc::new(launcher());
+    let witness = start_from(&launcher, &["cat"]);
+    let announced: Vec<_> = (0..12).map(|_| launcher.announce()).collect();
+    until_beside(&witness, 8);
+    let runs: Vec<Run> = (0..12).map(|_| start_from(&launcher, &["cat"])).collect();
+    drop(announced);
+    until_beside(&witness, 12);
+    runs.into_iter().for_each(Run::close);
+    witness.close();
 }
 
 #[test]
