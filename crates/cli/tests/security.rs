@@ -13,8 +13,6 @@
 mod acting;
 #[path = "security/audit.rs"]
 mod audit;
-#[path = "security/deck_strings.rs"]
-mod deck_strings;
 #[path = "security/displaced.rs"]
 mod displaced;
 #[path = "security/door.rs"]
@@ -47,10 +45,6 @@ mod terminals;
 mod token;
 #[path = "security/verbs.rs"]
 mod verbs;
-
-#[path = "attach_live/window.rs"]
-#[expect(dead_code, reason = "the rest of it is for the tests of attaching")]
-mod window;
 
 const QD: &str = env!("CARGO_BIN_EXE_qd");
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");

@@ -14,7 +14,7 @@ use crate::{AGENT, QD};
 
 /// A title, an erased screen, one control of eight bits, marks that turn the reading order, and invisible
 /// marks.
-pub(crate) const HOSTILE: &str = "evil\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}live\u{2066}\u{200b}\u{feff}.";
+const HOSTILE: &str = "evil\x1b]0;x\x07\x1b[2J\u{9b}2J\u{202e}live\u{2066}\u{200b}\u{feff}.";
 
 /// Returns true for a text that moves a cursor, changes a mode or turns the reading order. A line may end,
 /// and a table may have gaps.
@@ -26,13 +26,13 @@ fn is_hostile(c: char) -> bool {
 }
 
 /// A daemon in which every settable string is hostile.
-pub(crate) struct Stained {
-    pub(crate) crew: FakeAgents,
-    pub(crate) project: PathBuf,
+struct Stained {
+    crew: FakeAgents,
+    project: PathBuf,
 }
 
 impl Stained {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         let crew = FakeAgents::start(QD, AGENT);
         add_shell_agent(&crew.dirs());
         let project = crew.root().canonicalize().unwrap().join("evil\x1b[2J\u{9b}2J\u{202e}");
