@@ -120,6 +120,22 @@ fn k8_the_agent_of_a_task_reads_the_end_of_a_failing_gate_if_that_was_asked_for(
 }
 
 #[test]
+fn k4_a_review_is_sent_with_the_lines_where_they_are_now() {
+    let crew = Crew::new();
+    let mut spec = crew.agents.agent_spec("fake", "worker", &[]);
+    spec.task = Some("fix".to_owned());
+    spec.cwd = None;
+    crew.agents.spawn_as(spec);
+    crew.agents.until_state("worker", AgentState::Idle);
+    crew.qd(&["review", "fix", "add", "new:1", "why x?"]);
+    std::fs::write(crew.directory.join("new"), "above\nx\n").unwrap();
+    crew.qd(&["review", "fix", "send"]);
+    crew.agents.wait_until("worker", Until::Turn(1));
+    let prompts = crew.agents.prompts("worker");
+    assert!(prompts.last().is_some_and(|prompt| prompt.contains("1. new:2")), "{prompts:?}");
+}
+
+#[test]
 fn k7_a_person_at_a_terminal_chooses_which_session_of_a_task_goes_on() {
     let crew = Crew::new();
     let first = crew.turn("the first question", &[]);

@@ -101,8 +101,8 @@ pub enum TaskChange {
     Resolve(u32),
     /// A comment goes.
     Remove(u32),
-    /// Every draft goes to the task's agent, as one message.
-    Send,
+    /// Every draft goes to the task's agent, as one message. These are the comments with the lines where they are now.
+    Send(Vec<ReviewComment>),
 }
 
 /// What came of an operation.
@@ -353,17 +353,17 @@ impl<'a> TaskDecision<'a> {
             TaskChange::Add(comment) => drop(self.engine.tasks.add_comment(id, *comment)?),
             TaskChange::Resolve(number) => self.engine.tasks.change_comment(id, number, false)?,
             TaskChange::Remove(number) => self.engine.tasks.change_comment(id, number, true)?,
-            TaskChange::Send => mail = Some(self.send_review(id)?),
+            TaskChange::Send(seen) => mail = Some(self.send_review(id, &seen)?),
         }
         let with_processes = TaskWithProcesses { mail, ..self.with_processes(self.record(id)?) };
         Ok(Some(CommandAnswer::Tasks(vec![with_processes])))
     }
 
     /// Every draft becomes part of one message; message and marks are recorded together.
-    fn send_review(&mut self, id: u64) -> Result<MailId, Failure> {
+    fn send_review(&mut self, id: u64, seen: &[ReviewComment]) -> Result<MailId, Failure> {
         let task = self.record(id)?;
         let shown = Printable(&task.name).to_string();
-        let text = task.review_message().ok_or_else(|| {
+        let text = task.review_message(seen).ok_or_else(|| {
             let message = format!("the review of task \"{shown}\" has no draft to send");
             Failure::new(ErrorCode::Conflict, message).hint("qd review NAME add FILE:LINE TEXT makes one")
         })?;
@@ -376,7 +376,7 @@ impl<'a> TaskDecision<'a> {
         let from = self.caller.process();
         let message = NewMessage { from, to, text, key: None, expires_ms: None };
         let mail = self.engine.mail.queue.post(message, &mut self.engine.ctx)?;
-        self.engine.tasks.mark_sent(id);
+        self.engine.tasks.mark_sent(id, seen);
         Ok(mail)
     }
 

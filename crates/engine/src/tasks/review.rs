@@ -49,21 +49,23 @@ impl Tasks {
         Ok(())
     }
 
-    /// Marks every draft as sent.
-    pub(crate) fn mark_sent(&mut self, id: u64) {
+    /// Marks every draft as sent, with the lines that the message names.
+    pub(crate) fn mark_sent(&mut self, id: u64, seen: &[ReviewComment]) {
         if let Some(task) = self.all.get_mut(&id) {
-            let drafts = task.comments.iter_mut().filter(|comment| comment.status == ReviewStatus::Draft);
-            drafts.for_each(|comment| comment.status = ReviewStatus::Sent);
+            for comment in task.comments.iter_mut().filter(|comment| comment.status == ReviewStatus::Draft) {
+                let now = located(comment, seen);
+                (comment.first, comment.last, comment.status) = (now.first, now.last, ReviewStatus::Sent);
+            }
             self.changed.insert(id);
         }
     }
 }
 
 impl TaskRecord {
-    /// The message that all drafts become; none without drafts.
-    pub(crate) fn review_message(&self) -> Option<String> {
-        let drafts: Vec<&ReviewComment> =
-            self.comments.iter().filter(|comment| comment.status == ReviewStatus::Draft).collect();
+    /// The message that all drafts become, with the lines where they are seen now; none without drafts.
+    pub(crate) fn review_message(&self, seen: &[ReviewComment]) -> Option<String> {
+        let drafts = self.comments.iter().filter(|comment| comment.status == ReviewStatus::Draft);
+        let drafts: Vec<ReviewComment> = drafts.map(|comment| located(comment, seen)).collect();
         if drafts.is_empty() {
             return None;
         }
@@ -72,7 +74,7 @@ impl TaskRecord {
         let mut message = format!("Review of your work on {}: {count} {noun}.\n", self.name);
         for comment in drafts {
             message.push('\n');
-            message.push_str(&format!("{}. {}", comment.number, lines_of(comment)));
+            message.push_str(&format!("{}. {}", comment.number, lines_of(&comment)));
             message.push('\n');
             comment.quoted.iter().for_each(|line| message.push_str(&format!("    {line}\n")));
             message.push_str(comment.text.trim_end());
@@ -82,10 +84,22 @@ impl TaskRecord {
     }
 }
 
-/// `src/auth.rs:41-42`, with the side if it is the old one.
+/// The comment with the lines where it is seen now; one that was not seen stays as it is.
+fn located(comment: &ReviewComment, seen: &[ReviewComment]) -> ReviewComment {
+    let is_it = |seen: &&ReviewComment| seen.number == comment.number && seen.quoted == comment.quoted;
+    let (first, last, is_stale) = match seen.iter().find(is_it) {
+        Some(seen) => (seen.first, seen.last, seen.is_stale),
+        None => (comment.first, comment.last, comment.is_stale),
+    };
+    ReviewComment { first, last, is_stale, ..comment.clone() }
+}
+
+/// `src/auth.rs:41-42`, with the side if it is the old one, and whether its lines are others now.
 fn lines_of(comment: &ReviewComment) -> String {
     let ReviewComment { file, first, last, .. } = comment;
     let side = if comment.side == ReviewSide::Old { " (before the change)" } else { "" };
+    let stale = if comment.is_stale { " (these lines have changed since the comment)" } else { "" };
     let file = Printable(file);
-    if first == last { format!("{file}:{first}{side}") } else { format!("{file}:{first}-{last}{side}") }
+    let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
+    format!("{file}:{lines}{side}{stale}")
 }

@@ -313,19 +313,37 @@ fn k4_drafts_become_one_message_that_quotes_each_once_and_sent_ones_stay_out_of_
     let id = made(&mut tasks, "fix");
     assert_eq!(tasks.add_comment(id, comment("src/auth.rs", 41, 42, "constant-time compare")).unwrap(), 1);
     assert_eq!(tasks.add_comment(id, comment("src/x.rs", 7, 7, "why?")).unwrap(), 2);
-    let message = tasks.find("fix").unwrap().review_message().unwrap();
+    let message = tasks.find("fix").unwrap().review_message(&[]).unwrap();
     assert_eq!(
         message,
         "Review of your work on fix: 2 comments.\n\n1. src/auth.rs:41-42\n        if a == b {\nconstant-time compare\n\n\
          2. src/x.rs:7\n        if a == b {\nwhy?\n"
     );
-    tasks.mark_sent(id);
-    assert_eq!(tasks.find("fix").unwrap().review_message(), None);
+    tasks.mark_sent(id, &[]);
+    assert_eq!(tasks.find("fix").unwrap().review_message(&[]), None);
     assert_eq!(tasks.add_comment(id, comment("src/x.rs", 8, 8, "and this")).unwrap(), 3);
-    assert!(!tasks.find("fix").unwrap().review_message().unwrap().contains("constant-time"));
+    assert!(!tasks.find("fix").unwrap().review_message(&[]).unwrap().contains("constant-time"));
     tasks.change_comment(id, 1, false).unwrap();
     assert_eq!(tasks.find("fix").unwrap().open_comments(), 2);
     tasks.change_comment(id, 3, true).unwrap();
     assert_eq!(tasks.change_comment(id, 3, true).unwrap_err().code, ErrorCode::NotFound);
     assert_eq!(tasks.add_comment(id, comment("a", 1, 1, "  ")).unwrap_err().code, ErrorCode::InvalidArgs);
+}
+
+#[test]
+fn k4_a_sent_review_names_the_lines_where_they_are_now_and_says_which_have_changed() {
+    let mut tasks = Tasks::default();
+    let id = made(&mut tasks, "fix");
+    tasks.add_comment(id, comment("src/auth.rs", 41, 42, "constant-time compare")).unwrap();
+    tasks.add_comment(id, comment("src/x.rs", 7, 7, "why?")).unwrap();
+    let mut seen = tasks.find("fix").unwrap().comments.clone();
+    (seen[0].first, seen[0].last) = (51, 52);
+    seen[1].is_stale = true;
+    let message = tasks.find("fix").unwrap().review_message(&seen).unwrap();
+    assert!(message.contains("1. src/auth.rs:51-52\n"), "{message}");
+    assert!(message.contains("2. src/x.rs:7 (these lines have changed since the comment)\n"), "{message}");
+    tasks.mark_sent(id, &seen);
+    let sent = &tasks.find("fix").unwrap().comments;
+    assert_eq!((sent[0].first, sent[0].last, sent[0].status), (51, 52, ReviewStatus::Sent));
+    assert_eq!(sent[1].first, 7);
 }

@@ -184,7 +184,7 @@ fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
     let add = TaskCommand::Review { id, change: TaskChange::Add(Box::new(comment)) };
     stage.task(Caller::Person, add.clone());
     stage.task(Caller::Person, add);
-    let send = || TaskCommand::Review { id, change: TaskChange::Send };
+    let send = || TaskCommand::Review { id, change: TaskChange::Send(Vec::new()) };
     let ticket = stage.task(Caller::Person, send());
     assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning, "no agent is there to read it");
     let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };

@@ -38,7 +38,11 @@ pub(super) async fn review(client: &Client, request: ReviewTask) -> Result<TaskO
             let quoted = blocking(move || quote(&runner, &about, comment)).await?;
             Some(TaskChange::Add(Box::new(quoted)))
         }
-        ReviewAct::Send(_) => Some(TaskChange::Send),
+        ReviewAct::Send(_) => {
+            // The message names the lines where they are now.
+            let (runner, about) = (client.door.tasks.clone(), item.clone());
+            Some(TaskChange::Send(blocking(move || Ok(compare(&runner, &about))).await?))
+        }
         ReviewAct::Resolve { number } => Some(TaskChange::Resolve(number)),
         ReviewAct::Remove { number } => Some(TaskChange::Remove(number)),
     };
