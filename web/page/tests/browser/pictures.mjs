@@ -32,10 +32,12 @@ const VIEWS = [
   ["pad", "pads?name=plan", (page) => page.waitForSelector(".prose")],
   ["settings", "settings", (page) => page.waitForSelector(".settings .setting")],
   ["token", "settings", async (page) => {
+    await page.waitForSelector(".settings .setting");
     await page.getByRole("button", { name: "New token" }).click();
     await page.locator("dialog input[name=name]").fill("release notes");
   }, { confirmed: true }],
   ["token-made", "settings", async (page) => {
+    await page.waitForSelector(".settings .setting");
     await page.getByRole("button", { name: "New token" }).click();
     await page.locator("dialog input[name=name]").fill("release notes");
     await page.locator("dialog button.primary").click();
@@ -48,6 +50,7 @@ const VIEWS = [
     await page.locator("dialog textarea").fill("Make every comparison of tokens constant-time.");
   }],
   ["step-up", "settings", async (page) => {
+    await page.waitForSelector(".settings .setting");
     await page.getByRole("button", { name: "New link" }).click();
     await page.locator("dialog button.primary").click();
     await page.waitForSelector("dialog input[name=code]");
@@ -109,6 +112,17 @@ const fontWidths = (page) => page.evaluate(() => ["system-ui", "sans-serif", "mo
   return Math.round(canvas.measureText("Quarterdeck ◆ May I run this?").width);
 }).join(" "));
 
+/** Waits until nothing moves on the page: it is drawn the same three times, some frames apart. */
+async function atRest(page) {
+  let before = Buffer.alloc(0);
+  for (let same = 0, looks = 0; same < 2 && looks < 40; looks++) {
+    await page.waitForTimeout(125);
+    const now = await page.screenshot();
+    same = now.equals(before) ? same + 1 : 0;
+    before = now;
+  }
+}
+
 /** Draws one picture and returns it. */
 async function draw(browser, [, address, ready, more], width, theme) {
   const world = worldFor(width, more);
@@ -118,7 +132,7 @@ async function draw(browser, [, address, ready, more], width, theme) {
     await page.clock.setFixedTime(NOW);
     await page.goto(server.url + address);
     await (ready ?? ((one) => one.waitForSelector("#main .list .line, #main .card")))(page, server, world);
-    await page.waitForTimeout(250);
+    await atRest(page);
     // What a connection takes depends on the machine that makes the pictures.
     await page.evaluate((words) => document.querySelectorAll(".connection.open .label").forEach((label) => (label.textContent = words)), ROUND_TRIP);
     return await page.screenshot();
@@ -152,7 +166,10 @@ else {
         const path = join(resolve(directory), `${label}.png`);
         if (!isComparing) keep(path, bytes);
         else {
-          const share = await difference(blank, bytes, readFileSync(path));
+          const kept = readFileSync(path);
+          // On a busy machine a part of the page may come later than everything that is waited for, so it is drawn once more.
+          let share = await difference(blank, bytes, kept);
+          if (share > BUDGET) share = await difference(blank, await draw(browser, view, width, theme), kept);
           if (share <= BUDGET) continue;
           process.exitCode = 1;
           console.error(`pictures: ${(share * 100).toFixed(1)} % of ${label} differ from ${directory}: look at both, and if it is meant so, run \`npm run pictures\``);
