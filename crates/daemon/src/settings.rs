@@ -178,7 +178,13 @@ impl Settings {
     pub(crate) fn read_spawn(dirs: &Dirs) -> Result<(SpawnSettings, Option<String>), String> {
         let (settings, problem) = Self::read(dirs);
         let Some(problem) = problem else { return Ok((settings.spawn, None)) };
-        let alone = read_text(&file(dirs)).ok().flatten().and_then(|text| SpawnSettings::read_alone(&text));
+        let path = file(dirs);
+        let alone = match read_text(&path) {
+            Ok(text) => SpawnSettings::read_alone(&text.unwrap_or_default()),
+            // A pipe or a directory has no list in it.
+            Err(_) if path.metadata().is_ok_and(|found| !found.is_file()) => Some(SpawnSettings::default()),
+            Err(_) => None,
+        };
         alone.map(|spawn| (spawn, Some(problem.clone()))).ok_or(problem)
     }
 

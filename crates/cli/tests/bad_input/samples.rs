@@ -28,7 +28,7 @@ fn tasks() -> Vec<Value> {
             json!({"create": {"name": "n", "directory": "/no/such", "worktree": true, "start": "s", "agent": "a",
             "prompt": "p", "workspace": "local", "ports": 2, "base_env": {"A": "b"}}}),
         ),
-        task(json!({"diff": {"target": target(), "stat": true, "base": "b"}})),
+        task(json!({"diff": {"target": target(), "stat": true, "base": "b", "context": 5}})),
         review(json!({"list": {}})),
         review(json!({"add": {"file": "f", "side": "new", "first": 1, "last": 2, "text": "t"}})),
         review(json!({"send": {}})),
