@@ -157,6 +157,12 @@ impl TranscriptReader {
         &self.turn.text
     }
 
+    /// Returns the text of the newest turn, or the one before it, for which this holds, and when its prompt was written.
+    pub fn newest_turn(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, Option<u64>)> {
+        let mut turns = std::iter::once(&self.turn).chain(self.former.front());
+        turns.find(|turn| is_wanted(&turn.text)).map(|turn| (turn.text.as_str(), turn.prompted_at))
+    }
+
     /// Returns the agent's text since the newest prompt that was written in this span (milliseconds since the
     /// epoch).
     #[must_use]

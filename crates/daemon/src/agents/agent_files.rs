@@ -61,6 +61,8 @@ pub(crate) struct AgentFiles {
     hook_text: Option<String>,
     /// Turns whose text is wanted, oldest first.
     collects: Vec<Collect>,
+    /// When the prompt of the turn that was reported last was written, if its source knew.
+    reported: Option<u64>,
 }
 
 /// A turn whose text is wanted, and the time limit for it.
@@ -81,8 +83,9 @@ struct TurnReport {
 impl TurnReport {
     /// Returns true if it is about another, earlier turn than the wanted one. A program that copies a conversation into
     /// another file writes all of its turns again.
-    fn is_former(&self, wanted: &WantedText) -> bool {
-        self.prompted_at.is_some_and(|at| at.saturating_add(EARLY_PROMPT_MS) < *wanted.span.start())
+    fn is_former(&self, wanted: &WantedText, reported: Option<u64>) -> bool {
+        let is_early = |at: u64| at.saturating_add(EARLY_PROMPT_MS) < *wanted.span.start();
+        self.prompted_at.is_some_and(|at| is_early(at) || reported.is_some_and(|reported| at <= reported))
     }
 }
 
@@ -107,6 +110,7 @@ impl AgentFiles {
             text: None,
             hook_text: None,
             collects: Vec::new(),
+            reported: None,
         }
     }
 
@@ -209,8 +213,10 @@ impl AgentFiles {
 
     fn answer(&mut self, agents: &Agents) {
         let Some(first) = self.collects.first() else { return };
-        self.text.take_if(|report| report.is_former(&first.wanted));
-        if let Some(TurnReport { text, from, end, .. }) = self.text.take() {
+        let reported = self.reported;
+        self.text.take_if(|report| report.is_former(&first.wanted, reported));
+        if let Some(TurnReport { text, from, end, prompted_at }) = self.text.take() {
+            self.reported = prompted_at.or(self.reported);
             let turn = self.collects.remove(0).wanted.turn;
             agents.send_fact(self.agent_run.run, RunFact::Result { turn, text, from, end });
         }
@@ -233,12 +239,14 @@ impl AgentFiles {
     fn compare_with_transcript(&mut self, agents: &Agents) {
         let Some(hook) = &self.hook_text else { return };
         let written = |transcript: &Transcript| {
-            let texts = [transcript.reader.text(), transcript.reader.former_text()];
-            texts.into_iter().find(|written| is_same_turn(written, hook)).map(str::to_owned)
+            let turn = transcript.reader.newest_turn(|written| is_same_turn(written, hook));
+            turn.map(|(text, prompted_at)| (text.to_owned(), prompted_at))
         };
         let report = match self.transcript.as_ref().map(written) {
             None => TurnReport { text: hook.clone(), from: "hook", end: None, prompted_at: None },
-            Some(Some(text)) => TurnReport { text, from: "transcript", end: None, prompted_at: None },
+            Some(Some((text, prompted_at))) => {
+                TurnReport { text, from: "transcript", end: None, prompted_at }
+            }
             // The transcript does not have it yet.
             Some(None) => return,
         };
@@ -438,10 +446,13 @@ mod tests {
     #[test]
     fn c18_the_report_of_an_earlier_turn_that_is_written_again_is_not_the_result_of_a_later_one() {
         let wanted = WantedText { turn: 2, span: 100_000..=120_000, is_interrupted: false };
-        let is_former = |prompted_at| {
+        let is_former_after = |prompted_at, reported| {
             let report = TurnReport { text: String::new(), from: "transcript", end: None, prompted_at };
-            report.is_former(&wanted)
+            report.is_former(&wanted, reported)
         };
+        let is_former = |prompted_at| is_former_after(prompted_at, None);
+        assert!(is_former_after(Some(99_000), Some(99_000)), "it was the result of turn 1");
+        assert!(!is_former_after(Some(99_001), Some(99_000)) && !is_former_after(None, Some(99_000)));
         assert!(is_former(Some(90_000)));
         assert!(!is_former(Some(99_000)), "taken by the program before the end of turn 1 was seen");
         assert!(!is_former(Some(110_000)) && !is_former(None));

@@ -160,6 +160,7 @@ impl Server {
                     // Accepting needs a descriptor: the spare one is closed to accept and refuse with a
                     // reason, then opened again.
                     drop(spare.take());
+                    self.ancestors.clear();
                     if let Ok((stream, _)) = listener.accept().await {
                         refuse(
                             &stream,

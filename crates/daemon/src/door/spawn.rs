@@ -53,7 +53,9 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
         }
         Caller::Process(_) => (None, processes(client, spawn, config).await?),
     };
-    match client.ask(Command::Spawn(Box::new(order))).await? {
+    // If descriptors were missing, the next start shall not lack those that are only kept to be fast.
+    let asked = client.ask(Command::Spawn(Box::new(order))).await;
+    match asked.inspect_err(|_| client.door.ancestors.clear())? {
         CommandAnswer::Reply(reply) => Ok(reply),
         CommandAnswer::Located(_)
         | CommandAnswer::Hook(_)

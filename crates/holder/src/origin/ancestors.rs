@@ -9,11 +9,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit};
 
 use super::Link;
 
 /// The most ancestors that are kept, and so the most descriptors.
 const MOST: usize = 32;
+/// None are kept where fewer descriptors are allowed than this: each run needs some.
+const ROOMY: u64 = 1_024;
 
 /// Ancestors that are known. Whether one of them is a holder of ours is asked anew every time.
 #[derive(Debug, Default)]
@@ -44,6 +47,9 @@ impl Ancestors {
 
     /// Keeps further ones, and drops those that have ended.
     pub(super) fn add(&self, found: Vec<Known>) {
+        if getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < ROOMY) {
+            return;
+        }
         let mut known = self.known();
         known.retain(|_, old| is_quiet(&mut [PollFd::new(&old.pidfd, PollFlags::IN)]));
         for new in found {
@@ -53,8 +59,8 @@ impl Ancestors {
         }
     }
 
-    /// Drops all of them.
-    pub(super) fn clear(&self) {
+    /// Drops all of them, with their descriptors.
+    pub fn clear(&self) {
         self.known().clear();
     }
 
