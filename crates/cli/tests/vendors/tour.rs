@@ -24,6 +24,9 @@ const TASK: &str = "greet-people";
 const WORK: &str = "set -e\ncase $1 in\n1) printf 'hello there\\nand welcome\\n' > greeting ;;\n\
                     2) printf 'hello Ada\\n' > greeting ;;\nesac\ngit commit --quiet --all --message=\"step $1\"\n";
 
+/// An answer has worked before this, or it was refused and is given again.
+const ANSWERED: Duration = Duration::from_secs(10);
+
 /// A repository, and a person who has used the vendor's program before.
 struct Tour {
     // Dropped in this order: the deck, then the daemon, which ends the agent before its home and its model are removed.
@@ -104,12 +107,12 @@ impl Tour {
     }
 
     /// The agent asks for permission, and gets it from the inbox by a number on the screen. A dialog that is drawn anew is a
-    /// question of its own, and is answered again.
+    /// question of its own, and is answered again; so is one that stays open, because an answer is refused while it is drawn.
     fn allow(&mut self, commits: &str) {
         self.window.until_shows("NEEDS YOU");
         self.press_in_menu("a", "inbox: answer questions");
         let until = Instant::now() + DEADLINE;
-        let mut answered = Vec::new();
+        let mut answered: Vec<(u64, Instant)> = Vec::new();
         while git(&self.tree(), &["rev-list", "--count", "HEAD"]).trim() != commits {
             let account = || format!("{}\nThe window shows:\n{}", self.account(), self.window.text());
             assert!(Instant::now() < until, "no commit. {}", account());
@@ -118,15 +121,16 @@ impl Tour {
             if text.contains("no longer open") {
                 answered.clear();
             }
+            answered.retain(|(_, at)| at.elapsed() < ANSWERED);
             // The question comes first; its answers are there once its dialog is on the screen.
             let items = self.daemon.client().inbox().unwrap();
             let Some(item) = items.iter().find(|item| !item.options.is_empty()) else { continue };
             // The beginning of its words is on the screen; the end of a long line is in the next one.
             let label: String = item.options[0].label.chars().take(12).collect();
             let is_shown = self.keys.is_known(&self.window.screen, "1", label.trim_end());
-            if is_shown && !answered.contains(&item.item) {
+            if is_shown && answered.iter().all(|(known, _)| *known != item.item) {
                 self.press("1", label.trim_end());
-                answered.push(item.item);
+                answered.push((item.item, Instant::now()));
             }
         }
         self.press("q", "back");
