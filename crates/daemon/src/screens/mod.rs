@@ -17,6 +17,7 @@ mod echo;
 mod facts;
 mod failpoint;
 mod fault;
+mod flood_wait;
 mod handle;
 mod holder_end;
 mod holder_process;

@@ -451,6 +451,11 @@ impl Run {
         self.faults.postpone(self.pace.due(), all.into_iter().flatten().min())
     }
 
+    /// Returns true if a flood that has lasted is looked at again by the clock and not by a wake-up.
+    pub(super) fn waits_for_flood(&self, now: Instant) -> bool {
+        self.pace.due().is_some() && self.pace.flood().has_lasted(now)
+    }
+
     /// Returns true if the ring is due to be checked without a wake-up.
     pub(crate) fn is_look_due(&self, now: Instant) -> bool {
         self.pace.due().is_some_and(|due| due <= now)

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::budget::SHARE;
 use super::facts::FactQueue;
 use super::fault::FaultScope;
+use super::flood_wait::FloodWait;
 use super::hosting::sweep_holder;
 use super::order::Order;
 use super::run::Run;
@@ -34,6 +35,8 @@ const SLICE: usize = 128 * 1024;
 const EVENTS: usize = 256;
 /// How soon to check again what has no event: a full fact queue, a holder about to be reaped.
 const SOON: Duration = Duration::from_millis(5);
+
+const NOTHING: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The source of an epoll event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +126,7 @@ pub(crate) struct Worker {
     pub(super) buffer: Vec<u8>,
     /// The daemon's end, which waits until every released holder has exited.
     pub(super) finishing: Option<oneshot::Sender<()>>,
+    flood_wait: FloodWait,
 }
 
 impl Worker {
@@ -158,6 +162,7 @@ impl Worker {
             timed: BTreeSet::new(),
             buffer: vec![0; SLICE],
             finishing: None,
+            flood_wait: FloodWait::new(),
         };
         let work = move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| worker.work()));
@@ -177,7 +182,7 @@ impl Worker {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             events.clear();
-            let timeout = self.timeout();
+            let timeout = self.timeout().map(|wait| if self.yielded() { NOTHING } else { wait });
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
@@ -207,9 +212,28 @@ impl Worker {
         }
     }
 
+    /// Yields the processor once if all that is to come is the next look at a flood; returns false if the worker has
+    /// to sleep.
+    fn yielded(&mut self) -> bool {
+        let start = Instant::now();
+        let is_flooded =
+            |slot| self.slots.get(slot).is_some_and(|slot: &Slot| slot.run.waits_for_flood(start));
+        if !self.flood_wait.may_yield(start) || self.has_work() || !self.timed.iter().any(is_flooded) {
+            return false;
+        }
+        rustix::thread::sched_yield();
+        self.flood_wait.yielded(start, Instant::now());
+        true
+    }
+
+    /// Returns true if some run has output to serve right now.
+    fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.behind.is_empty()
+    }
+
     fn timeout(&mut self) -> Option<Timespec> {
-        if !self.ready.is_empty() || !self.behind.is_empty() {
-            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        if self.has_work() {
+            return Some(NOTHING);
         }
         let now = Instant::now();
         let timed = self.timed.iter().filter_map(|slot| self.slot_due(*slot));
