@@ -20,6 +20,8 @@ pub(crate) const REST_OF_ANSWER: Duration = Duration::from_secs(2);
 /// No key and no answer that is understood is longer.
 const SEQUENCE_MAX: usize = 512;
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// The answer to the question for the status.
+const STATUS: &[u8] = b"\x1b[0n";
 
 /// Something that came from the terminal.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,16 +150,54 @@ impl InputParser {
             events.push(InputEvent { raw: PASTE_END.to_vec(), what: What::PasteEnds });
             return Some(PASTE_END.len());
         }
-        let is_end = |at: usize| {
-            let rest = &bytes[at..];
-            bytes[at] == ESC && (rest.starts_with(PASTE_END) || PASTE_END.starts_with(rest))
-        };
-        let end = (0..bytes.len()).find(|at| is_end(*at)).unwrap_or(bytes.len());
+        if let Some((length, answer)) = self.answer_inside_paste(bytes) {
+            let raw = bytes[..length].to_vec();
+            self.is_waiting &= answer != Answer::Last;
+            events.push(InputEvent { raw, what: What::Answer(answer) });
+            return Some(length);
+        }
+        let is_stop = |at: usize| bytes[at] == ESC && self.may_be_no_text(&bytes[at..]);
+        let end = (0..bytes.len()).find(|at| is_stop(*at)).unwrap_or(bytes.len());
         if end == 0 {
             return None;
         }
         events.push(InputEvent { raw: bytes[..end].to_vec(), what: What::PasteText });
         Some(end)
+    }
+
+    /// Returns the awaited answer that these bytes begin with, and its length. A multiplexer that hands a long paste on in
+    /// pieces puts its own answers between them; they are no part of the text.
+    fn answer_inside_paste(&self, bytes: &[u8]) -> Option<(usize, Answer)> {
+        if bytes.first() != Some(&ESC) {
+            return None;
+        }
+        match token(bytes) {
+            Token::Whole(length, What::Answer(answer)) if self.awaits(&answer) => Some((length, answer)),
+            Token::Whole(..) | Token::Cut => None,
+        }
+    }
+
+    fn awaits(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Status => self.is_status_awaited,
+            Answer::Other => false,
+            Answer::KeyboardFlags(_)
+            | Answer::Mode(..)
+            | Answer::Color(..)
+            | Answer::IsLight(_)
+            | Answer::Last => self.is_waiting,
+        }
+    }
+
+    /// Returns true if these bytes, which begin with Escape, are or may become the end of the paste or an awaited answer.
+    fn may_be_no_text(&self, bytes: &[u8]) -> bool {
+        let is_end = bytes.starts_with(PASTE_END) || PASTE_END.starts_with(bytes);
+        let may_become_answer = || match token(bytes) {
+            Token::Cut => self.is_waiting || (self.is_status_awaited && STATUS.starts_with(bytes)),
+            Token::Whole(_, What::Answer(answer)) => self.awaits(&answer),
+            Token::Whole(..) => false,
+        };
+        is_end || may_become_answer()
     }
 }
 

@@ -179,3 +179,41 @@ fn the_mouse_is_read_and_written_in_both_encodings() {
     assert_eq!(mouse.encode(term::MouseEncoding::Bytes), b"\x1b[M #$");
     assert!(matches!(parse(&[b"\x1b[M #$"])[0].what, What::Mouse(same) if same == *mouse));
 }
+
+/// A paste with these bytes in the middle of its text, cut into pieces of this length.
+fn pasted_around(inserted: &[u8], piece: usize, parser: InputParser) -> Vec<What> {
+    let bytes = [b"\x1b[200~one \xe2\x96\xb8 ", inserted, b"two\x1b[201~".as_slice()].concat();
+    let (mut parser, mut events) = (parser, Vec::new());
+    bytes.chunks(piece).for_each(|piece| parser.feed(piece, &mut events));
+    let raw: Vec<u8> = events.iter().flat_map(|event| event.raw.clone()).collect();
+    assert_eq!(raw, bytes, "nothing is lost");
+    joined(events).into_iter().map(|event| event.what).collect()
+}
+
+#[test]
+fn u30_an_awaited_answer_between_the_pieces_of_a_paste_is_no_part_of_its_text() {
+    let split = |answer| {
+        vec![What::PasteBegins, What::PasteText, What::Answer(answer), What::PasteText, What::PasteEnds]
+    };
+    for piece in 1..40 {
+        let status = InputParser { is_status_awaited: true, ..InputParser::default() };
+        assert_eq!(pasted_around(b"\x1b[0n", piece, status), split(Answer::Status), "{piece}");
+        let waiting = || InputParser { is_waiting: true, ..InputParser::default() };
+        let ground = Answer::Color(257, [0, 0, 0]);
+        let report = b"\x1b]11;rgb:0000/0000/0000\x1b\\";
+        assert_eq!(pasted_around(report, piece, waiting()), split(ground), "{piece}");
+        assert_eq!(pasted_around(b"\x1b[?1;2c", piece, waiting()), split(Answer::Last), "{piece}");
+    }
+}
+
+#[test]
+fn u30_escapes_in_a_pasted_text_that_are_no_awaited_answer_stay_in_it() {
+    let whole = vec![What::PasteBegins, What::PasteText, What::PasteEnds];
+    for piece in 1..40 {
+        assert_eq!(pasted_around(b"\x1b[0n", piece, InputParser::default()), whole, "{piece}");
+        for text in [b"\x1b[31m".as_slice(), b"\x1b[A", b"\x1b]8;;x\x1b\\", b"\x1bP1$r0m\x1b\\", b"\x1b\x1b"] {
+            let parser = InputParser { is_waiting: true, is_status_awaited: true, ..InputParser::default() };
+            assert_eq!(pasted_around(text, piece, parser), whole, "{text:?} {piece}");
+        }
+    }
+}
