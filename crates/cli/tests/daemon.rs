@@ -330,19 +330,22 @@ fn a_daemon_that_rests_lets_its_program_text_go_and_serves_on() {
     // Asked once: every request is work.
     let itself = daemon.pid();
     let mut names = (1..).map(|number| format!("shell-{number}"));
+    // A busy machine may let it rest before it is measured, so the largest size of all stretches counts.
+    let mut largest = 0;
     let mut rested_after = |name: String| {
         daemon.spawn(&name, child::repeat_lines());
-        let busy = mapped_text(itself);
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline {
-            if mapped_text(itself) * 2 < busy {
+            let mapped = mapped_text(itself);
+            largest = largest.max(mapped);
+            if mapped * 2 < largest {
                 return true;
             }
             testkit::process_scan::pause(Duration::from_millis(20));
         }
         false
     };
-    // It is idle after every stretch of work. On a slow machine it may have trimmed before it is measured.
+    // It is idle after every stretch of work.
     for _ in 0..2 {
         assert!(names.by_ref().take(6).any(&mut rested_after), "the daemon stays large");
     }

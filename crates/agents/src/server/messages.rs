@@ -39,6 +39,26 @@ pub struct MessagesSpec {
     /// Which of them failed.
     #[serde(default)]
     pub failed: Option<Condition>,
+    /// Which of them ends because a person refused something.
+    #[serde(default)]
+    pub denied: Option<DeniedSpec>,
+}
+
+/// Where a message of the model has a refusal.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeniedSpec {
+    /// The list of its parts.
+    pub list: Field,
+    /// Which of them is something that a person refused.
+    pub when: Condition,
+}
+
+impl DeniedSpec {
+    fn holds(&self, message: &Value) -> bool {
+        let parts = self.list.of(message).and_then(Value::as_array);
+        parts.is_some_and(|parts| parts.iter().any(|part| self.when.holds(part)))
+    }
 }
 
 /// Returns the request for the messages of a session.
@@ -53,6 +73,8 @@ pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Op
     let spec = spec.messages.as_ref()?;
     let mut found: Option<EndedTurn> = None;
     let mut is_inside = false;
+    // The model may go on after a refusal: only one in its last message has ended the turn.
+    let mut is_denied = false;
     for message in answer.as_array()? {
         if spec.prompt.holds(message) {
             let prompted_at = spec.made.of(message).and_then(instant);
@@ -63,7 +85,11 @@ pub fn turn(spec: &ServerSpec, answer: &Value, span: &RangeInclusive<u64>) -> Op
             }
         } else if let Some(turn) = found.as_mut().filter(|_| is_inside) {
             spec.add(turn, message);
+            is_denied = spec.denied.as_ref().is_some_and(|denied| denied.holds(message));
         }
+    }
+    if let Some(turn) = found.as_mut().filter(|turn| is_denied && turn.end == TurnEnd::Done) {
+        turn.end = TurnEnd::Interrupted;
     }
     found
 }

@@ -308,6 +308,24 @@ fn c18_a_listed_turn_says_how_it_ended() {
 }
 
 #[test]
+fn c18_a_listed_turn_that_ends_with_a_refusal_is_interrupted_and_one_that_goes_on_is_done() {
+    let refused = json!({ "type": "tool", "state": {
+        "status": "error", "error": "The user rejected permission to use this specific tool call." } });
+    let failed = json!({ "type": "tool", "state": { "status": "error", "error": "no such file" } });
+    let end = |parts: &[(&Value, &str)]| {
+        let texts: Vec<_> = parts.iter().map(|(_, text)| ("assistant", THEN + 1, *text)).collect();
+        let mut messages = listed(&[[("user", THEN, "one")].as_slice(), &texts].concat());
+        for (number, (part, _)) in parts.iter().enumerate() {
+            messages[number + 1]["parts"][0] = (*part).clone();
+        }
+        turn(&spec(), &messages, &(0..=THEN)).map(|turn| turn.end)
+    };
+    assert_eq!(end(&[(&refused, "")]), Some(TurnEnd::Interrupted));
+    assert_eq!(end(&[(&refused, ""), (&failed, "so be it")]), Some(TurnEnd::Done));
+    assert_eq!(end(&[(&failed, "so be it")]), Some(TurnEnd::Done));
+}
+
+#[test]
 fn c21_a_server_has_a_message_only_as_a_prompt_that_was_made_after_it_was_sent() {
     let messages = listed(&[("user", THEN, "again"), ("assistant", THEN + 50, "hello")]);
     assert!(has_prompt(&spec(), &messages, "again\n", THEN));
