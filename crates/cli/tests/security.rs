@@ -37,6 +37,8 @@ mod roles;
 mod seclusion;
 #[path = "security/shares.rs"]
 mod shares;
+#[path = "security/smashed_ring.rs"]
+mod smashed_ring;
 #[path = "security/strings.rs"]
 mod strings;
 #[path = "security/terminals.rs"]

@@ -31,6 +31,8 @@ pub(crate) enum Cause {
     Holder(RunKey),
     /// The display of a run was reset after a fault.
     Display(RunKey),
+    /// The shared memory with the output of a run was overwritten.
+    DamagedOutput(RunKey),
     /// The child of a run does not read what its terminal answers.
     UnreadAnswers(RunKey),
     /// The manifests of a project, or those of the user alone.
@@ -46,7 +48,10 @@ pub(crate) enum Cause {
 impl Cause {
     fn run(&self) -> Option<RunKey> {
         match self {
-            Self::Holder(run) | Self::Display(run) | Self::UnreadAnswers(run) => Some(*run),
+            Self::Holder(run)
+            | Self::Display(run)
+            | Self::DamagedOutput(run)
+            | Self::UnreadAnswers(run) => Some(*run),
             _ => None,
         }
     }

@@ -159,6 +159,15 @@ impl Worker {
         let id = key.process;
         self.warnings.set(Cause::Display(key), format!("the display of {id} {rest}: qd logs {id}"));
     }
+
+    /// Warns about a run whose output another process has damaged.
+    pub(super) fn tell_damaged_output(&mut self, number: u64) {
+        let Some(slot) = self.slots.get(&number).filter(|slot| slot.run.handle.ring.is_damaged()) else { return };
+        let (key, id) = (slot.run.key(), slot.run.key().process);
+        let what = "another process has written into the memory of its holder; it shows nothing new";
+        let text = format!("the output of {id} is damaged: {what}: qd restart {id}");
+        self.warnings.set(Cause::DamagedOutput(key), text);
+    }
 }
 
 impl Run {

@@ -308,7 +308,11 @@ impl Run {
 
     /// Reports the exit, once every byte before it is on the screen.
     pub(crate) fn report_exit_if_drained(&mut self, now: Instant, facts: &mut FactQueue) {
-        let Some(exit) = self.end.take_drained(self.position.seen()) else { return };
+        let log_end = self.handle.ring.end();
+        // From a damaged ring the rest never comes: the run must end all the same.
+        let is_cut = self.handle.ring.is_damaged() || self.end.is_after(log_end);
+        let seen = if is_cut { u64::MAX } else { self.position.seen() };
+        let Some(exit) = self.end.take_drained(seen) else { return };
         let has_looked = attempt("the last look", self.key(), || {
             self.look_at_last_words(now, facts);
             self.say_last_look(now, facts);

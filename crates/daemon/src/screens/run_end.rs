@@ -36,6 +36,11 @@ impl RunEnd {
         Some(exit)
     }
 
+    /// Returns true if the child has exited after more output than the log has, which no holder reports.
+    pub(super) fn is_after(&self, log_end: u64) -> bool {
+        self.exited.is_some_and(|exit| exit.final_offset > log_end)
+    }
+
     /// Returns true if the child has exited and everything it printed is on the screen.
     pub(super) fn is_over(&self) -> bool {
         self.is_reported

@@ -448,6 +448,7 @@ impl Worker {
             }
         }
         slot.run.report_exit_if_drained(now, &mut self.facts);
+        self.tell_damaged_output(number);
         work
     }
 

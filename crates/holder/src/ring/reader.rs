@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 
@@ -32,9 +32,19 @@ pub enum ArmOutcome {
     MovedTo(u64),
 }
 
+/// No run prints so much. Offsets below this can be added up without overflow.
+const LONGEST_LOG: u64 = 1 << 62;
+
 /// The reading end, for the daemon. One task of the daemon arms and keeps; any number may read.
+///
+/// Any process of the user can write into the control area, by the holder's descriptors in `/proc`. Offsets that no
+/// holder writes make the ring damaged for good: it then has no bytes beyond those that were known before, and nothing
+/// that waits for it turns in a circle.
 pub struct RingReader {
     map: Map,
+    /// The newest end that was read, and that is believed.
+    last_end: AtomicU64,
+    is_damaged: AtomicBool,
 }
 
 impl RingReader {
@@ -57,17 +67,43 @@ impl RingReader {
         {
             return Err(invalid("layout"));
         }
-        Ok(RingReader { map })
+        Ok(RingReader { map, last_end: AtomicU64::new(0), is_damaged: AtomicBool::new(false) })
     }
 
     /// Returns the offset after the newest byte.
     pub fn end(&self) -> u64 {
-        self.map.control().end.load(Ordering::Acquire)
+        self.bounds().1
     }
 
     /// Returns the offset of the oldest byte that can be read.
     pub fn start(&self) -> u64 {
-        self.map.control().start.load(Ordering::Acquire)
+        self.bounds().0
+    }
+
+    /// Returns true if the control area had offsets that no holder writes.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
+    }
+
+    /// Returns the offsets of the oldest byte and after the newest one.
+    fn bounds(&self) -> (u64, u64) {
+        if !self.is_damaged() {
+            let control = self.map.control();
+            let known = self.last_end.load(Ordering::Acquire);
+            // The end only grows, and the start never passes it: in this order neither can look wrong by being read
+            // while the holder moves them.
+            let before = control.end.load(Ordering::Acquire);
+            let start = control.start.load(Ordering::Acquire);
+            let end = control.end.load(Ordering::Acquire);
+            let is_held = before.saturating_sub(start) <= self.capacity() as u64;
+            if is_held && start <= end && known <= before && before <= end && end < LONGEST_LOG {
+                self.last_end.fetch_max(end, Ordering::AcqRel);
+                return (start, end);
+            }
+            self.is_damaged.store(true, Ordering::Release);
+        }
+        let end = self.last_end.load(Ordering::Acquire);
+        (end, end)
     }
 
     /// Bytes that the ring holds.
@@ -82,7 +118,7 @@ impl RingReader {
 
     /// Copies bytes from the absolute offset `from` into `buf`.
     pub fn read(&self, from: u64, buf: &mut [u8]) -> ReadOutcome {
-        let (start, end) = (self.start(), self.end());
+        let (start, end) = self.bounds();
         if from < start {
             return ReadOutcome::Missed { resume_at: start };
         }
@@ -121,7 +157,7 @@ impl RingReader {
         control.armed.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let end = self.end();
-        if end == seen {
+        if end <= seen {
             return ArmOutcome::Armed;
         }
         control.armed.store(0, Ordering::Relaxed);

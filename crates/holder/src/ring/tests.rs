@@ -1,8 +1,10 @@
 //! The guarantees of the ring, with a pipe in place of the PTY.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::map::{Access, Map};
 use super::{ArmOutcome, Flow, ReadOutcome, RingReader, RingWriter};
 
 const CAPACITY: u32 = 64 << 10;
@@ -166,4 +168,46 @@ fn what_is_not_a_ring_is_refused() {
     }
     let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
     assert!(RingReader::open(null, CAPACITY).is_err());
+}
+
+/// Overwrites the shared end and start as another process of the user can.
+fn smash(writer: &RingWriter, end: u64, start: u64) {
+    let map = Map::new(writer.file(), CAPACITY as usize, Access::Reader).unwrap();
+    map.control().end.store(end, Ordering::Release);
+    map.control().start.store(start, Ordering::Release);
+}
+
+#[test]
+fn m5h_a_ring_that_another_process_has_smashed_has_no_bytes_and_can_be_waited_for() {
+    for (end, start) in [(5, 0), (u64::MAX, 0), (9_000, 8_999_999), (1 << 40, 0), (u64::MAX, u64::MAX), (0, 7)] {
+        let (mut writer, reader) = ring();
+        write(&mut writer, 5_000);
+        check(&reader, 0, 5_000);
+        smash(&writer, end, start);
+        assert_eq!((reader.end(), reader.start(), reader.is_damaged()), (5_000, 5_000, true), "{end} {start}");
+        assert_eq!(reader.read(5_000, &mut [0; 64]), ReadOutcome::Bytes(0));
+        assert_eq!(reader.read(0, &mut [0; 64]), ReadOutcome::Missed { resume_at: 5_000 });
+        assert_eq!(reader.arm(5_000), ArmOutcome::Armed);
+        // The holder goes on with its own offsets; nothing is believed any more.
+        write(&mut writer, 100);
+        assert_eq!((reader.end(), writer.end(), reader.arm(5_000)), (5_000, 5_100, ArmOutcome::Armed));
+    }
+}
+
+#[test]
+fn m5h_offsets_that_a_holder_writes_while_they_are_read_are_never_damage() {
+    let (mut writer, reader) = ring();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                let (start, end) = (reader.start(), reader.end());
+                assert!(start <= end && !reader.is_damaged());
+                reader.keep_from(end);
+            }
+        });
+        write(&mut writer, 20 * CAPACITY as usize);
+        is_over.store(true, Ordering::Release);
+    });
+    assert_eq!((reader.end(), reader.is_damaged()), (20 * u64::from(CAPACITY), false));
 }
