@@ -6,7 +6,7 @@
 //! Reading order: [`input`] (what can happen), [`effect`] (what can be done about it), `context` and `outbox` (what every
 //! machine works with), [`process`] (a spec and a run state, and the life of a run), `command/` (one verb, one file: check,
 //! then apply). The machines, each with its own data: [`mail`], `inbox`, `waits`, `timers`, `trust`, [`rights`] (grants and
-//! the check before every verb). For agents: [`agent`] (evidence, belief, turns; `reevaluate` is the order in which a new
+//! the check before every verb), [`tasks`], `workspaces`. For agents: [`agent`] (evidence, belief, turns; `reevaluate` is the order in which a new
 //! state takes effect). `routing` delivers what one machine reports to the others. `undo` takes a command back whose records cannot be kept.
 //!
 //! Invariants, re-checked after every [`Engine::handle`] in debug builds (`invariants`): names are unique, no parent

@@ -4,6 +4,14 @@
 //! that arrives, `delivery` is the state of one delivery, `deliverable_now` decides whether and how a message can be
 //! delivered now, `deliver` takes the steps, `confirm` proves that the agent took the text, `restored` goes on after a
 //! restart of the daemon. `docs/design/0007-delivery.md` has the steps with their words.
+//!
+//! One delivery has three states, each for another reader:
+//!
+//! | type | what it says | who reads it |
+//! |---|---|---|
+//! | [`Delivery`] | what the sender may know: queued, delivering, and how it ended | the receipt |
+//! | [`MailStage`] | how far it had come when it was last recorded | the next daemon (`restored`) |
+//! | `Phase` | the step that is under way, with its deadline | `deliver` and `confirm` |
 
 mod confirm;
 mod deliver;
