@@ -11,7 +11,7 @@ fn accept(word: &str, is_after_dashes: bool) -> Result<String, String> {
     if is_after_dashes || !looks_like_a_flag(word) {
         return Ok(word.to_owned());
     }
-    Err("no such flag here; put flags before the name or after the text, and -- before a text that looks like a flag"
+    Err("there is no such flag here; put flags before the name or after the text; if it is the text, put -- before it"
         .to_owned())
 }
 

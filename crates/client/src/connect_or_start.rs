@@ -225,8 +225,8 @@ impl DaemonAddress {
 
     fn start(&mut self, exe: &Path, deadline: Instant) -> Result<(), ClientError> {
         if launch::is_inside_a_run() {
-            let why = "no daemon runs, and none is started from inside a process of Quarterdeck: it would end with it; \
-                       any qd outside starts one";
+            let why = "no daemon runs, and a daemon that is started inside a process of Quarterdeck would end with that process; \
+                       run any qd command outside";
             return Err(ClientError::Unreachable(why.to_owned()));
         }
         self.reap();

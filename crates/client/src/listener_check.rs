@@ -43,7 +43,7 @@ impl fmt::Display for Impostor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, name, data, daemon } = self;
         let (name, data) = (Printable(name), data.display());
-        write!(f, "process {pid} ({name}) listens there, which one of your processes has started")?;
+        write!(f, "process {pid} ({name}), which one of your Quarterdeck processes started, listens there")?;
         match daemon {
             Some(daemon) => write!(f, "; the daemon of {data} is process {daemon}")?,
             None => write!(f, "; it is not the daemon of {data}")?,

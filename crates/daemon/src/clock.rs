@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::Moment;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the present moment on both clocks. Uptime counts suspended time, so that a closed lid does not
-/// extend a deadline.
+/// Returns the present moment on both clocks. Uptime counts suspended time, so that suspending the
+/// machine does not extend a deadline.
 pub(crate) fn now() -> Moment {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Moment { uptime_ms: uptime_ms(), wall_ms: u64::try_from(wall).unwrap_or(u64::MAX) }

@@ -95,7 +95,7 @@ mod armed {
         pass_named(place.name());
     }
 
-    /// The same for a place of another list.
+    /// Like `pass`, for a failpoint that another module lists.
     pub(crate) fn pass_named(name: &str) {
         // Two threads may pass at once; the one that removes the file dies.
         if is_wanted(name) && directory().is_some_and(|order| std::fs::remove_file(order).is_ok()) {

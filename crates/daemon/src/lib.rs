@@ -127,15 +127,15 @@ pub enum DaemonError {
     LockLimit,
     /// This process is inside a run.
     #[error(
-        "no daemon is started from inside a process of Quarterdeck on a database that was made outside: what this process \
-         says would count as a person's word. Run any qd command outside of it, use --ephemeral, or set QD_DATA_DIR to a \
+        "a daemon inside a process of Quarterdeck may not use a database that was made outside, because what this process \
+         says would count as said by a person. Run any qd command outside of it, use --ephemeral, or set QD_DATA_DIR to a \
          new directory"
     )]
     Inside,
     /// This process is outside every run, and the database was made inside one.
     #[error(
-        "the database in {} was made by a daemon inside a process of Quarterdeck, so a person may not have said what \
-         stands in it: move the directory away, or set QD_DATA_DIR to another one",
+        "the database in {} was made by a daemon inside a process of Quarterdeck, so what it contains may not come \
+         from a person: move the directory away, or set QD_DATA_DIR to another one",
         .0.display()
     )]
     MadeInside(PathBuf),
@@ -155,7 +155,7 @@ pub enum DaemonError {
     },
     /// A file system without locks.
     #[error(
-        "files in {} cannot be locked ({source}), so nothing would keep two daemons from one database: set QD_DATA_DIR \
+        "files in {} cannot be locked ({source}), so two daemons could use one database: set QD_DATA_DIR \
          and QD_RUNTIME_DIR to directories on a local disk",
         directory.display()
     )]

@@ -253,9 +253,9 @@ fn fault(rule: &[String]) -> Option<&'static str> {
     if program.is_empty() || program == REST {
         Some("it names no program")
     } else if words.iter().any(|word| word == REST) {
-        Some("* stands for further words at the end only")
+        Some("* may only be the last word")
     } else if is_prefix && runs_anything(base) {
-        Some("this program runs or writes whatever its words say: list all of its words")
+        Some("this program runs or writes whatever its arguments say: list all of its arguments")
     } else {
         None
     }

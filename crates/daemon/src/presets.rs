@@ -356,7 +356,7 @@ fn make(
     }
     let is_odd = |name: &&String| name.is_empty() || name.contains(['=', '\0']) || name.starts_with("QD_");
     if let Some(odd) = wording.env.keys().find(is_odd) {
-        return Err(("env", format!("\"{}\" cannot be declared", Printable(odd))));
+        return Err(("env", format!("the variable \"{}\" cannot be set by a preset", Printable(odd))));
     }
     if wording.env.values().any(|value| value.contains('\0')) {
         return Err(("env", "a value may not contain a NUL".to_owned()));

@@ -293,7 +293,7 @@ impl Reader<'_> {
         match serde_json::from_str(document) {
             Ok(record) => Some(record),
             Err(error) => {
-                let text = format!("the record of {what} does not read and was skipped: {error}");
+                let text = format!("the record of {what} cannot be read and was skipped: {error}");
                 self.warnings.set(Cause::Record(what.to_owned()), text);
                 None
             }

@@ -96,8 +96,8 @@ pub struct SpawnSettings {
 }
 
 impl SpawnSettings {
-    /// Reads the table from a file that has a fault. One elsewhere lets no variable through; if the table itself does not read,
-    /// nobody knows what it lists.
+    /// Reads the table from a file that has a fault. One elsewhere lets no variable through; if the table itself
+    /// cannot be read, the list is unknown, so no variable is passed on.
     fn read_alone(text: &str) -> Option<Self> {
         if !text.contains("env_drop") && !text.contains("spawn") {
             return Some(Self::default());
@@ -165,7 +165,7 @@ impl Settings {
             Ok(None) => (Self::default(), None),
             Ok(Some(text)) => match toml::from_str(&text) {
                 Ok(settings) => (settings, None),
-                Err(error) => broken(format!("does not read: {}", in_words(&text, &error))),
+                Err(error) => broken(format!("cannot be read: {}", in_words(&text, &error))),
             },
             Err(why) => broken(why),
         }

@@ -294,7 +294,7 @@ fn watch_signals(engine: &EngineHandle, is_ephemeral: bool) -> std::io::Result<(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    // A file that reaches the limit of file sizes is an error of that write, not the end of the daemon.
+    // SIGXFSZ is handled, so that a write beyond the limit of file sizes fails instead of ending the daemon.
     let mut too_large = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
     let asker = engine.clone();
     drop(tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! An engine from what an earlier daemon recorded.
 //!
-//! A delivery that was in the middle goes on when its agent is seen again; it is never begun a second time.
+//! A delivery that was under way continues when its agent is seen again; it is never begun a second time.
 
 use std::collections::BTreeSet;
 

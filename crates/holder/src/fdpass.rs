@@ -24,7 +24,7 @@ pub(crate) fn send_with_fds(
     send_with_fds_as(socket, bytes, fds, SendFlags::empty())
 }
 
-/// The same with further flags.
+/// Like `send_with_fds`, with further flags.
 pub(crate) fn send_with_fds_as(
     socket: BorrowedFd<'_>,
     bytes: &[u8],

@@ -58,7 +58,7 @@ impl Link {
 /// What was found among the ancestors of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above<T> {
-    /// The result of the visitor.
+    /// What the closure returned.
     Found(T),
     /// Nothing, up to the first process of the system or one of another user.
     Nothing,

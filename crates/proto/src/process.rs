@@ -229,7 +229,7 @@ impl std::fmt::Display for UnreadAnswers {
         let Self { waiting, dropped } = self;
         write!(
             f,
-            "it asks its terminal and does not read the answers: {waiting} wait, {dropped} were dropped"
+            "it sends queries to its terminal and does not read the answers: {waiting} wait, {dropped} were dropped"
         )
     }
 }

@@ -15,7 +15,7 @@ pub enum Right {
     Read,
     /// Type, resize, signal, end, restart, rename; and read.
     Drive,
-    /// Give it messages.
+    /// Send it messages.
     Message,
 }
 

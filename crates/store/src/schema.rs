@@ -141,7 +141,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
     }
     // A header that claims a newer file format makes the file read-only for us; we never write such a header.
     if connection.is_readonly("main").map_err(fail)? {
-        return Err(StoreError::corrupt(path, "its header forbids writing"));
+        return Err(StoreError::corrupt(path, "its header says that it may not be written"));
     }
     let present = entries(connection).map_err(fail)?;
     let claimed = expected(found).map_err(fail)?;

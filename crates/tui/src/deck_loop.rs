@@ -1,6 +1,6 @@
 //! The loop: keys, daemon, panes, then at most one picture. One thread, one `poll`, no frame clock.
 //!
-//! Owns the terminal, the connections and the screens. Decides nothing about the deck: `update` does.
+//! The loop has the terminal, the connections and the screens; `update` decides what the deck does.
 
 mod carry_out;
 mod compose;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use client::{ClientError, Connection, Incoming};
 use proto::Request;
 
-/// A queue of more bytes takes no more keys: a program that does not read makes the person wait, not the memory grow. It is
+/// A queue of more bytes takes no more keys: if a program does not read, the person waits and memory does not grow. It is
 /// larger than what people paste, because the keys of the deck itself come behind the paste and must be read.
 const QUEUE_MAX: usize = 16 << 20; // 16 MiB
 

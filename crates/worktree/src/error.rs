@@ -35,7 +35,7 @@ pub enum GitError {
         path: PathBuf,
     },
     /// Another user owns the repository and git refuses to work there.
-    #[error("git does not trust {}: run `git config --global --add safe.directory` with it if you do", .path.display())]
+    #[error("git does not trust {}: if you do, run `git config --global --add safe.directory PATH`", .path.display())]
     NotTrusted {
         /// The directory of the request.
         path: PathBuf,

@@ -132,7 +132,7 @@ impl Repository {
         }
         if !request.path.join(".git").exists() {
             return Err(blocked(
-                "its `.git` file is gone, so git cannot say what is in it: look for yourself",
+                "its `.git` file is gone, so git cannot check what would be lost: check it yourself",
             ));
         }
         refuse_unsavable(&self.git, &request.path, request.force)?;

@@ -33,7 +33,7 @@ pub fn read(specs: &[QuotaSpec], message: &str, now: &Now) -> Option<Quota> {
     })
 }
 
-/// Adds the quota that its message states to evidence. What the source itself reported stays.
+/// Adds the quota stated in its message to a piece of evidence, unless the source reported one.
 pub fn complete(specs: &[QuotaSpec], evidence: &mut Evidence, now: &Now) {
     if evidence.quota.is_some_and(|quota| quota.reset_at.is_some()) || evidence.message.is_empty() {
         return;

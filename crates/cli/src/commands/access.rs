@@ -230,7 +230,7 @@ fn passphrase(directory: &Path, context: &mut Context, remove: bool) -> Result<(
         AuditFile::open(directory).note_desk(&format!("passphrase_{outcome}"), json!({}));
     }
     context.confirm(&json!({"passphrase": outcome}), |_, out| match outcome {
-        "set" => out.line("set: a paired administrator's device may now confirm with it"),
+        "set" => out.line("passphrase set: devices with the role admin can now confirm with it"),
         "removed" => out.line("removed: devices confirm with `qd pair --confirm`"),
         _ => out.line("there is no passphrase"),
     })

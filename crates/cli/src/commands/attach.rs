@@ -65,7 +65,7 @@ pub(crate) struct AttachArgs {
 enum Policy {
     /// The viewer that typed last
     Owner,
-    /// No viewer: the size stays as it is
+    /// No viewer decides; the size stays as it is
     Fixed,
     /// The smallest of all viewers that may type
     Smallest,

@@ -46,7 +46,7 @@ impl AuditArgs {
 
 fn print_page(page: &AuditPage, out: &mut Output) -> Result<(), CliError> {
     match page.rows.is_empty() {
-        true => out.line("nothing is written there")?,
+        true => out.line("the audit log has no rows for that time")?,
         false => out.table(&table(&page.rows))?,
     }
     match &page.verified {
@@ -57,7 +57,7 @@ fn print_page(page: &AuditPage, out: &mut Output) -> Result<(), CliError> {
             let older = first.saturating_sub(1);
             let newest = Printable(head);
             out.line(&format!(
-                "intact: {rows} rows, the newest is {newest}; the {older} before are no longer kept"
+                "intact: {rows} rows, the newest is {newest}; the {older} older ones were dropped"
             ))
         }
         Some(AuditVerdict::Broken { row, reason }) => {
@@ -119,7 +119,7 @@ broken from row 2 on: its hash\\u{7}
             memory.text().lines().last().unwrap_or_default().to_owned()
         };
         assert_eq!(message(1), "intact: 7 rows, the newest is aa");
-        assert_eq!(message(41), "intact: 7 rows, the newest is aa; the 40 before are no longer kept");
+        assert_eq!(message(41), "intact: 7 rows, the newest is aa; the 40 older ones were dropped");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct CloseArgs {
     #[arg(long)]
     keep_background: bool,
 
-    /// Tell it to end with this signal, by name or number
+    /// The first signal that asks it to end, by name or number [default: TERM; terminals: HUP]
     #[arg(long, value_parser = ending::signal)]
     signal: Option<i32>,
 

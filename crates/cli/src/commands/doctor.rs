@@ -190,7 +190,7 @@ fn configuration(dirs: &Dirs) -> Check {
         || super::config::tui_fault(dir).map(|problem| (problem, "qd config check lists every fault"));
     match of_daemon().or_else(of_deck) {
         Some((problem, hint)) => {
-            Check::new(name, Health::Warn, format!("{problem}; the defaults count")).hint(hint)
+            Check::new(name, Health::Warn, format!("{problem}; the defaults are used")).hint(hint)
         }
         None => Check::new(name, Health::Ok, shown.to_string()),
     }
@@ -232,7 +232,7 @@ fn cannot_grow(dir: &Path) -> Option<String> {
     }
     // Kernel views such as /proc have no blocks at all.
     if system.f_blocks == 0 {
-        return Some("its file system keeps no files".to_owned());
+        return Some("it is on a file system of the kernel, such as /proc, which cannot store files".to_owned());
     }
     let is_full = system.f_bavail == 0 || (system.f_files > 0 && system.f_favail == 0);
     is_full.then(|| "no space is left".to_owned())
@@ -251,7 +251,7 @@ fn database(file: &Path, is_daemon_running: bool) -> Check {
             Health::Fail,
             format!("{shown} was removed, and the daemon cannot write it again; nothing is saved"),
         )
-        .hint("`qd status` says why; make room for it, or end what matters, then `qd shutdown --kill`"),
+        .hint("`qd status` says why; free some space, or finish your work in the processes, then run `qd shutdown --kill`"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Check::new(name, Health::Ok, format!("{shown} is made when it is needed"))
         }
@@ -472,7 +472,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (good, missing) = (root.path(), root.path().join("none/below"));
         assert_eq!(room(&[good, &missing]).status, Health::Ok);
-        for (bad, words) in [("/proc/qd", "keeps no files"), ("/sys/qd", "/sys")] {
+        for (bad, words) in [("/proc/qd", "cannot store files"), ("/sys/qd", "/sys")] {
             let check = room(&[good, Path::new(bad)]);
             assert_eq!(check.status, Health::Fail, "{bad}");
             assert!(check.detail.contains(words), "{}", check.detail);

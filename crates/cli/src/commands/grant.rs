@@ -29,7 +29,7 @@ enum RightWord {
     Read,
     /// Type, resize, signal, end, restart and rename; and read
     Drive,
-    /// Give it messages
+    /// Send it messages
     Message,
 }
 

@@ -1,4 +1,4 @@
-//! `qd grants`: lists the rights that were given beyond the tree.
+//! `qd grants`: lists the rights that people granted beyond the tree.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::errors::CliError;
 use crate::output::{Style, Table, now_ms, span};
 
-/// List the rights that were given
+/// List the rights that people granted
 #[derive(Debug, Args)]
 pub(crate) struct GrantsArgs {}
 

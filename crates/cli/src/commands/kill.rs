@@ -21,7 +21,8 @@ pub(crate) struct KillArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// Only send this signal, by name or number. With --grace: tell it to end with this signal, and kill it after that time
+    /// Only send this signal (a name or a number). With --grace: end the run with this signal first, and kill it after that
+    /// time
     #[arg(long, value_parser = ending::signal, conflicts_with = "now")]
     signal: Option<i32>,
 
@@ -50,7 +51,7 @@ impl KillArgs {
         Ok(code.unwrap_or(ExitCode::SUCCESS))
     }
 
-    /// Says what became of one process; `None` means that only a signal was sent.
+    /// Prints the outcome for one process; `None` means that only a signal was sent.
     fn confirm(&self, name: &str, ended: Option<&Ended>, context: &mut Context) -> Result<(), CliError> {
         let name = Printable(name);
         let Some(ended) = ended else {

@@ -37,11 +37,11 @@ pub(crate) struct LogsArgs {
     #[arg(long, short = 'n', value_name = "LINES")]
     tail: Option<u32>,
 
-    /// Print only what was printed since then: an age such as 90s, 10m or 2h, or a time in UTC such as 2026-11-16T08:30
+    /// Print only output since this time: an age such as 90s, 10m or 2h, or a time in UTC such as 2026-11-16T08:30
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Print before each line when it was printed, in UTC
+    /// Print the time (UTC) before each line
     #[arg(long, short = 't')]
     timestamps: bool,
 

@@ -27,7 +27,7 @@ pub(crate) struct ProjectsArgs {
 /// Choose a repository or a worktree and print its path, for example in cd "$(qd pick)"
 #[derive(Debug, Args)]
 pub(crate) struct PickArgs {
-    /// A part of its name or path; you are asked if several have it
+    /// A part of its name or path; if several match, you choose
     word: Option<String>,
 
     /// Where to look [default: the roots in config.toml, or else your home directory]
@@ -183,7 +183,7 @@ fn answered(several: &[Checkout], answer: &str) -> Result<Checkout, CliError> {
     by_number
         .cloned()
         .or_else(by_name)
-        .ok_or_else(|| CliError::usage(format!("\"{}\" is none of them, or several", Printable(answer))))
+        .ok_or_else(|| CliError::usage(format!("\"{}\" matches none of them, or several", Printable(answer))))
 }
 
 #[cfg(test)]

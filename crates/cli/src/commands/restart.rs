@@ -15,7 +15,7 @@ pub(crate) struct RestartArgs {
     /// Its name or id
     name: String,
 
-    /// Tell it to end with this signal, by name or number
+    /// The first signal that asks it to end, by name or number [default: TERM; terminals: HUP]
     #[arg(long, value_parser = ending::signal)]
     signal: Option<i32>,
 

@@ -21,7 +21,7 @@ impl RevokeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let grant = self.grant;
         let revoked = context.connect()?.revoke(Revoke { grant });
-        revoked.map_err(CliError::missing("`qd grants` lists the rights that were given"))?;
+        revoked.map_err(CliError::missing("`qd grants` lists the rights that people granted"))?;
         context
             .confirm(&json!({ "grant": grant }), |_, out| out.line(&format!("grant {grant} is revoked")))?;
         Ok(ExitCode::SUCCESS)

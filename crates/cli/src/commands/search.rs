@@ -22,7 +22,7 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     limit: Option<u32>,
 
-    /// Print at most this many bytes of lines; 65536 is the maximum [default: 12000]
+    /// Print lines of at most this many bytes in all; 65536 is the maximum [default: 12000]
     #[arg(long)]
     bytes: Option<u32>,
 }

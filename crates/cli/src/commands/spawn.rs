@@ -88,7 +88,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, alias = "park", value_name = "SECS", value_parser = crate::time_arg::seconds)]
     permission_wait: Option<u64>,
 
-    /// For agents: the answer to a request that you did not answer in that time: deny, allow or ask
+    /// For agents: what happens to a request that nobody answers in that time: deny, allow or ask
     #[arg(long, value_name = "ANSWER", default_value = "deny", requires = "permission_wait", value_parser = on_timeout)]
     on_timeout: OnTimeout,
 
@@ -159,7 +159,7 @@ impl SpawnArgs {
                     .hinted("`qd spawn --kind terminal --attach` opens your shell"),
             ),
             (Kind::Command | Kind::Terminal, Some(word)) => Err(CliError::usage(format!(
-                "put -- before what it runs: qd spawn -- {}; or say --kind agent",
+                "put -- before the program: qd spawn -- {}; to start an agent, add --kind agent",
                 Printable(word)
             ))),
             (Kind::Command | Kind::Terminal, None)

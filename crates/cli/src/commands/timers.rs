@@ -49,15 +49,15 @@ enum TimersVerb {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("when").required(true))]
 struct SetArgs {
-    /// After this many seconds, more than 0
+    /// Fire after this many seconds (more than 0)
     #[arg(long, group = "when", value_name = "SECS", value_parser = delay, allow_negative_numbers = true)]
     after: Option<u64>,
 
-    /// When one of these processes becomes idle from now on; write P,P… or repeat the flag
+    /// Fire when one of these processes next becomes idle; write P,P… or repeat the flag
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_any: Vec<String>,
 
-    /// When all of these processes are idle, even if they are idle already; write P,P… or repeat the flag
+    /// Fire when all of these processes are idle, at once if they already are; write P,P… or repeat the flag
     #[arg(long, group = "when", value_name = "P,…", value_delimiter = ',')]
     idle_all: Vec<String>,
 

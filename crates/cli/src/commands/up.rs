@@ -35,7 +35,7 @@ pub(crate) struct UpArgs {
 /// End the project's presets in reverse order
 #[derive(Debug, Args)]
 pub(crate) struct DownArgs {
-    /// The presets to end; those that need them, by `after`, end too [default: all]
+    /// The presets to end; presets that name them in `after` end too [default: all]
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
@@ -87,7 +87,7 @@ impl Failed {
             Some(before) => {
                 let message = format!("it comes after {}, which did not start", Printable(before));
                 let failure = Failure::new(ErrorCode::NotRunning, message);
-                Err(CliError::Own(failure.hint("when that one is mended, `qd up` starts both")))
+                Err(CliError::Own(failure.hint("repair that one; then `qd up` starts both")))
             }
             None => Ok(()),
         }
@@ -162,7 +162,7 @@ fn listed(connection: &mut Connection, project: &ProjectArgs) -> Result<PresetLi
         let message = format!("{} has no preset", Printable(&list.project.path));
         let failure = Failure::new(ErrorCode::NotFound, message);
         return Err(CliError::Own(match list.faults.first() {
-            Some(fault) => failure.hint(format!("something does not read: {}", Printable(fault))),
+            Some(fault) => failure.hint(format!("a preset file has a fault: {}", Printable(fault))),
             None => failure.hint("docs/presets.md says how to write .quarterdeck.toml"),
         }));
     }
@@ -179,7 +179,7 @@ fn find<'a>(list: &'a PresetList, name: &str) -> Result<&'a PresetView, CliError
 /// The presets that there are, as a hint; the first fault may be why one is missing.
 fn known_presets(list: &PresetList) -> String {
     match list.faults.first() {
-        Some(fault) => format!("something does not read: {}", Printable(fault)),
+        Some(fault) => format!("a preset file has a fault: {}", Printable(fault)),
         None => "qd presets lists them".to_owned(),
     }
 }
@@ -202,7 +202,7 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
         for before in &find(list, &name)?.command.after {
             if find(list, before).is_err() {
                 let words =
-                    format!("preset {name} comes after \"{}\", which is not there", Printable(before));
+                    format!("preset {name} names \"{}\" in its `after`, and there is no such preset", Printable(before));
                 return Err(CliError::usage(words).hinted(known_presets(list)));
             }
             if !wanted.contains(before) {

@@ -20,7 +20,7 @@ pub(crate) struct WaitArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// Until this regular expression appears
+    /// Until it prints something that matches this regular expression
     #[arg(long, group = "until", value_name = "RE")]
     pattern: Option<String>,
 

@@ -145,7 +145,7 @@ fn print_address(context: &mut Context, listening: &ServerReady) -> Result<(), C
         if let Some(fingerprint) = fingerprint {
             out.line(&format!("SHA-256 of its certificate: {fingerprint}"))?;
             out.line(
-                "a browser warns once: compare the fingerprint; push and installing do not work with it",
+                "a browser warns once: compare the fingerprint. With this certificate browsers get no notifications and cannot install the page",
             )?;
         }
         if let Some(metrics) = metrics {

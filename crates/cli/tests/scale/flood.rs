@@ -68,7 +68,7 @@ fn e2_m10e_a_hundred_thousand_questions_of_a_child_that_never_reads_delay_nobody
     daemon.wait_pattern("asks", "=asked=");
     // Dropped answers are reported, and no longer once the process is gone.
     let status = || String::from_utf8(daemon.qd(&["status"]).stdout).unwrap();
-    assert!(status().contains("asks its terminal and does not read the answers"), "{}", status());
+    assert!(status().contains("sends queries to its terminal and does not read the answers"), "{}", status());
     let after = vitals(daemon.pid()).rss_kib;
     assert!(after <= before + 32 * 1024, "{before} -> {after} KiB");
     assert!(daemon.qd(&["close", "asks"]).status.success());

@@ -343,7 +343,7 @@ fn s3_a_holder_that_nobody_understands_is_left_alone_and_told_of() {
     assert!(daemon.list().is_empty());
     let told = warnings(&daemon);
     assert!(
-        told.iter().any(|warning| warning.contains(name) && warning.contains("does not read")),
+        told.iter().any(|warning| warning.contains(name) && warning.contains("cannot be read")),
         "{told:?}"
     );
     assert!(is_alive(pid));

@@ -200,7 +200,7 @@ fn asking_and_showing() -> Vec<Case> {
             words: &["audit", "--since", "2026-11-16T04:13:42Z", "--limit", "5", "--verify"],
             request: json!({"audit": {"since": 1_794_802_422_000_u64, "limit": 5, "verify": true}}),
             reply: json!({"audit": {"rows": [], "verified": {"intact": {"rows": 9, "head": "ab"}}}}),
-            shown: "nothing is written there\nintact: 9 rows, the newest is ab\n",
+            shown: "the audit log has no rows for that time\nintact: 9 rows, the newest is ab\n",
         },
         Case {
             shape: "whoami",

@@ -238,7 +238,7 @@ fn record_of(hello: &HolderHello, known: Option<ProcessRecord>) -> Result<Proces
         (Ok(own), Some(known)) if key(&own) == key(&known) => Ok(own),
         (_, Some(known)) => Ok(known),
         (Err(error), None) => {
-            Err(LinkError::Io(std::io::Error::other(format!("what it holds does not read: {error}"))))
+            Err(LinkError::Io(std::io::Error::other(format!("its record cannot be read: {error}"))))
         }
     }
 }

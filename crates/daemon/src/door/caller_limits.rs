@@ -222,7 +222,7 @@ impl ConnectionPermit {
             let own = Arc::clone(&self.allowance.input).try_acquire_many_owned(count).map_err(|_| {
                 let limit = self.allowance.limits.input >> 20;
                 let message =
-                    format!("this caller has {limit} MiB of requests under way, which is the limit");
+                    format!("your requests that are not finished have {limit} MiB together, which is the limit");
                 Failure::new(ErrorCode::Limit, message).hint(HINT)
             })?;
             *held = InputPermit { pieces, _own: Some(own) };

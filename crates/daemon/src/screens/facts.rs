@@ -95,7 +95,7 @@ mod tests {
         RunFact::ViewerResized { viewer: ViewerId(viewer), size: Size { cols, rows: 24 }, owns }
     }
 
-    /// Returns everything that comes out of a queue with room for one.
+    /// Pushes these facts into a queue with room for one; returns, in words, what reaches the engine.
     fn said(facts: &[(RunKey, RunFact)]) -> Vec<String> {
         let (engine, mut heard) = mpsc::channel(1);
         let mut input_queue = FactQueue::new(engine);

@@ -65,7 +65,7 @@ impl Worker {
         let Some(dropped) = slot.run.input_queue.unread_answers.take_news() else { return };
         let key = slot.run.key();
         let text = format!(
-            "{} asks its terminal and does not read the answers: {dropped} or more were dropped; see what it prints: qd logs {}",
+            "{} sends queries to its terminal and does not read the answers; at least {dropped} were dropped; see what it prints: qd logs {}",
             key.process, key.process
         );
         self.warnings.set(Cause::UnreadAnswers(key), text);

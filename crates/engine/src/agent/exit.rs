@@ -133,7 +133,7 @@ impl Inbox {
         }
         agent.live.startup.is_late = true;
         let patience = agent.live.launched.as_ref().map_or(0, |launched| launched.patience_ms) / 1000;
-        let body = format!("it accepts no prompts after {patience} s: qd attach {name} shows its screen");
+        let body = format!("it has accepted no prompt for {patience} s: qd attach {name} shows its screen");
         self.fail_agent(id, FailureCause::StartsSlowly, &body, ctx);
         if let Some(agent) = ctx.processes.agent(id) {
             agent.read_last_lines(&mut ctx.out);

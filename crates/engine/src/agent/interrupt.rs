@@ -65,7 +65,7 @@ impl Agent {
         out.push(Effect::Type { run, job, what, guard });
     }
 
-    /// Notes what became of the keys of an interrupt; returns false if the job is another's.
+    /// Notes the outcome of typing the keys of an interrupt; returns false if the job is another's.
     pub(crate) fn interrupt_typed(&mut self, job: JobId, outcome: TypingOutcome, out: &mut Outbox) -> bool {
         let until = out.now.uptime_ms + ENDED_MS;
         let Some(interrupting) = self.live.interrupting.as_mut().filter(|known| known.job == job) else {

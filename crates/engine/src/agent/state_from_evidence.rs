@@ -63,7 +63,7 @@ pub(crate) enum Reason {
     ErrorStays,
 }
 
-/// What comes of all evidence at one moment.
+/// The judgement of all evidence at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     pub(crate) belief: Belief,

@@ -161,7 +161,7 @@ fn check_room(ctx: &Context, caller: Caller) -> Result<(), Failure> {
     let Caller::Process(run) = caller else { return Ok(()) };
     let parent = ctx.processes.get(&run.process);
     if parent.is_none_or(|parent| parent.run.ending.is_some()) {
-        let message = "the process that asks is being ended: it starts nothing more";
+        let message = "the calling process is being ended and cannot start others";
         return Err(Failure::new(ErrorCode::Conflict, message));
     }
     Ok(())
@@ -181,7 +181,7 @@ fn check_workspace(
     let own = parent.map(|parent| &parent.spec.workspace).or(limit.workspace.as_ref()).map(String::as_str);
     match (asked, own) {
         (Some(asked), Some(own)) if asked != own => {
-            let message = format!("workspace \"{}\" is not that of the process that asks", Printable(asked));
+            let message = format!("the calling process belongs to another workspace than \"{}\"", Printable(asked));
             Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
         (asked, own) => {

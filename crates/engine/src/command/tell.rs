@@ -1,4 +1,4 @@
-//! `tell`, `receipt`, `messages` and `cancel_message`: a message to an agent, and what became of one or of all.
+//! `tell`, `receipt`, `messages` and `cancel_message`: a message to an agent, and the delivery of one or of all.
 
 use std::collections::BTreeMap;
 

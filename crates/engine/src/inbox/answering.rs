@@ -157,7 +157,7 @@ impl Inbox {
         let has_gone_on = agent.has_gone_on_since(&answering);
         let failure = if has_gone_on {
             let words =
-                "the answer was typed, and a dialog that reads the same is open, which may be the next one";
+                "the answer was typed, but a dialog with the same text is open; it may be a new one";
             Failure::new(ErrorCode::NotDelivered, words)
                 .hint("qd inbox shows it; answer it there to allow it")
         } else {

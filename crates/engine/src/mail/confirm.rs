@@ -134,7 +134,7 @@ impl Mailbox {
             rests && slot.since >= since && slot.evidence.source != Source::Hook
         });
         if rests && has_rested {
-            self.finish_unknown(id, "the agent ended its turn although it was given the message", ctx);
+            self.finish_unknown(id, "the agent ended its turn right after it was given the message", ctx);
         } else if until <= now {
             self.finish_submitted(id, ctx);
         }

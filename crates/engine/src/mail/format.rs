@@ -20,7 +20,7 @@ pub(crate) fn write(mail: &MailRecord, nonce: &str) -> String {
     text
 }
 
-/// Whose head it is; none: a person's words need none.
+/// Returns the sender that the head names; none for a person, whose text has no head.
 fn tag(mail: &MailRecord) -> Option<String> {
     let name = mail.from_name.as_ref().map_or("unknown", |name| name.as_str());
     match &mail.sender {

@@ -218,12 +218,12 @@ impl RunState {
         }
     }
 
-    /// When it is followed by the next run; not before it is known what became of its holder.
+    /// When it is followed by the next run; not before it is known whether its holder is gone.
     pub(crate) fn restart_due(&self) -> Option<u64> {
         self.restart_at.filter(|_| self.awaits.is_none())
     }
 
-    /// When its process goes by itself, once it is known what became of its holder; an end that a caller asked for
+    /// When its process goes by itself, once it is known whether its holder is gone; an end that a caller asked for
     /// removes the process instead, and answers them.
     pub(crate) fn departure(&self) -> Option<u64> {
         self.departs_at.filter(|_| self.ending.is_none() && self.awaits.is_none())

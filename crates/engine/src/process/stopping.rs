@@ -39,7 +39,7 @@ pub(crate) struct EndRequest {
     pub(crate) reason: Option<ExitReason>,
     /// What follows.
     pub(crate) then: Then,
-    /// Who waits for it. A second caller who waits for an end goes on to insist.
+    /// Who waits for it. A second caller who waits for an end skips the grace: the run is killed at once.
     pub(crate) ticket: Option<Ticket>,
 }
 
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// Adds a request to an end that is under way. A grace that was asked for shortens the present one; a second caller
-    /// goes on to insist.
+    /// skips it: the run is killed at once.
     fn end_sooner(&mut self, id: ProcessId, request: EndRequest) {
         let (now, sweep_after) = (self.ctx.out.now.uptime_ms, self.ctx.config.sweep_after_ms);
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
@@ -281,7 +281,7 @@ impl Engine {
         }
     }
 
-    /// Gives an end up that something survived: the entry stays, and the callers get a failure that names the survivors.
+    /// Ends the attempt because a descendant survived: the entry stays, and the callers get a failure that names the survivors.
     pub(crate) fn end_failed(&mut self, run: RunKey, survivors: Vec<Survivor>) {
         let Some(process) = self.ctx.processes.get_mut(&run.process) else { return };
         let Some(ending) = process.run.ending.take() else { return };

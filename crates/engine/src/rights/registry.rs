@@ -151,7 +151,7 @@ pub(crate) fn not_related(caller: Caller, what: &str) -> Failure {
 fn no_longer_acts() -> Failure {
     Failure::new(
         ErrorCode::Unauthorized,
-        "this terminal no longer acts for you: a grant lets another process type in it, or did so before",
+        "this terminal no longer acts for you: another process may type in it, or was once allowed to",
     )
     .hint("call again with the terminal's own rights, or from another terminal of your own")
 }

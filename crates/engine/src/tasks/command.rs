@@ -306,7 +306,7 @@ impl<'a> TaskDecision<'a> {
         let own = new.creator.and_then(|own| self.engine.ctx.processes.get(&own));
         if own.is_some_and(|own| own.spec.workspace != new.workspace) {
             let shown = Printable(&new.workspace).to_string();
-            let message = format!("workspace \"{shown}\" is not that of the process that asks");
+            let message = format!("the calling process belongs to another workspace than \"{shown}\"");
             return Err(Failure::new(ErrorCode::WorkspaceMismatch, message));
         }
         let limit = &self.engine.ctx.out.scope.limit;

@@ -402,7 +402,7 @@ impl TaskRecord {
 pub fn task_exists(name: &str) -> Failure {
     let shown = Printable(name).to_string();
     Failure::new(ErrorCode::Conflict, format!("there is a task \"{shown}\" already"))
-        .hint(format!("qd run {shown} goes on with it; or choose another name"))
+        .hint(format!("qd run {shown} continues it; or choose another name"))
 }
 
 /// There is no such task.

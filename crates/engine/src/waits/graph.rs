@@ -11,7 +11,7 @@ use crate::timers::Timers;
 use crate::waits::Waits;
 
 impl Waits {
-    /// Refuses a wait of `waiter` for these that would close a circle, and names it.
+    /// Refuses a wait of `waiter` for these processes if it would close a circle; the error names the circle.
     pub(crate) fn check_circle(
         &self,
         waiter: ProcessId,

@@ -23,8 +23,9 @@ const MAX_TOLD: usize = 40;
 const OPTIONS_MS: u64 = 2_000;
 /// Most ports in an answer.
 const MAX_PORTS: usize = 60;
-/// The most web addresses in a result, and the longest one: a cut address would lead elsewhere.
+/// The most web addresses in a result.
 const MAX_URLS: usize = 20;
+/// A longer web address is left out: a cut one would lead elsewhere.
 const LONGEST_URL: usize = 200;
 
 pub(super) const TOOLS: &[Tool] = &[

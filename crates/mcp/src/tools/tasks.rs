@@ -111,7 +111,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "task_land",
         title: "Land a task",
-        says: "Combine a task's branch with its target aside, run the gate there, and move the target if it passes; \
+        says: "Combine a task's branch with its target in a scratch worktree, run the gate there, and move the target if it passes; \
                otherwise nothing changes. status is landed or landing: then look at task_status later.",
         fields: &[
             TASK,

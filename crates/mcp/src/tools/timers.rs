@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Have yourself told something after a time, or as soon as processes come to rest: an agent idle, \
                blocked, failed or over, anything else over or silent. End your turn: the message wakes you.",
         fields: &[
-            must("seconds", Shape::Seconds(MAX_SECONDS), "With processes: at the latest then."),
+            must("seconds", Shape::Seconds(MAX_SECONDS), "With processes: the latest moment."),
             must("body", Shape::Text(MAX_BODY), "What you are told then."),
             may("processes", Shape::Texts(64), "Ids or names."),
             may(

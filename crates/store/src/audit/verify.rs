@@ -90,7 +90,7 @@ impl Verification {
         }
         let first = self.start.as_ref().map_or(1, |start| number(start.id) + 1);
         if !self.is_start_told {
-            let reason = "no row says that those before it went".to_owned();
+            let reason = "older rows are missing, and no row records that they were dropped".to_owned();
             return AuditCheck::Broken { row: first, reason };
         }
         AuditCheck::Intact { first, rows: self.number() + 1 - first, head: self.at.hash }

@@ -66,8 +66,8 @@ impl Store {
         Ok(())
     }
 
-    /// Opens the copy in its place. If it was removed meanwhile, an empty file was opened, which is none: the next
-    /// call copies everything again.
+    /// Opens the copy in its place. If it was removed meanwhile, SQLite opened an empty file, which is not the copy:
+    /// the next call copies everything again.
     fn open_copy(&self, made: &DatabaseCopy) -> Result<Connection, StoreError> {
         let opened = open_checked(&self.path);
         if opened.is_err() || identity(&self.path) != made.file {

@@ -185,7 +185,7 @@ impl DeckLoop<'_> {
         self.update_model(Message::Copied(words));
     }
 
-    /// Sends a text where copies go; returns what became of it at the terminal, and the command that has it.
+    /// Sends a text where copies go; returns the outcome at the terminal, and the command that has it.
     fn send_copy(
         &mut self,
         text: &str,

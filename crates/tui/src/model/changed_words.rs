@@ -2,7 +2,7 @@
 
 use super::diff::{DiffLine, LineKind};
 
-/// Lines that share less than this part of themselves are other lines, and nothing in them is marked.
+/// Lines that share less than this part of themselves count as different lines, and nothing in them is marked.
 const SHARED: usize = 3;
 
 /// Marks the part that differs in every removed line and the added line in its place.

@@ -99,13 +99,13 @@ fn ask_signal(model: &mut Model, process: ProcessId) -> Vec<Command> {
     Vec::new()
 }
 
-/// Sets a timer from a line such as `10m look at the tests` or `idle:web,api label=ci go on`. A line that says no time is
-/// asked for again.
+/// Sets a timer from a line such as `10m look at the tests` or `idle:web,api label=ci go on`. If the line has no time,
+/// the person is asked again.
 pub(super) fn set_timer(model: &mut Model, process: ProcessId, text: &str) -> Vec<Command> {
     let TimerWords { when, label, max_wait_ms, body } = timer_words(text);
     let title = format!("Wake {}", model.name(process));
     let Some(moment) = timer_when(when, max_wait_ms) else {
-        model.toast("first when: 90s, 10m, 2h, idle:NAME,NAME or idle-all:NAME,NAME; then what it is told");
+        model.toast("first the time: 90s, 10m, 2h, idle:NAME,NAME or idle-all:NAME,NAME; then the message");
         return prompt(model, title, text, Purpose::Timer(process));
     };
     if body.is_empty() {

@@ -94,7 +94,7 @@ fn pair(gateway: &Gateway, code: &str, name: &str) -> Result<Response, Problem> 
     let scope = match gateway.pairing.redeem(code).map_err(refused)? {
         CodePurpose::Pair(scope) => scope,
         CodePurpose::Confirm => {
-            return Err(Problem::denied("this code confirms, it does not pair: `qd pair` shows another"));
+            return Err(Problem::denied("this code confirms an action; to sign in, use a code of `qd pair`"));
         }
     };
     let label = checked_label(name, "browser")?;

@@ -167,7 +167,7 @@ impl Connection {
                 DialectError::new("internal", format!("the program reads nothing: wrote 0 of {typed} bytes"))
             }
             Err(NotTaken::Over) => {
-                DialectError::new("session_not_found", "this socket has no such session: attach to it first")
+                DialectError::new("session_not_found", "this connection is not attached to that session: attach first")
             }
         };
         self.send(error.frame("", id)).await;

@@ -127,7 +127,7 @@ pub(crate) fn unsubscribe() -> MethodRouter<Shared> {
     axum::routing::delete(handle)
 }
 
-/// Sends a notification to the calling device's browsers; the answer says what became of each.
+/// Sends a notification to the calling device's browsers; the answer has the outcome of each.
 pub(crate) fn test() -> MethodRouter<Shared> {
     async fn handle(
         State(gateway): State<Shared>,

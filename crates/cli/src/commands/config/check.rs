@@ -13,7 +13,7 @@ pub(super) fn check(schema: &str, text: &str) -> Vec<Fault> {
     let schema: Value = match serde_json::from_str(schema) {
         Ok(schema) => schema,
         Err(error) => {
-            return vec![Fault { line: None, message: format!("the schema does not read: {error}") }];
+            return vec![Fault { line: None, message: format!("the schema cannot be read: {error}") }];
         }
     };
     let table = match DeTable::parse(text) {

@@ -95,7 +95,7 @@ impl SettingsFile {
         }
     }
 
-    /// What is in order and may surprise all the same.
+    /// Settings that are valid and may still surprise.
     fn warnings(self, text: &str, path: &Path) -> Vec<String> {
         match self {
             Self::Tui => tui::settings_warnings(text, path.parent().unwrap_or(path)),
@@ -127,7 +127,7 @@ pub(super) struct Fault {
 struct Checked {
     path: String,
     faults: Vec<Fault>,
-    /// What is in order and may surprise all the same.
+    /// Settings that are valid and may still surprise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -200,7 +200,7 @@ fn check_file(path: &Path) -> Result<Checked, CliError> {
     }
     let Some(kind) = SettingsFile::of(path) else {
         let names = SettingsFile::NAMED.map(SettingsFile::name).join(", ");
-        let words = format!("{} is none of {names}, {THEMES}/NAME.toml, {PROJECT_FILE}", Printable(&shown));
+        let words = format!("{} is not a settings file: known are {names}, {THEMES}/NAME.toml, {PROJECT_FILE}", Printable(&shown));
         return Err(CliError::usage(words));
     };
     let (faults, warnings) = match client::read_plain_file(path) {

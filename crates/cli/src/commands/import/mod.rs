@@ -16,7 +16,7 @@ use crate::context::{Context, dirs};
 use crate::errors::CliError;
 use crate::output::Output;
 
-/// Make tasks of another program's tasks
+/// Take over the tasks of another program
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
@@ -31,7 +31,7 @@ enum ImportSource {
 
 #[derive(Debug, Args)]
 struct TamArgs {
-    /// Do it
+    /// Import them; without this flag nothing is changed
     #[arg(long)]
     apply: bool,
 
@@ -108,7 +108,7 @@ fn import_tam(context: &mut Context, args: &TamArgs) -> Result<ImportReport, Cli
     Ok(report)
 }
 
-/// What the deck offers where tam has tasks; the deck starts it as a command of its own.
+/// The import that the deck offers if tam has tasks here; the deck runs it as a command of its own.
 pub(crate) fn adoption() -> Option<tui::Adoption> {
     let ledger = user_file("XDG_DATA_HOME", ".local/share", "tam/ledger.jsonl").ok()?;
     let text = std::fs::read_to_string(&ledger).ok()?;

@@ -26,7 +26,7 @@ pub(crate) struct SpawnLimits {
     #[arg(long)]
     restore: bool,
 
-    /// It is ready when it prints this regular expression; `qd wait --ready` waits for that
+    /// It is ready when it prints something that matches this regular expression; `qd wait --ready` waits for that
     #[arg(long, value_name = "RE", conflicts_with = "ready_port")]
     ready_pattern: Option<String>,
 

@@ -155,7 +155,7 @@ pub(crate) struct DropArgs {
     #[arg(long, short)]
     branch: bool,
 
-    /// Remove it even if work would be lost, and end what works on it; its files are saved all the same
+    /// Remove it even if work would be lost, and end the processes that work on it; its files are still saved
     #[arg(long)]
     force: bool,
 }

@@ -37,7 +37,7 @@ pub(crate) struct LandArgs {
 /// Takes a line of shell. An empty one, such as a variable that is not set, would let everything pass.
 fn gate(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
-        Err("it is empty: leave --gate out to land without one")
+        Err("the gate is empty: leave --gate out to land without a check")
     } else {
         Ok(text.to_owned())
     }
@@ -64,10 +64,10 @@ impl LandArgs {
             out.line(&format!("landed {} on {} at {}", landed.name, landed.into, landed.commit))?;
             match &landed.checkout {
                 TaskCheckout::Left { path } => out.line(&format!(
-                    "warning: {path} was not updated: its files are still those of the old commit; `git status` there shows them"
+                    "warning: the checkout {path} still has the old commit's files; run `git status` there"
                 )),
                 TaskCheckout::Updated { path, saved: Some(saved) } => out.line(&format!(
-                    "warning: some files of {path} were half written and were written anew; `git diff {saved}:worktree` there shows what was in them"
+                    "warning: some files in {path} were left half written by an interrupted landing and were replaced; `git diff {saved}:worktree` there shows what they contained"
                 )),
                 TaskCheckout::Absent | TaskCheckout::Updated { saved: None, .. } => Ok(()),
             }

@@ -82,7 +82,7 @@ fn watch(context: &mut Context, mut connection: Connection) -> Result<ExitCode, 
             draw(&mut context.out, &next.0, shown.is_none(), context.json)?;
             shown = Some(next);
         }
-        // Nothing comes on this connection by itself: it is waited on for its end, which the next list finds.
+        // Nothing comes on this connection by itself: it is watched only for its end; the next list then reconnects.
         while let Ok(Some(_)) = connection.receive_before(Instant::now() + EVERY) {}
     }
 }
@@ -171,7 +171,7 @@ fn status(task: &TaskView) -> String {
     }
 }
 
-/// How long, in minutes: a list that is watched is drawn again once a minute at most because time goes by.
+/// How long, in minutes: so the ages in a watched list change at most once a minute.
 pub(super) fn waited(ms: u64) -> String {
     let minutes = ms / 60_000;
     match minutes {

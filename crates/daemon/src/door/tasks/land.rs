@@ -179,7 +179,7 @@ fn check_work(repository: &Repository, name: &str, branch: &str, target: &str) -
     let (name, target) = (Printable(name), Printable(target));
     let message = match comparison.merged {
         Merged::No => return Ok(()),
-        Merged::Nothing => format!("nothing to land: {name} has no commit that {target} has not"),
+        Merged::Nothing => format!("nothing to land: {target} already has every commit of {name}"),
         Merged::Ancestor | Merged::Rebased | Merged::Squashed => {
             format!("nothing to land: the work of {name} is in {target} already")
         }
