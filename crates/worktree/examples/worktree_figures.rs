@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use worktree::{BranchName, CreateRequest, Git, Repository, StartPoint, StatusCache, StatusQuery};
+use worktree::{
+    BranchName, CreateRequest, Git, References, Repository, StartPoint, StatusCache, StatusQuery,
+};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -127,7 +129,11 @@ impl Bench {
             let name = BranchName::parse(&format!("ours{round}")).unwrap();
             let request =
                 CreateRequest { name, start: StartPoint::DefaultBranch, root: self.root.join("tasks") };
-            repository.plan_worktree(&request).unwrap().run(&self.git).unwrap();
+            repository
+                .plan_worktree(&References::read(&repository).unwrap(), &request)
+                .unwrap()
+                .run(&self.git)
+                .unwrap();
             figure("new worktree", "qd", start.elapsed().as_secs_f64());
         }
     }
@@ -142,7 +148,8 @@ impl Bench {
                 let name = BranchName::parse(&format!("task{task}")).unwrap();
                 let request =
                     CreateRequest { name, start: StartPoint::DefaultBranch, root: self.root.join("tasks") };
-                let creation = repository.plan_worktree(&request).unwrap();
+                let creation =
+                    repository.plan_worktree(&References::read(&repository).unwrap(), &request).unwrap();
                 creation.run(&self.git).unwrap();
                 queries.push(StatusQuery {
                     common_dir: creation.common_dir,

@@ -65,19 +65,11 @@ pub struct Creation {
 }
 
 impl Repository {
-    /// Checks a request and decides every detail of it, without changing anything.
+    /// Checks a request and decides every detail of it, without changing anything. The references are as they were just read.
     ///
     /// # Errors
     /// [`GitError::Exists`] for a branch or directory in the way, [`GitError::UnknownRevision`], [`GitError::NoCommits`].
-    pub fn plan_worktree(&self, request: &CreateRequest) -> Result<Creation> {
-        self.plan_worktree_from(&References::read(self)?, request)
-    }
-
-    /// The same with references that were just read.
-    ///
-    /// # Errors
-    /// As [`Repository::plan_worktree`].
-    pub fn plan_worktree_from(&self, references: &References, request: &CreateRequest) -> Result<Creation> {
+    pub fn plan_worktree(&self, references: &References, request: &CreateRequest) -> Result<Creation> {
         let name = &request.name;
         let existing = references.branch(name.as_str()).cloned();
         let (start, upstream) = match &request.start {

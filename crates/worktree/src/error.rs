@@ -144,9 +144,6 @@ pub enum GitError {
         /// The limit.
         after: Duration,
     },
-    /// The caller cancelled; git was killed.
-    #[error("cancelled")]
-    Cancelled,
     /// git printed more than the call's limit.
     #[error("`git {command}` printed more than {limit} bytes")]
     OutputTooLarge {

@@ -79,7 +79,7 @@ pub use error::{GitError, Result};
 pub use fetch::FetchProgress;
 pub use fingerprint::{Fingerprint, UNTRACKED_LIMIT, references_fingerprint};
 pub use forecast::{ForecastCache, ForecastPair, parse_merges};
-pub use git::{Cancellation, Git, MINIMUM_VERSION};
+pub use git::{Git, MINIMUM_VERSION};
 pub use include::{Copied, copy_included};
 pub use index_file::{IndexEntry, SUBMODULE, UnreadableIndex, visit_entries};
 pub use init_file::{INIT_FILE, InitCommand, InitFile, InitFileError};

@@ -92,15 +92,7 @@ struct Examined {
 }
 
 impl Repository {
-    /// Returns everything that removing the worktree would lose.
-    ///
-    /// # Errors
-    /// [`GitError::Missing`] if git knows no such worktree, [`GitError::Blocked`] and [`GitError::Locked`] for what makes a
-    /// removal impossible.
-    pub fn prove_removal(&self, request: &RemoveRequest) -> Result<Losses> {
-        self.examine(request).map(|examined| examined.losses)
-    }
-
+    /// Finds everything that removing the worktree would lose.
     fn examine(&self, request: &RemoveRequest) -> Result<Examined> {
         let what = || format!("worktree {}", request.path.display());
         let deleted = self.branch_commit(request.branch.as_ref())?;
@@ -163,8 +155,8 @@ impl Repository {
     /// Plans a removal, without changing anything.
     ///
     /// # Errors
-    /// [`GitError::Dirty`] with everything that would be lost, unless `force` is set; and those of
-    /// [`Repository::prove_removal`].
+    /// [`GitError::Dirty`] with everything that would be lost, unless `force` is set; [`GitError::Missing`] if git knows no
+    /// such worktree; [`GitError::Blocked`] and [`GitError::Locked`] for what makes a removal impossible.
     pub fn plan_removal(&self, request: &RemoveRequest, now: SystemTime) -> Result<Removal> {
         let Examined { losses, deleted, gone } = self.examine(request)?;
         if !losses.is_empty() && !request.force {

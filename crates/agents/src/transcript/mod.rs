@@ -172,12 +172,6 @@ impl TranscriptReader {
         (!turn.text.trim().is_empty()).then_some(turn.text.as_str())
     }
 
-    /// Returns the agent's text in the turn before the newest prompt.
-    #[must_use]
-    pub fn former_text(&self) -> &str {
-        self.former.front().map_or("", |turn| &turn.text)
-    }
-
     /// Like [`Self::text_since_prompt_in`], but only for a turn that another prompt has followed: its text is
     /// complete.
     #[must_use]

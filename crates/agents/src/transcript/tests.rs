@@ -253,7 +253,6 @@ fn c18_the_text_of_a_turn_is_found_by_the_time_of_its_prompt_although_the_next_o
     assert_eq!(reader.text_since_prompt_in(&(first + 5_000..=first + 15_000)), Some("second"));
     assert_eq!(reader.text_since_prompt_in(&(first + 15_000..=first + 20_000)), None);
     reader.feed(prompt(30).as_bytes());
-    assert_eq!(reader.former_text(), "second");
     assert_eq!(reader.text_since_prompt_in(&(0..=first + 5_000)), Some("first"), "two prompts later");
     assert_eq!(reader.whole_text_in(&(0..=first + 5_000)), Some("first"));
 }

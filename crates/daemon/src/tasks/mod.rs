@@ -230,7 +230,6 @@ pub(crate) fn failure(error: &GitError) -> Failure {
         GitError::NotTrusted { .. } => ErrorCode::Denied,
         GitError::GitMissing
         | GitError::GitTooOld { .. }
-        | GitError::Cancelled
         | GitError::OutputTooLarge { .. }
         | GitError::Unreadable { .. }
         | GitError::Io { .. }

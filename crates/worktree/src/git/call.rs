@@ -130,12 +130,7 @@ impl<'a> GitCall<'a> {
     }
 
     fn complete(mut self, codes: &[i32], progress: &mut dyn FnMut(&[u8])) -> Result<GitOutput> {
-        let limits = GitLimits {
-            output: self.limit,
-            timeout: self.timeout,
-            cancellation: self.git.cancellation.as_ref(),
-            command: self.name,
-        };
+        let limits = GitLimits { output: self.limit, timeout: self.timeout, command: self.name };
         let mut command = self.command();
         let input = std::mem::replace(&mut self.input, GitInput::Nothing);
         self.git.started.fetch_add(1, Ordering::Relaxed);

@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use call::GitCall;
-pub use process::Cancellation;
 pub(crate) use process::GitInput;
 
 use crate::error::{GitError, Result};
@@ -59,7 +58,6 @@ pub struct Git {
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
     timeout: Duration,
-    cancellation: Option<Cancellation>,
     started: Arc<AtomicU64>,
     /// What is done to each command before it starts.
     prepare: fn(&mut Command),
@@ -97,8 +95,8 @@ impl Git {
         environment: Vec<(OsString, OsString)>,
         prepare: fn(&mut Command),
     ) -> Result<Self> {
-        let (timeout, cancellation, started) = (DEFAULT_TIMEOUT, None, Arc::default());
-        let git = Self { program, environment, timeout, cancellation, started, prepare };
+        let (timeout, started) = (DEFAULT_TIMEOUT, Arc::default());
+        let git = Self { program, environment, timeout, started, prepare };
         let printed = git.read(Path::new("/"), "version").env("GIT_CONFIG_NOSYSTEM", "1").text()?;
         let found = printed.trim().trim_start_matches("git version ").to_owned();
         if version(&found) < version(MINIMUM_VERSION) { Err(GitError::GitTooOld { found }) } else { Ok(git) }
@@ -108,13 +106,6 @@ impl Git {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
-        self
-    }
-
-    /// Returns the same, ended early when `cancellation` is cancelled.
-    #[must_use]
-    pub fn with_cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = Some(cancellation);
         self
     }
 

@@ -1,5 +1,5 @@
 //! A child process with a deadline: feeds it, reads what it prints within bounds, and kills it with everything it
-//! started when the time is over or the caller cancels.
+//! started when the time is over.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,10 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
@@ -19,28 +18,6 @@ use crate::error::{GitError, Result};
 /// How much of the standard error is kept for messages.
 const MESSAGE_LIMIT: usize = 16 << 10; // 16 KiB
 const CHUNK: usize = 64 << 10; // 64 KiB, what a pipe holds
-
-/// Ends calls early, from any thread. Clones cancel together.
-#[derive(Debug, Clone)]
-pub struct Cancellation {
-    event: Arc<OwnedFd>,
-}
-
-impl Cancellation {
-    /// Creates a cancellation that is not cancelled yet.
-    ///
-    /// # Errors
-    /// The system has no descriptor left.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { event: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?) })
-    }
-
-    /// Ends every call under way and every later one.
-    pub fn cancel(&self) {
-        // A full counter is a cancelled one.
-        let _already = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-    }
-}
 
 /// What git reads from its standard input.
 pub(crate) enum GitInput<'a> {
@@ -56,7 +33,6 @@ pub(crate) enum GitInput<'a> {
 pub(super) struct GitLimits<'a> {
     pub(super) output: usize,
     pub(super) timeout: Duration,
-    pub(super) cancellation: Option<&'a Cancellation>,
     pub(super) command: &'a str,
 }
 
@@ -163,7 +139,7 @@ fn keep_output(output: &mut GitOutput, bytes: &[u8], limit: usize) -> bool {
     !output.is_truncated
 }
 
-/// Waits for output, the end of the child, the deadline or a cancellation. Returns true when the child has ended; what it
+/// Waits for output, the end of the child or the deadline. Returns true when the child has ended; what it
 /// printed is in the pipes by then.
 fn wait(
     exit: &OwnedFd,
@@ -172,11 +148,8 @@ fn wait(
     limits: &GitLimits<'_>,
     deadline: Instant,
 ) -> Result<bool> {
-    let cancel = limits.cancellation.map(|cancellation| cancellation.event.as_fd());
     let mut fds = vec![PollFd::new(exit, PollFlags::IN)];
-    fds.extend(
-        cancel.iter().chain(&stdout).chain(&stderr).map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
-    );
+    fds.extend(stdout.iter().chain(&stderr).map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec {
@@ -187,7 +160,6 @@ fn wait(
             Ok(0) => {
                 return Err(GitError::TimedOut { command: limits.command.to_owned(), after: limits.timeout });
             }
-            Ok(_) if cancel.is_some() && !fds[1].revents().is_empty() => return Err(GitError::Cancelled),
             Ok(_) => return Ok(!fds[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(GitError::io(Path::new(limits.command), error)),

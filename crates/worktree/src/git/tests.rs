@@ -1,4 +1,4 @@
-//! The runner against small scripts in the place of git: environment, limits, time and cancellation.
+//! The runner against small scripts in the place of git: environment, limits and time.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -61,18 +61,6 @@ fn f5_time_that_is_over_kills_git_and_what_it_started() {
     let error = git.read(directory.path(), "status").run().unwrap_err();
     assert!(matches!(&error, GitError::TimedOut { command, .. } if command == "status"), "{error}");
     assert_eq!(reader.join().unwrap(), b"");
-}
-
-#[test]
-fn f5_a_cancelled_call_ends_at_once_and_so_do_later_ones() {
-    let directory = tempfile::tempdir().unwrap();
-    let cancellation = Cancellation::new().unwrap();
-    let git = scripted(directory.path(), "echo begun >begun; exec sleep 1000")
-        .with_cancellation(cancellation.clone());
-    cancellation.cancel();
-    let error = git.read(directory.path(), "status").run().unwrap_err();
-    assert!(matches!(error, GitError::Cancelled), "{error}");
-    assert!(matches!(git.read(directory.path(), "log").run(), Err(GitError::Cancelled)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use worktree::{CreateRequest, GitError, InitFile, Repository, StartPoint, copy_included};
 
-use super::stage::{Stage, branch};
+use super::stage::{Stage, branch, planned};
 
 #[test]
 fn f5_a_worktree_begins_at_the_default_branch_a_revision_a_local_or_a_remote_branch() {
@@ -62,7 +62,7 @@ fn f5_names_that_are_taken_clash_in_case_or_are_in_the_way_are_refused_and_nothi
     for name in ["main", "MAIN", "feature/ONE", "feature", "main/x", "Feature/one/more"] {
         let request =
             CreateRequest { name: branch(name), start: StartPoint::DefaultBranch, root: stage.path("tasks") };
-        let error = stage.repository().plan_worktree(&request).unwrap_err();
+        let error = planned(&stage.repository(), &request).unwrap_err();
         assert!(matches!(error, GitError::Exists { .. }), "{name}: {error}");
     }
     assert_eq!(stage.refs(), before);
@@ -76,7 +76,7 @@ fn f5_two_repositories_of_one_name_have_different_directories_for_one_task() {
     let other = Repository::open(&stage.git, &stage.path("elsewhere/app")).unwrap();
     let request =
         CreateRequest { name: branch("fix"), start: StartPoint::DefaultBranch, root: stage.path("tasks") };
-    let second = other.plan_worktree(&request).unwrap();
+    let second = planned(&other, &request).unwrap();
     second.run(&stage.git).unwrap();
     assert_ne!(first, second.path);
     assert!(first.join("README").is_file() && second.path.join("README").is_file());

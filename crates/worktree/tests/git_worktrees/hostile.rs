@@ -8,7 +8,7 @@ use worktree::{
     StatusQuery,
 };
 
-use super::stage::{Stage, branch, contents};
+use super::stage::{Stage, branch, contents, planned};
 
 /// Branch names, revisions and paths that have gone wrong somewhere.
 const HOSTILE: [&str; 84] = [
@@ -122,7 +122,7 @@ fn f5_hostile_bases_and_names_make_a_worktree_of_exactly_that_name_or_nothing() 
         let name = branch(&format!("base{index}"));
         let start = StartPoint::Revision((*text).to_owned());
         let request = CreateRequest { name: name.clone(), start, root: stage.path("tasks") };
-        match repository.plan_worktree(&request) {
+        match planned(&repository, &request) {
             Ok(creation) => {
                 assert_eq!(
                     Some(creation.start.clone()),
@@ -137,7 +137,7 @@ fn f5_hostile_bases_and_names_make_a_worktree_of_exactly_that_name_or_nothing() 
         let Ok(name) = BranchName::parse(text) else { continue };
         let request =
             CreateRequest { name: name.clone(), start: StartPoint::DefaultBranch, root: stage.path("tasks") };
-        if let Ok(creation) = repository.plan_worktree(&request) {
+        if let Ok(creation) = planned(&repository, &request) {
             creation.run(&stage.git).unwrap_or_else(|error| panic!("{text:?}: {error}"));
             assert!(creation.path.starts_with(stage.path("tasks")), "{text:?}");
             let listed = repository.worktrees().unwrap();
@@ -162,7 +162,7 @@ fn f5_roots_with_spaces_quotes_unicode_newlines_and_leading_dashes_work() {
         let name = branch(&format!("t{index}"));
         let request =
             CreateRequest { name: name.clone(), start: StartPoint::DefaultBranch, root: stage.path(root) };
-        let made = stage.repository().plan_worktree(&request).unwrap();
+        let made = planned(&stage.repository(), &request).unwrap();
         match made.run(&stage.git) {
             Ok(()) => {}
             Err(error) => panic!("{root:?}: {error}"),
@@ -201,7 +201,7 @@ fn f5_a_repository_without_commits_a_plain_directory_and_a_missing_one_are_clear
     let repository = Repository::open(&stage.git, &empty).unwrap();
     for start in [StartPoint::DefaultBranch, StartPoint::Revision("main".to_owned())] {
         let request = CreateRequest { name: branch("t"), start, root: stage.path("tasks") };
-        let error = repository.plan_worktree(&request).unwrap_err();
+        let error = planned(&repository, &request).unwrap_err();
         assert!(matches!(error, GitError::NoCommits { .. }), "{error}");
     }
     stage.write(&empty, "f", "");
@@ -221,7 +221,7 @@ fn f5_a_bare_repository_and_one_with_a_separate_git_directory_have_worktrees() {
         let repository = Repository::open(&stage.git, path).unwrap();
         let request =
             CreateRequest { name: branch("t"), start: StartPoint::DefaultBranch, root: stage.path("tasks") };
-        let creation = repository.plan_worktree(&request).unwrap();
+        let creation = planned(&repository, &request).unwrap();
         creation.run(&stage.git).unwrap();
         assert_eq!(creation.path, stage.path("tasks").join(name));
         let status = status_of(&stage, creation.common_dir.clone(), creation.path.clone());

@@ -30,7 +30,11 @@ pub(crate) fn forced(path: &Path) -> RemoveRequest {
 }
 
 fn losses(stage: &Stage, path: &Path) -> Losses {
-    stage.repository().prove_removal(&request(path, false)).unwrap()
+    match stage.repository().plan_removal(&request(path, false), SystemTime::now()) {
+        Ok(_) => Losses::default(),
+        Err(GitError::Dirty { losses, .. }) => *losses,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 #[test]

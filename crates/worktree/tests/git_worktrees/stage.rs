@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use worktree::{BranchName, CreateRequest, Creation, Git, Oid, Repository, StartPoint};
+use worktree::{BranchName, CreateRequest, Creation, Git, GitError, Oid, References, Repository, StartPoint};
 
 const HOOKS: &[&str] = &[
     "applypatch-msg",
@@ -166,7 +166,7 @@ impl Stage {
 
     pub(crate) fn plan(&self, name: &str, start: StartPoint) -> Creation {
         let request = CreateRequest { name: branch(name), start, root: self.path("tasks") };
-        self.repository().plan_worktree(&request).unwrap()
+        planned(&self.repository(), &request).unwrap()
     }
 
     /// Returns a worktree for a task, from the default branch.
@@ -228,4 +228,9 @@ fn collect(top: &Path, directory: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec
             found.insert(name, (metadata.mode(), std::fs::read(&path).unwrap()));
         }
     }
+}
+
+/// Plans a worktree with the references of this moment.
+pub(crate) fn planned(repository: &Repository, request: &CreateRequest) -> Result<Creation, GitError> {
+    repository.plan_worktree(&References::read(repository)?, request)
 }

@@ -188,7 +188,7 @@ fn plan(
         None => InitFile::default(),
     };
     let planned = CreateRequest { name, start, root: runner.root()? };
-    let creation = repository.plan_worktree_from(&references, &planned).map_err(|error| failure(&error))?;
+    let creation = repository.plan_worktree(&references, &planned).map_err(|error| failure(&error))?;
     new.directory = text(&creation.path);
     new.project.path.clone_from(&new.directory);
     new.branch = Some(creation.branch.to_string());
