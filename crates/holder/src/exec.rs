@@ -8,14 +8,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::config::RunConfig;
-use crate::program::DEFAULT_PATH;
+use crate::program::candidates;
 
 /// The child's stack: a few frames, and room for a build without optimisation or with a sanitizer.
 const STACK: usize = 128 << 10;
@@ -75,7 +74,10 @@ impl<'a> Program<'a> {
         let after_first = arguments.addresses.iter().skip(1).copied();
         let script = [SHELL.as_ptr(), std::ptr::null()].into_iter().chain(after_first).collect();
         Ok(Program {
-            files: files(word, path)?,
+            files: candidates(word, path)
+                .iter()
+                .map(|file| text(file.as_os_str()))
+                .collect::<io::Result<_>>()?,
             script,
             arguments,
             environment: Strings::new(pairs.collect::<io::Result<Vec<_>>>()?),
@@ -181,20 +183,6 @@ extern "C" fn run_child(program: *mut libc::c_void) -> libc::c_int {
     unsafe { libc::_exit(127) }
 }
 
-/// Returns the files that a word may mean: itself if it has a slash, one for each directory of the search path otherwise.
-fn files(word: &OsStr, path: Option<&OsStr>) -> io::Result<Vec<CString>> {
-    if word.is_empty() {
-        return Ok(Vec::new());
-    }
-    if word.as_bytes().contains(&b'/') {
-        return Ok(vec![text(word)?]);
-    }
-    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-    // An empty part is the working directory, in which the child is by then.
-    let file = |directory: PathBuf| text(directory.join(Path::new(word)).as_os_str());
-    std::env::split_paths(path).map(file).collect()
-}
-
 fn text(word: &OsStr) -> io::Result<CString> {
     CString::new(word.as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
@@ -204,6 +192,7 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::*;
 

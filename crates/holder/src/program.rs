@@ -14,14 +14,20 @@ pub(crate) const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// slash is a path; an empty part of the search path is `cwd`.
 #[must_use]
 pub fn find_program(word: &OsStr, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+    candidates(word, path).into_iter().map(|file| cwd.join(file)).find(|file| is_program(file))
+}
+
+/// Returns the files that a word may mean, in order: itself if it has a slash, one for each directory of the search
+/// path otherwise. They are relative to the child's working directory, which an empty part of the path means.
+pub(crate) fn candidates(word: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
     if word.is_empty() {
-        return None;
+        return Vec::new();
     }
     if word.as_bytes().contains(&b'/') {
-        return Some(cwd.join(word)).filter(|file| is_program(file));
+        return vec![word.into()];
     }
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-    std::env::split_paths(path).map(|dir| cwd.join(dir).join(word)).find(|file| is_program(file))
+    std::env::split_paths(path).map(|directory| directory.join(word)).collect()
 }
 
 fn is_program(file: &Path) -> bool {
