@@ -153,14 +153,14 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
 
 /// Returns true if a character is visible and affects only its own place.
 pub(crate) fn is_printable(character: char) -> bool {
-    !character.is_control() && !is_invisible(character)
+    !character.is_control() && !is_hidden(character)
 }
 
 /// Returns true for a character that shows nothing, or that changes how its neighbours are read. The protocol's
-/// `is_hidden` decides which these are; this crate knows no protocol, and the daemon's tests compare the two over
-/// all characters.
+/// function of the same name decides which these are; this crate knows no protocol, and the daemon's tests compare
+/// the two over all characters.
 #[must_use]
-pub fn is_invisible(character: char) -> bool {
+pub fn is_hidden(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'

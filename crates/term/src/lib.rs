@@ -50,7 +50,7 @@ pub use cell::{Attributes, Cell, CellRow, CellText, Color, Style, Underline};
 pub use checkpoint::{Depth, RestoreError};
 pub use colors::{ColorTable, Rgb, Scheme};
 pub use damage::Damage;
-pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark, is_invisible};
+pub use fact::{ClipboardTarget, Fact, NotificationSource, Progress, PromptMark, is_hidden};
 pub use keys::{Key, KeyCode, KeyError, KeyEvent, Keypad, Modifiers};
 pub use modes::{Cursor, CursorShape, Modes, MouseEncoding, MouseTracking};
 pub use page::LinePage;

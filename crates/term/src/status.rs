@@ -2,7 +2,7 @@
 //! report that breaks one rule is dropped whole; an unknown key is ignored.
 
 use crate::base64;
-use crate::fact::is_invisible;
+use crate::fact::is_hidden;
 
 /// Longest whole sequence, introducer and terminator not counted.
 const REPORT_MAX: usize = 4096;
@@ -130,7 +130,7 @@ fn parse_text(value: &str, max: usize) -> Option<String> {
     }
     let text = String::from_utf8(bytes).ok()?;
     let forbidden = |character: char| {
-        (character.is_control() && !matches!(character, '\n' | '\t')) || is_invisible(character)
+        (character.is_control() && !matches!(character, '\n' | '\t')) || is_hidden(character)
     };
     (!text.chars().any(forbidden)).then_some(text)
 }

@@ -52,7 +52,7 @@ fn f11_a_record_is_acknowledged_while_somebody_is_about_to_walk_a_long_chain() {
 }
 
 #[test]
-fn f11_nothing_in_a_row_of_the_audit_log_is_invisible() {
+fn f11_nothing_in_a_row_of_the_audit_log_is_hidden() {
     let hidden: String = ('\0'..=char::MAX).filter(|c| c.is_control() || is_hidden(*c)).collect();
     let Change::Audit(row) = audit(AuditNote {
         caller: Some(Caller::Person),
@@ -73,5 +73,5 @@ fn f11_nothing_in_a_row_of_the_audit_log_is_invisible() {
 /// The emulator knows no protocol and has a copy of the rule.
 #[test]
 fn the_emulator_and_the_protocol_hide_the_same_characters() {
-    assert_eq!(('\0'..=char::MAX).find(|c| term::is_invisible(*c) != is_hidden(*c)), None);
+    assert_eq!(('\0'..=char::MAX).find(|c| term::is_hidden(*c) != is_hidden(*c)), None);
 }
