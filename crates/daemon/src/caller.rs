@@ -8,6 +8,7 @@ use std::time::Instant;
 use engine::{AuditNote, Caller, RunKey};
 use holder::origin::{Above, Ancestors, Link, Pinned};
 use proto::ProcessId;
+use proto::rights::PERSON;
 use tokio::net::UnixStream;
 
 use crate::screens::Screens;
@@ -151,7 +152,7 @@ fn lineage(peer: &Pinned, screens: &Screens, holders: &Path, ancestors: &Ancesto
 /// Returns the caller's name in a welcome.
 pub(crate) fn name(caller: Caller) -> String {
     match caller {
-        Caller::Person | Caller::Via(_) => "human".to_owned(),
+        Caller::Person | Caller::Via(_) => PERSON.to_owned(),
         Caller::Process(run) => run.process.to_string(),
         Caller::Nobody => "nobody".to_owned(),
     }

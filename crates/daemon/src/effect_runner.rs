@@ -193,7 +193,7 @@ impl EffectRunner {
                     TypingOutcome::Gone
                 }
                 Ok(Err(_)) => TypingOutcome::Gone,
-                Err(_) => TypingOutcome::HumanTyping,
+                Err(_) => TypingOutcome::PersonTyping,
             };
             // The receiver is gone only when the daemon is ending.
             drop(facts.send(Input::Fact { run, fact: RunFact::TypingDone { job, outcome } }).await);

@@ -294,7 +294,7 @@ impl EngineTask {
             | TypingOutcome::NoComposer
             | TypingOutcome::Shell
             | TypingOutcome::OtherText
-            | TypingOutcome::HumanTyping
+            | TypingOutcome::PersonTyping
             | TypingOutcome::Gone => return None,
         };
         let (target, decision) = (Some(run.process.to_string()), "allowed".to_owned());

@@ -24,6 +24,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use engine::{AuditNote, Caller, Counters, Record, Saved};
 use proto::audit::AuditPage;
 use proto::request::Audit;
+use proto::rights::PERSON;
 use proto::{ErrorCode, Failure, Printable, ProcessId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -157,7 +158,7 @@ pub(crate) fn audit(note: AuditNote) -> Change {
         Some(caller) if caller.is_person() && note.via.is_some() => {
             format!("person via {}", note.via.unwrap_or_default())
         }
-        Some(Caller::Person | Caller::Via(_)) => "human".to_owned(),
+        Some(Caller::Person | Caller::Via(_)) => PERSON.to_owned(),
         Some(Caller::Nobody) => "nobody".to_owned(),
         Some(Caller::Process(run)) => format!("{}.{}", run.process, run.run),
     };

@@ -409,7 +409,7 @@ pub enum ComposerVisibility {
     Undescribed,
 }
 
-/// What became of guarded typing.
+/// The outcome of guarded typing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypingOutcome {
     /// Everything reached the terminal, and the screen has settled where that was asked for.
@@ -429,14 +429,14 @@ pub enum TypingOutcome {
     /// Nothing was typed: the composer does not hold the text that Enter is meant for.
     OtherText,
     /// Nothing was typed: a person typed a moment ago.
-    HumanTyping,
+    PersonTyping,
     /// Only part reached the terminal.
     Partial,
     /// The run is over.
     Gone,
 }
 
-/// What became of handing a message to the vendor's own channel.
+/// The outcome of handing a message to the vendor's own channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandOver {
     /// It began a turn.

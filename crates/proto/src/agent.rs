@@ -479,6 +479,21 @@ pub enum ItemKind {
     Attention,
 }
 
+impl ItemKind {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Dialog => "dialog",
+            Self::Permission => "permission",
+            Self::Question => "question",
+            Self::Failure => "failure",
+            Self::Trust => "trust",
+            Self::Attention => "attention",
+        }
+    }
+}
+
 /// One thing that needs a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboxItem {

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::project::Project;
 use crate::{Limit, Name, ProcessId, ProcessView};
 
+/// How a person is written as a caller, a sender or an author: in JSON, in the audit log and in stored records.
+pub const PERSON: &str = "human";
+
 /// A right that a person may grant beyond the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

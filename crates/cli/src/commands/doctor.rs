@@ -232,7 +232,9 @@ fn cannot_grow(dir: &Path) -> Option<String> {
     }
     // Kernel views such as /proc have no blocks at all.
     if system.f_blocks == 0 {
-        return Some("it is on a file system of the kernel, such as /proc, which cannot store files".to_owned());
+        return Some(
+            "it is on a file system of the kernel, such as /proc, which cannot store files".to_owned(),
+        );
     }
     let is_full = system.f_bavail == 0 || (system.f_files > 0 && system.f_favail == 0);
     is_full.then(|| "no space is left".to_owned())

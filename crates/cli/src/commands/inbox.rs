@@ -69,24 +69,13 @@ fn table(items: &[InboxItem], now: u64) -> Table {
         table.row(vec![
             (item.item.to_string(), Style::Bold),
             plain(item.name.to_string()),
-            (kind_word(item.kind).to_owned(), kind_style(item.kind)),
+            (item.kind.word().to_owned(), kind_style(item.kind)),
             plain(span(now.saturating_sub(item.at) / 1000)),
             plain(what(item)),
             plain(answers(item, now)),
         ]);
     }
     table
-}
-
-fn kind_word(kind: ItemKind) -> &'static str {
-    match kind {
-        ItemKind::Dialog => "dialog",
-        ItemKind::Permission => "permission",
-        ItemKind::Question => "question",
-        ItemKind::Failure => "failure",
-        ItemKind::Trust => "trust",
-        ItemKind::Attention => "attention",
-    }
 }
 
 fn kind_style(kind: ItemKind) -> Style {

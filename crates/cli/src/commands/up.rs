@@ -201,8 +201,10 @@ fn with_those_before(list: &PresetList, named: &[String]) -> Result<Vec<String>,
     while let Some(name) = wanted.get(next).cloned() {
         for before in &find(list, &name)?.command.after {
             if find(list, before).is_err() {
-                let words =
-                    format!("preset {name} names \"{}\" in its `after`, and there is no such preset", Printable(before));
+                let words = format!(
+                    "preset {name} names \"{}\" in its `after`, and there is no such preset",
+                    Printable(before)
+                );
                 return Err(CliError::usage(words).hinted(known_presets(list)));
             }
             if !wanted.contains(before) {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
+use proto::rights::PERSON;
 use proto::{ErrorCode, Failure, Printable};
 use rustix::process::DumpableBehavior;
 use serde_json::json;
@@ -204,8 +205,8 @@ pub(crate) fn check_person(context: &mut Context) -> Result<(), CliError> {
     }
     let who = context.connect()?.who_am_i()?;
     match (who.caller.as_str(), &who.via) {
-        ("human", None) => Ok(()),
-        ("human", Some(name)) => refused(format!("this runs inside {}", Printable(&name.to_string()))),
+        (PERSON, None) => Ok(()),
+        (PERSON, Some(name)) => refused(format!("this runs inside {}", Printable(&name.to_string()))),
         _ => refused("only a person may give access to others".to_owned()),
     }
 }

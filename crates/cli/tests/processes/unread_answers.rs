@@ -41,8 +41,9 @@ fn m10h_answers_that_a_process_does_not_read_are_shown_by_ps_and_explain_until_i
     let (waiting, dropped) = (number(&unread, "waiting"), number(&unread, "dropped"));
     assert!(waiting + dropped < QUESTIONS as u64, "some were written before the terminal was full: {unread}");
     assert_eq!(stage.json(&["explain", "asks"])["unread_answers"], unread);
-    let words =
-        format!("it sends queries to its terminal and does not read the answers: {waiting} wait, {dropped} were dropped");
+    let words = format!(
+        "it sends queries to its terminal and does not read the answers: {waiting} wait, {dropped} were dropped"
+    );
     for verb in [&["ps"][..], &["explain", "asks"]] {
         let printed = String::from_utf8(stage.qd(verb).stdout).unwrap();
         assert!(printed.contains(&words), "{verb:?}: {printed}");

@@ -221,8 +221,9 @@ impl ConnectionPermit {
             let count = u32::try_from(pieces).unwrap_or(u32::MAX);
             let own = Arc::clone(&self.allowance.input).try_acquire_many_owned(count).map_err(|_| {
                 let limit = self.allowance.limits.input >> 20;
-                let message =
-                    format!("your requests that are not finished have {limit} MiB together, which is the limit");
+                let message = format!(
+                    "your requests that are not finished have {limit} MiB together, which is the limit"
+                );
                 Failure::new(ErrorCode::Limit, message).hint(HINT)
             })?;
             *held = InputPermit { pieces, _own: Some(own) };

@@ -3,6 +3,7 @@
 
 use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{Pad, PadAct};
+use proto::rights::PERSON;
 use proto::{ErrorCode, Failure, Reply, Role};
 use store::{PadError, PadName, Pads, Revision, StoreError};
 
@@ -10,7 +11,7 @@ use super::connection::Client;
 use super::trust::{blocking, caller_project};
 
 /// Author names that a process may not have.
-const TAKEN: [&str; 2] = ["human", "editor"];
+const TAKEN: [&str; 2] = [PERSON, "editor"];
 
 /// Reads or changes scratchpads.
 pub(super) async fn pad(client: &Client, request: Pad) -> Result<Reply, Failure> {

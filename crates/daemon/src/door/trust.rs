@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use engine::{Caller, CallerIdentity, Command, CommandAnswer, Principal, TrustSubject};
 use proto::presets::PresetList;
 use proto::request::{Presets, Trust, TrustWhat};
+use proto::rights::PERSON;
 use proto::trust::TrustView;
 use proto::{ErrorCode, Failure, Kind, Printable, Reply, Role};
 
@@ -45,7 +46,7 @@ pub(super) async fn caller_project(
             permit_project(client, None, role, verb).await?;
             let project_dir = blocking(move || project_dir_of("project", &dir)).await?;
             permit_project(client, Some(&project_dir), role, verb).await?;
-            Ok(CallerProject { project_dir, name: "human".to_owned(), path: None, shell: None })
+            Ok(CallerProject { project_dir, name: PERSON.to_owned(), path: None, shell: None })
         }
         Caller::Process(_) => {
             let own = own_project(client, verb).await?;

@@ -454,7 +454,7 @@ fn refusal(obstacle: TypingOutcome, name: &str) -> Failure {
             failure(ErrorCode::NotDelivered, "its composer is not on the screen")
                 .hint("qd explain shows what is known of it; qd tell waits until it is there")
         }
-        TypingOutcome::HumanTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
+        TypingOutcome::PersonTyping => failure(ErrorCode::HumanTyping, "a person typed there a moment ago")
             .hint("try again in a few seconds; qd tell waits by itself"),
         TypingOutcome::Done | TypingOutcome::Partial | TypingOutcome::Gone => {
             failure(ErrorCode::NotRunning, "its run is over").hint("qd restart starts it again")

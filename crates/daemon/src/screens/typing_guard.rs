@@ -29,7 +29,7 @@ pub(super) fn obstacle(guard: &Guard, around: &TypingContext<'_>) -> Option<Typi
         Some(wanted) if digest != Some(wanted.as_str()) => Some(TypingOutcome::Stale),
         None if open.is_some() => Some(TypingOutcome::Dialog),
         _ if around.is_secret => Some(TypingOutcome::NoEcho),
-        _ if is_person_near => Some(TypingOutcome::HumanTyping),
+        _ if is_person_near => Some(TypingOutcome::PersonTyping),
         _ => composer_obstacle(&guard.composer, around),
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(obstacle_with(&guard(), &draft, false, None), Some(TypingOutcome::Draft));
         assert_eq!(obstacle_with(&guard(), &asking, false, None), Some(TypingOutcome::Dialog));
         assert_eq!(obstacle_with(&guard(), &clear, true, None), Some(TypingOutcome::NoEcho));
-        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(TypingOutcome::HumanTyping));
+        assert_eq!(obstacle_with(&guard(), &clear, false, Some(2_999)), Some(TypingOutcome::PersonTyping));
         assert_eq!(obstacle_with(&guard(), &clear, false, Some(3_000)), None);
     }
 

@@ -81,7 +81,7 @@ impl Agent {
                 return true;
             }
             TypingOutcome::Dialog => dialog_open(),
-            TypingOutcome::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            TypingOutcome::PersonTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
             TypingOutcome::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
             TypingOutcome::Gone => Failure::new(ErrorCode::NotRunning, "the agent is over"),
             _ => Failure::new(ErrorCode::NotDelivered, "the keys did not reach the terminal"),

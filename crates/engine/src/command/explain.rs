@@ -58,7 +58,9 @@ fn why(agent: &Agent) -> String {
         Reason::DialogStands => "a dialog on the screen beats a report that does not know of it",
         Reason::TurnFailed => "a report says that it is idle, but the last hook says that its turn failed",
         Reason::HookWorn => "newer evidence beats a hook that is not fresh",
-        Reason::SameInstant => "of reports at the same instant, blocked wins over working and working over idle",
+        Reason::SameInstant => {
+            "of reports at the same instant, blocked wins over working and working over idle"
+        }
         Reason::Held => "the strongest source cannot judge, so the state before it is held",
         Reason::NotYet => "a turn is over only when weak sources agree for 300 ms",
         Reason::ErrorStays => "a failed turn stays failed until the next prompt",

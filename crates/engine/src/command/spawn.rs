@@ -181,7 +181,8 @@ fn check_workspace(
     let own = parent.map(|parent| &parent.spec.workspace).or(limit.workspace.as_ref()).map(String::as_str);
     match (asked, own) {
         (Some(asked), Some(own)) if asked != own => {
-            let message = format!("the calling process belongs to another workspace than \"{}\"", Printable(asked));
+            let message =
+                format!("the calling process belongs to another workspace than \"{}\"", Printable(asked));
             Err(Failure::new(ErrorCode::WorkspaceMismatch, message))
         }
         (asked, own) => {

@@ -2,7 +2,7 @@
 
 use proto::project::Project;
 use proto::request::Empty;
-use proto::rights::Identity;
+use proto::rights::{Identity, PERSON};
 use proto::verb;
 use proto::{Failure, Reply, Role};
 
@@ -41,7 +41,7 @@ fn identity(caller: Caller, engine: &Engine) -> Result<Identity, Failure> {
     Ok(match caller {
         Caller::Nobody => return Err(denied(caller, "who_am_i")),
         Caller::Person | Caller::Via(_) => Identity {
-            caller: "human".to_owned(),
+            caller: PERSON.to_owned(),
             via: ctx.out.scope.via.clone(),
             acts_for_person: false,
             process: None,

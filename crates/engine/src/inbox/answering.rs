@@ -110,7 +110,7 @@ impl Inbox {
             | TypingOutcome::Shell
             | TypingOutcome::OtherText => no_longer_open(),
             TypingOutcome::NoEcho => Failure::new(ErrorCode::NotDelivered, "the terminal reads a secret"),
-            TypingOutcome::HumanTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
+            TypingOutcome::PersonTyping => Failure::new(ErrorCode::HumanTyping, "a person is typing there"),
             TypingOutcome::Partial => {
                 Failure::new(ErrorCode::Partial, "only part of the answer reached the terminal")
             }
@@ -156,8 +156,7 @@ impl Inbox {
         };
         let has_gone_on = agent.has_gone_on_since(&answering);
         let failure = if has_gone_on {
-            let words =
-                "the answer was typed, but a dialog with the same text is open; it may be a new one";
+            let words = "the answer was typed, but a dialog with the same text is open; it may be a new one";
             Failure::new(ErrorCode::NotDelivered, words)
                 .hint("qd inbox shows it; answer it there to allow it")
         } else {

@@ -174,7 +174,7 @@ impl Mailbox {
             TypingOutcome::NoComposer | TypingOutcome::OtherText => {
                 self.requeue(id, pasted.mail, NO_COMPOSER, ctx)
             }
-            TypingOutcome::HumanTyping => self.requeue(id, pasted.mail, "a person is typing", ctx),
+            TypingOutcome::PersonTyping => self.requeue(id, pasted.mail, "a person is typing", ctx),
             TypingOutcome::Gone => self.requeue(id, pasted.mail, "the agent is not running", ctx),
         }
     }
@@ -262,7 +262,7 @@ impl Mailbox {
             | TypingOutcome::Draft
             | TypingOutcome::NoComposer
             | TypingOutcome::Shell => self.keep_pasted(id, unpressed, ctx),
-            TypingOutcome::HumanTyping => self.finish_taken_over(id, ctx),
+            TypingOutcome::PersonTyping => self.finish_taken_over(id, ctx),
             TypingOutcome::Partial => {
                 self.finish_refused(id, "Enter did not reach the terminal; its text is in the composer", ctx)
             }

@@ -27,6 +27,7 @@ pub use expiry::Due;
 pub(crate) use queue::{MailQueue, NewMessage, ReceiptWaiter};
 
 use proto::agent::{Delivery, MailId, Receipt};
+use proto::rights::PERSON;
 use proto::{Name, ProcessId, RunNumber};
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +129,7 @@ impl MailRecord {
         match &self.sender {
             Sender::System { tag } => tag.clone(),
             Sender::Person | Sender::Process(_) => {
-                self.from_name.as_ref().map_or_else(|| "human".to_owned(), ToString::to_string)
+                self.from_name.as_ref().map_or_else(|| PERSON.to_owned(), ToString::to_string)
             }
         }
     }

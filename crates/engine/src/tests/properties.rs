@@ -88,7 +88,7 @@ fn typing() -> impl Strategy<Value = TypingOutcome> {
         TypingOutcome::Stale,
         TypingOutcome::NoEcho,
         TypingOutcome::Draft,
-        TypingOutcome::HumanTyping,
+        TypingOutcome::PersonTyping,
         TypingOutcome::Partial,
     ];
     prop_oneof![6 => Just(TypingOutcome::Done), 3 => prop::sample::select(refusals), 1 => Just(TypingOutcome::Gone)]

@@ -2,7 +2,7 @@
 
 use client::CallError;
 use proto::request::Empty;
-use proto::rights::{BudgetUse, GrantView, Identity};
+use proto::rights::{BudgetUse, GrantView, Identity, PERSON};
 use proto::{ErrorCode, ProcessView, verb};
 use serde_json::{Map, Value, json};
 
@@ -80,7 +80,7 @@ async fn whoami(context: &ToolContext) -> Result<ToolOutcome, ToolFailure> {
     };
     let (caller, may) = match &known {
         None => ("nobody", "help"),
-        Some((known, _)) if known.process.is_none() => ("human", "everything"),
+        Some((known, _)) if known.process.is_none() => (PERSON, "everything"),
         Some(_) => (
             "process",
             "read and drive yourself and your descendants; message them, your parent and your siblings; list your \

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock};
 use client::{AsyncClient, CallError, CallOptions};
 use proto::agent::MailId;
 use proto::request::Empty;
+use proto::rights::PERSON;
 use proto::{VerbSpec, verb};
 use rmcp::model::{MetaObject, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
@@ -125,7 +126,7 @@ impl ToolContext {
         }
         let welcome = self.daemon.welcome().await.map_err(|error| ToolFailure::of_call(&error, &[]))?;
         let caller = match welcome.caller.as_str() {
-            "human" => ServerCaller::Person,
+            PERSON => ServerCaller::Person,
             // A later call may find a token, so this result is not kept.
             "nobody" => return Ok(ServerCaller::Nobody),
             id => ServerCaller::Process(id.to_owned()),

@@ -371,7 +371,9 @@ pub(super) fn receipt_text(name: &str, delivery: &Delivery) -> String {
     match delivery {
         Delivery::Queued { reason } => format!("{name} gets it later: {}", Printable(reason)),
         Delivery::Delivering => format!("{name} is being told"),
-        Delivery::Submitted { turn } | Delivery::Delivered { turn } => format!("{name} took it as turn {turn}"),
+        Delivery::Submitted { turn } | Delivery::Delivered { turn } => {
+            format!("{name} took it as turn {turn}")
+        }
         Delivery::Refused { reason } => format!("{name} refused it: {}", Printable(reason)),
         Delivery::Unknown { reason } => format!("unknown whether {name} has it: {}", Printable(reason)),
         Delivery::Expired => format!("{name} did not take it in time"),

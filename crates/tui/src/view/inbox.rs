@@ -98,7 +98,7 @@ fn list(model: &Model, grid: &mut Grid, area: Rect, selected: &InboxItem) {
     for (row, item) in rows.zip(model.crew.open_items().skip(first)) {
         let since = age(model.now.epoch_ms.saturating_sub(item.at));
         let start = text_to(grid, area.right().saturating_sub(1), row, &since, text(model, Role::Dim));
-        let kind = kind_word(item.kind);
+        let kind = item.kind.word();
         let name = format!("{} {}", glyph(item.kind), item.name);
         let room = start.saturating_sub(area.col + 4 + columns(kind));
         let name = cut(&name, room, model.looks.is_ascii);
@@ -244,17 +244,6 @@ fn about(model: &Model, item: &InboxItem) -> Vec<String> {
 /// An agent's own dialog: its answer is typed.
 fn is_dialog(kind: ItemKind) -> bool {
     matches!(kind, ItemKind::Dialog | ItemKind::Permission)
-}
-
-fn kind_word(kind: ItemKind) -> &'static str {
-    match kind {
-        ItemKind::Dialog => "dialog",
-        ItemKind::Permission => "permission",
-        ItemKind::Question => "question",
-        ItemKind::Failure => "failure",
-        ItemKind::Trust => "trust",
-        ItemKind::Attention => "attention",
-    }
 }
 
 fn glyph(kind: ItemKind) -> &'static str {

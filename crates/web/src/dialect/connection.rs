@@ -166,9 +166,10 @@ impl Connection {
             Err(NotTaken::Full) => {
                 DialectError::new("internal", format!("the program reads nothing: wrote 0 of {typed} bytes"))
             }
-            Err(NotTaken::Over) => {
-                DialectError::new("session_not_found", "this connection is not attached to that session: attach first")
-            }
+            Err(NotTaken::Over) => DialectError::new(
+                "session_not_found",
+                "this connection is not attached to that session: attach first",
+            ),
         };
         self.send(error.frame("", id)).await;
     }

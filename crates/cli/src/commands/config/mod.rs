@@ -200,7 +200,10 @@ fn check_file(path: &Path) -> Result<Checked, CliError> {
     }
     let Some(kind) = SettingsFile::of(path) else {
         let names = SettingsFile::NAMED.map(SettingsFile::name).join(", ");
-        let words = format!("{} is not a settings file: known are {names}, {THEMES}/NAME.toml, {PROJECT_FILE}", Printable(&shown));
+        let words = format!(
+            "{} is not a settings file: known are {names}, {THEMES}/NAME.toml, {PROJECT_FILE}",
+            Printable(&shown)
+        );
         return Err(CliError::usage(words));
     };
     let (faults, warnings) = match client::read_plain_file(path) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use engine::{TaskChange, TaskCommand, TaskWithProcesses, Verb};
 use proto::Failure;
 use proto::request::{ReviewAct, ReviewTask};
+use proto::rights::PERSON;
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskOutcome, TaskReview};
 use worktree::{DiffExtent, Repository, raw_diff};
 
@@ -87,7 +88,7 @@ fn compare(runner: &TaskRunner, item: &TaskWithProcesses) -> Vec<ReviewComment> 
 /// Who writes a comment.
 async fn author(client: &Client) -> Result<String, Failure> {
     if client.caller().is_person() {
-        return Ok("human".to_owned());
+        return Ok(PERSON.to_owned());
     }
     own_project(client, "task_review").await.map(|own| own.name)
 }

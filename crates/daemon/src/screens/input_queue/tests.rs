@@ -586,9 +586,9 @@ fn m7d_an_obstacle_or_an_older_holder_leaves_the_rest_untyped() {
     let mut next = Scene::new(99, Child::default());
     next.key = key(true);
     let mut outcome = next.paste(&text);
-    next.queue.go_on(&state, Some(TypingOutcome::HumanTyping), next.now, &mut next.child);
+    next.queue.go_on(&state, Some(TypingOutcome::PersonTyping), next.now, &mut next.child);
     let told = outcome.try_recv().unwrap();
-    assert_eq!((told.written, told.obstacle), (state.written, Some(TypingOutcome::HumanTyping)));
+    assert_eq!((told.written, told.obstacle), (state.written, Some(TypingOutcome::PersonTyping)));
     next.child.knows_no_keys = true;
     let mut outcome = next.paste(&text);
     assert!(outcome.try_recv().is_err() && next.child.handed.is_empty(), "nothing is typed on doubt");

@@ -343,7 +343,7 @@ fn c3_a_persons_draft_and_a_person_who_types_are_waited_for() {
 #[test]
 fn c3_refused_typing_waits_for_what_was_in_its_way() {
     for outcome in
-        [TypingOutcome::Draft, TypingOutcome::HumanTyping, TypingOutcome::NoEcho, TypingOutcome::Dialog]
+        [TypingOutcome::Draft, TypingOutcome::PersonTyping, TypingOutcome::NoEcho, TypingOutcome::Dialog]
     {
         let mut scene = Scene::idle();
         let mail = scene.tell("fix it");
@@ -375,7 +375,7 @@ fn c3_a_person_who_edits_the_pasted_text_gets_enter_and_nothing_is_claimed() {
     let mail = scene.tell("fix it");
     scene.look(Composer::Draft);
     scene.done(TypingOutcome::Done);
-    scene.done(TypingOutcome::HumanTyping);
+    scene.done(TypingOutcome::PersonTyping);
     assert!(reason(scene.delivery(mail)).contains("a person changed it in the composer"));
     scene.pass(60_000);
     scene.report(AgentState::Working);

@@ -246,7 +246,7 @@ impl Model {
             () if matches!(&guard.composer, ComposerIs::Holds(text) if text.trim() != self.composer.trim()) => {
                 TypingOutcome::OtherText
             }
-            () if is_persons => TypingOutcome::HumanTyping,
+            () if is_persons => TypingOutcome::PersonTyping,
             () => TypingOutcome::Done,
         };
         let mut settle = self.random(10);
