@@ -28,7 +28,7 @@ use proto::rights::PERSON;
 use proto::{ErrorCode, Failure, Printable, ProcessId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::{AuditRow, Change, Store, StoreError};
+use store::{AuditRow, Change, Store, StoreError, StoredDocument};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use self::closed::Closed;
@@ -259,7 +259,9 @@ pub(crate) fn load(store: &Store, warnings: &Warnings) -> Result<Loaded, store::
     let mail = mail.filter_map(|(id, document)| reader.read(&format!("message {id}"), &document)).collect();
     let turns = contents.turns.into_iter();
     let turns = turns
-        .filter_map(|(id, turn, document)| reader.read(&format!("turn {turn} of {id}"), &document))
+        .filter_map(|stored| {
+            reader.read(&format!("turn {} of {}", stored.turn, stored.process), &stored.document)
+        })
         .collect();
     let counters = contents.settings.iter().find(|(key, _)| key == COUNTERS);
     let counters: Option<Counters> = counters.and_then(|(key, value)| reader.read(key, value));
@@ -285,9 +287,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn of_kind<T: DeserializeOwned>(&self, documents: &[(String, String, String)], kind: &str) -> Vec<T> {
-        let own = documents.iter().filter(|(found, _, _)| found == kind);
-        own.filter_map(|(_, id, document)| self.read(&format!("{kind} {id}"), document)).collect()
+    fn of_kind<T: DeserializeOwned>(&self, documents: &[StoredDocument], kind: &str) -> Vec<T> {
+        let own = documents.iter().filter(|stored| stored.kind == kind);
+        own.filter_map(|stored| self.read(&format!("{kind} {}", stored.id), &stored.document)).collect()
     }
 
     fn read<T: DeserializeOwned>(&self, what: &str, document: &str) -> Option<T> {

@@ -76,7 +76,7 @@ pub struct Store {
     recovered: Option<PathBuf>,
     damaged_log: Option<PathBuf>,
     /// What the connection is set to.
-    promise: Durability,
+    durability: Durability,
     /// How much of the audit log is kept.
     bound: AuditBound,
 }
@@ -101,9 +101,9 @@ impl Store {
     }
 
     fn over(connection: Connection, path: PathBuf) -> Store {
-        let (promise, bound) = (Durability::ProcessDeath, AuditBound::ON_DISK);
+        let (durability, bound) = (Durability::ProcessDeath, AuditBound::ON_DISK);
         let file = renew::identity(&path);
-        Store { connection, path, file, recovered: None, damaged_log: None, promise, bound }
+        Store { connection, path, file, recovered: None, damaged_log: None, durability, bound }
     }
 
     /// Returns a store that lives and dies with the process: for `--ephemeral` and tests.
@@ -141,10 +141,10 @@ impl Store {
         }
         self.renew()?;
         let fail = |error| StoreError::sqlite(&self.path, error);
-        let promise = Durability::of(batch);
-        if promise != self.promise {
-            self.connection.pragma_update(None, "synchronous", promise.pragma()).map_err(fail)?;
-            self.promise = promise;
+        let durability = Durability::of(batch);
+        if durability != self.durability {
+            self.connection.pragma_update(None, "synchronous", durability.pragma()).map_err(fail)?;
+            self.durability = durability;
         }
         records::apply(&mut self.connection, batch, self.bound).map_err(fail)
     }

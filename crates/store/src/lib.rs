@@ -45,5 +45,5 @@ pub use database::Store;
 pub use error::StoreError;
 pub use pads::{BadPadName, PAD_LIMIT, PadChange, PadError, PadName, Pads, Revision, StoredPad};
 pub use private_dir::{PrivateDirError, ensure_own_dir, ensure_private_dir};
-pub use records::{Change, Contents};
+pub use records::{Change, Contents, StoredDocument, StoredTurn};
 pub use run_files::RunFiles;

@@ -78,6 +78,28 @@ pub enum Change {
     },
 }
 
+/// The stored record of one turn.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredTurn {
+    /// Whose turn it is.
+    pub process: String,
+    /// Its number.
+    pub turn: i64,
+    /// The record.
+    pub document: String,
+}
+
+/// A stored record of a kind that the caller names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredDocument {
+    /// The kind.
+    pub kind: String,
+    /// Its id among those of the kind.
+    pub id: String,
+    /// The record.
+    pub document: String,
+}
+
 /// Everything stored but the audit log, each list in the order of its key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -87,10 +109,10 @@ pub struct Contents {
     pub settings: Vec<(String, String)>,
     /// Number and document.
     pub mail: Vec<(i64, String)>,
-    /// Process, number of the turn, document.
-    pub turns: Vec<(String, i64, String)>,
-    /// Kind, id, document.
-    pub documents: Vec<(String, String, String)>,
+    /// The turns of agents.
+    pub turns: Vec<StoredTurn>,
+    /// Everything else.
+    pub documents: Vec<StoredDocument>,
 }
 
 /// Stores all of `batch` in one transaction. It takes the lock at the start, so a busy file fails before any
@@ -154,9 +176,9 @@ impl Contents {
             TURN => {
                 let (process, turn) = id.rsplit_once('/').ok_or_else(no_number)?;
                 let turn = turn.parse().map_err(|_| no_number())?;
-                self.turns.push((process.to_owned(), turn, document));
+                self.turns.push(StoredTurn { process: process.to_owned(), turn, document });
             }
-            _ => self.documents.push((kind, id, document)),
+            _ => self.documents.push(StoredDocument { kind, id, document }),
         }
         Ok(())
     }

@@ -134,10 +134,9 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<i64, StoreEr
         return Ok(0);
     }
     let fail = |error| suspect(path, error);
-    let verdict: String =
-        connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0)).map_err(fail)?;
-    if verdict != "ok" {
-        return Err(StoreError::corrupt(path, verdict));
+    let answer: String = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0)).map_err(fail)?;
+    if answer != "ok" {
+        return Err(StoreError::corrupt(path, answer));
     }
     // A header that claims a newer file format makes the file read-only for us; we never write such a header.
     if connection.is_readonly("main").map_err(fail)? {

@@ -101,7 +101,7 @@ fn assert_whole(store: &Store, last: u64) {
     let processes: BTreeMap<_, _> =
         contents.processes.iter().map(|(id, document)| (id.clone(), number_of(document))).collect();
     let turns: BTreeMap<_, _> =
-        contents.turns.iter().map(|(id, _, document)| (id.clone(), number_of(document))).collect();
+        contents.turns.iter().map(|turn| (turn.process.clone(), number_of(&turn.document))).collect();
     assert_eq!(processes, expected);
     assert_eq!(turns, expected);
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, Row};
-use store::{AuditCheck, Contents, Store};
+use store::{AuditCheck, Contents, Store, StoredDocument, StoredTurn};
 
 const WRITTEN: &str = include_str!("fixtures/written_by_schema_5.sql");
 
@@ -20,10 +20,10 @@ fn former_contents(path: &Path) -> Contents {
         settings: rows(path, "SELECT key, value FROM settings", |row| Ok((row.get(0)?, row.get(1)?))),
         mail: rows(path, "SELECT id, document FROM mail", |row| Ok((row.get(0)?, row.get(1)?))),
         turns: rows(path, "SELECT process, turn, document FROM turns", |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok(StoredTurn { process: row.get(0)?, turn: row.get(1)?, document: row.get(2)? })
         }),
         documents: rows(path, "SELECT kind, id, document FROM documents", |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok(StoredDocument { kind: row.get(0)?, id: row.get(1)?, document: row.get(2)? })
         }),
     }
 }

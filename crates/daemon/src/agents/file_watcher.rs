@@ -143,7 +143,14 @@ struct Watching {
     orders: Receiver<WatcherOrder>,
     watches: Watches,
     watched: HashMap<RunKey, AgentFiles>,
-    marks: BTreeMap<WatchMark, (RunKey, Watched, PathBuf)>,
+    marks: BTreeMap<WatchMark, WatchedFile>,
+}
+
+/// A file that is watched for a run.
+struct WatchedFile {
+    run: RunKey,
+    what: Watched,
+    path: PathBuf,
 }
 
 impl Watching {
@@ -157,7 +164,7 @@ impl Watching {
                 return;
             }
             for mark in changes.marks {
-                if let Some((run, what, _)) = self.marks.get(&mark).cloned() {
+                if let Some((run, what)) = self.marks.get(&mark).map(|file| (file.run, file.what)) {
                     self.read_watched(run, what);
                 }
             }
@@ -224,7 +231,7 @@ impl Watching {
         let Some(agent_files) = self.watched.get_mut(&run) else { return };
         for (what, path) in agent_files.files(&self.agents) {
             let is_known =
-                self.marks.values().any(|(known, kind, at)| *known == run && *kind == what && *at == path);
+                self.marks.values().any(|file| file.run == run && file.what == what && file.path == path);
             if is_known {
                 continue;
             }
@@ -232,7 +239,7 @@ impl Watching {
                 self.unwatch(run, |kind| kind == Watched::Transcript);
             }
             let mark = self.watches.add(path.clone());
-            self.marks.insert(mark, (run, what, path));
+            self.marks.insert(mark, WatchedFile { run, what, path });
             if what != Watched::Manifest {
                 self.read_watched(run, what);
             }
@@ -243,7 +250,7 @@ impl Watching {
         let gone: Vec<WatchMark> = self
             .marks
             .iter()
-            .filter(|(_, (known, what, _))| *known == run && is_meant(*what))
+            .filter(|(_, file)| file.run == run && is_meant(file.what))
             .map(|(mark, _)| *mark)
             .collect();
         for mark in gone {

@@ -27,7 +27,12 @@ const READING_ONLY: &[&str] =
     &["name", "rule", "dialog", "composer", "background", "trim", "context", "quota"];
 
 /// The path, time and size of a file when it was read.
-type ManifestStamp = (PathBuf, Option<SystemTime>, u64);
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct ManifestStamp {
+    path: PathBuf,
+    changed_at: Option<SystemTime>,
+    length: u64,
+}
 
 /// Everything that was read for one project.
 pub(crate) struct ManifestSet {
@@ -145,7 +150,7 @@ impl ManifestCache {
     fn read(&mut self, stamps: Vec<ManifestStamp>, of_project: usize) -> ManifestSet {
         let mut problems = Vec::new();
         let mut files = Vec::new();
-        for (place, (path, _, length)) in stamps.iter().enumerate() {
+        for (place, ManifestStamp { path, length, .. }) in stamps.iter().enumerate() {
             match read_file(path, *length, place < of_project) {
                 Ok(layer) => files.push((path.clone(), layer)),
                 Err(why) => problems.push(FileProblem::unusable(path, &why)),
@@ -181,7 +186,7 @@ fn stamps(dir: &Path) -> Vec<ManifestStamp> {
         .filter_map(|path| {
             // What is no plain file is listed too, so that it is reported.
             let meta = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path)).ok()?;
-            Some((path, meta.modified().ok(), meta.len()))
+            Some(ManifestStamp { path, changed_at: meta.modified().ok(), length: meta.len() })
         })
         .take(MAX_FILES)
         .collect();

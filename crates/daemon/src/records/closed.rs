@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use engine::{Effect, RunKey};
 use proto::{ProcessId, RunNumber};
 use serde::{Deserialize, Serialize};
-use store::Change;
+use store::{Change, StoredDocument};
 
 /// The kind of these documents.
 const CLOSED: &str = "closed";
@@ -59,10 +59,10 @@ pub(crate) fn forget(ids: impl IntoIterator<Item = ProcessId>) -> Vec<Change> {
 }
 
 /// Returns the closed entries among the documents. An unreadable one counts as closed with its tree.
-pub(super) fn among(documents: &[(String, String, String)]) -> HashMap<ProcessId, Closed> {
-    let closed = documents.iter().filter(|(kind, _, _)| kind == CLOSED);
-    let read = |(_, id, document): &(String, String, String)| {
-        Some((id.parse().ok()?, serde_json::from_str(document).unwrap_or_default()))
+pub(super) fn among(documents: &[StoredDocument]) -> HashMap<ProcessId, Closed> {
+    let closed = documents.iter().filter(|stored| stored.kind == CLOSED);
+    let read = |stored: &StoredDocument| {
+        Some((stored.id.parse().ok()?, serde_json::from_str(&stored.document).unwrap_or_default()))
     };
     closed.filter_map(read).collect()
 }
@@ -118,7 +118,8 @@ mod tests {
         let closed = Closed::new(id, &kept);
         assert_eq!((closed.ends_tree(run(1)), closed.ends_tree(run(2))), (true, false));
         assert!(Closed::new(ProcessId::from_entropy(2), &kept).ends_tree(run(2)));
-        let document = (CLOSED.to_owned(), id.to_string(), serde_json::to_string(&closed).unwrap());
-        assert_eq!(among(&[document]), HashMap::from([(id, closed)]));
+        let document = serde_json::to_string(&closed).unwrap();
+        let stored = StoredDocument { kind: CLOSED.to_owned(), id: id.to_string(), document };
+        assert_eq!(among(&[stored]), HashMap::from([(id, closed)]));
     }
 }

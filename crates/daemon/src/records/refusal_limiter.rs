@@ -19,8 +19,15 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// The most kinds that are remembered; others are written singly.
 const MAX_KINDS: usize = 1024;
 
-/// What makes refusals equal: caller, verb, target, decision, detail.
-type Refusal = (String, String, Option<String>, String, String);
+/// What makes refusals equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Refusal {
+    caller: String,
+    verb: String,
+    target: Option<String>,
+    decision: String,
+    detail: String,
+}
 
 #[derive(Debug)]
 struct SeenRefusals {
@@ -92,15 +99,15 @@ impl RefusalLimiter {
 }
 
 fn refusal(row: &AuditRow) -> Refusal {
-    let AuditRow { caller, verb, target, decision, detail, .. } = row;
-    (caller.clone(), verb.clone(), target.clone(), decision.clone(), detail.clone())
+    let AuditRow { caller, verb, target, decision, detail, .. } = row.clone();
+    Refusal { caller, verb, target, decision, detail }
 }
 
 /// Returns the row for the counted refusals.
 fn counted(kind: &Refusal, seen: &SeenRefusals, now: Instant) -> Option<Change> {
     let count = seen.counted;
     (count > 0).then(|| {
-        let (caller, verb, target, decision, detail) = kind.clone();
+        let Refusal { caller, verb, target, decision, detail } = kind.clone();
         let within = now.saturating_duration_since(seen.since).as_secs().max(1);
         let detail = format!("{detail}; {count} more of the same within {within} s");
         Change::Audit(AuditRow {

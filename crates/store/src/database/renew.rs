@@ -62,7 +62,7 @@ impl Store {
         // Closing the former connection must not remove the log of the new one, which has the same name.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
         self.connection = opened;
-        (self.file, self.promise) = (made.file, Durability::ProcessDeath);
+        (self.file, self.durability) = (made.file, Durability::ProcessDeath);
         Ok(())
     }
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn grants(store: &Store) -> Vec<String> {
-        store.load().unwrap().documents.into_iter().map(|(_, id, _)| id).collect()
+        store.load().unwrap().documents.into_iter().map(|stored| stored.id).collect()
     }
 
     #[test]

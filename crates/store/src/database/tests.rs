@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::{StoredDocument, StoredTurn};
 
 fn process(id: &str, document: &str) -> Change {
     Change::PutProcess { id: id.into(), document: document.into() }
@@ -37,6 +38,16 @@ fn sample(path: &Path) -> (Contents, Vec<AuditRow>) {
         store.audit(&row).unwrap();
     }
     (store.load().unwrap(), store.audit_rows(0, 100).unwrap())
+}
+
+/// The turn that every file of an older schema has.
+fn only_turn() -> StoredTurn {
+    StoredTurn { process: "p_aaaaaaaa".to_owned(), turn: 1, document: "{\"v\":1}".to_owned() }
+}
+
+/// The document that every file of an older schema has.
+fn only_document() -> StoredDocument {
+    StoredDocument { kind: "grant".to_owned(), id: "3".to_owned(), document: "{\"v\":1}".to_owned() }
 }
 
 #[test]
@@ -126,8 +137,8 @@ fn a_file_of_schema_4_loses_the_two_tables_that_nobody_wrote_and_nothing_else() 
     let contents = store.load().unwrap();
     assert_eq!((contents.processes.len(), contents.settings.len()), (2, 1));
     assert_eq!(contents.mail, [(7, "{\"v\":1}".into())]);
-    assert_eq!(contents.turns, [("p_aaaaaaaa".into(), 1, "{\"v\":1}".into())]);
-    assert_eq!(contents.documents, [("grant".into(), "3".into(), "{\"v\":1}".into())]);
+    assert_eq!(contents.turns, [only_turn()]);
+    assert_eq!(contents.documents, [only_document()]);
     assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { first: 1, rows: 3, .. })));
     store.audit(&AuditRow::default()).unwrap();
     assert!(matches!(store.verify_audit(), Ok(AuditCheck::Intact { first: 1, rows: 4, .. })));
@@ -156,8 +167,8 @@ fn a_file_of_schema_5_has_all_its_records_in_one_table_of_documents() {
     assert_eq!(contents.processes[1], ("p_bbbbbbbb".into(), "{\"v\":1,\"name\":\"täst\"}".into()));
     assert_eq!(contents.settings, [("revision".into(), "41".into())]);
     assert_eq!(contents.mail, [(7, "{\"v\":1}".into())]);
-    assert_eq!(contents.turns, [("p_aaaaaaaa".into(), 1, "{\"v\":1}".into())]);
-    assert_eq!(contents.documents, [("grant".into(), "3".into(), "{\"v\":1}".into())]);
+    assert_eq!(contents.turns, [only_turn()]);
+    assert_eq!(contents.documents, [only_document()]);
     store.apply(&[Change::RemoveProcess { id: "p_aaaaaaaa".into() }]).unwrap();
     assert_eq!(store.load().unwrap().turns, [], "its turns are found under their new ids");
     drop(store);
@@ -529,9 +540,9 @@ fn m7h_the_end_of_an_entry_waits_for_the_disk() {
     let directory = quick_directory();
     let mut store = Store::open(&directory.path().join("state.db")).unwrap();
     store.apply(&[process("p_1", "{}")]).unwrap();
-    assert_eq!(store.promise, Durability::ProcessDeath);
+    assert_eq!(store.durability, Durability::ProcessDeath);
     store.apply(&[Change::RemoveProcess { id: "p_1".into() }]).unwrap();
-    assert_eq!(store.promise, Durability::PowerCut);
+    assert_eq!(store.durability, Durability::PowerCut);
 }
 
 #[test]

@@ -15,6 +15,10 @@ fn after(batches: &[&[Change]]) -> Contents {
     store.load().unwrap()
 }
 
+fn stored(process: &str, turn: i64, document: &str) -> StoredTurn {
+    StoredTurn { process: process.to_owned(), turn, document: document.to_owned() }
+}
+
 #[test]
 fn removing_what_is_not_there_is_no_error() {
     let removals = [Change::RemoveProcess { id: "p_1".into() }, Change::RemoveMail { id: 1 }];
@@ -41,7 +45,7 @@ fn mail_is_put_replaced_and_forgotten_in_the_order_of_its_numbers() {
 fn putting_a_process_again_replaces_its_document_and_keeps_its_turns() {
     let contents = after(&[&[process("p_1", "old"), turn("p_1", 1, "said")], &[process("p_1", "new")]]);
     assert_eq!(contents.processes, [("p_1".into(), "new".into())]);
-    assert_eq!(contents.turns, [("p_1".into(), 1, "said".into())]);
+    assert_eq!(contents.turns, [stored("p_1", 1, "said")]);
 }
 
 #[test]
@@ -55,7 +59,7 @@ fn a_message_outlives_the_process_it_went_to_and_turns_do_not() {
     ];
     let contents = after(&[&put, &[Change::RemoveProcess { id: "p_1".into() }]]);
     assert_eq!(contents.mail.len(), 1);
-    assert_eq!(contents.turns, [("p_2".into(), 1, "y".into())]);
+    assert_eq!(contents.turns, [stored("p_2", 1, "y")]);
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn turns_are_put_replaced_and_forgotten_one_by_one() {
     let put = [turn("p_1", 2, "two"), turn("p_1", 1, "one"), turn("p_1", 3, "three")];
     let change = [turn("p_1", 2, "new"), Change::RemoveTurn { process: "p_1".into(), turn: 1 }];
     let contents = after(&[&put, &change]);
-    assert_eq!(contents.turns, [("p_1".into(), 2, "new".into()), ("p_1".into(), 3, "three".into())]);
+    assert_eq!(contents.turns, [stored("p_1", 2, "new"), stored("p_1", 3, "three")]);
 }
 
 #[test]
@@ -82,5 +86,5 @@ fn settings_are_replaced_and_any_text_comes_back_as_it_was() {
 fn the_turns_of_a_process_go_with_it_and_those_of_its_neighbours_stay() {
     let put = [turn("p_1", 1, "a"), turn("p_1", i64::MAX, "b"), turn("p_10", 1, "c"), turn("p_0", 1, "d")];
     let contents = after(&[&put, &[Change::RemoveProcess { id: "p_1".into() }]]);
-    assert_eq!(contents.turns, [("p_0".into(), 1, "d".into()), ("p_10".into(), 1, "c".into())]);
+    assert_eq!(contents.turns, [stored("p_0", 1, "d"), stored("p_10", 1, "c")]);
 }
