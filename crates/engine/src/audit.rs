@@ -71,14 +71,9 @@ impl Outbox {
 
 impl Outbox {
     /// Audits the decision about a command, if its verb declares that.
-    pub(crate) fn audit_verdict<T>(
-        &mut self,
-        caller: Caller,
-        entry: AuditDraft,
-        verdict: &Result<T, Failure>,
-    ) {
+    pub(crate) fn audit_result<T>(&mut self, caller: Caller, entry: AuditDraft, result: &Result<T, Failure>) {
         let AuditDraft { verb, audited, target, detail, next_mail } = entry;
-        match verdict {
+        match result {
             // The door's own question who a caller is; what the caller asks for itself is written down.
             Err(_) if verb == PLACING => {}
             Err(failure) => {

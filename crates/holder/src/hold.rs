@@ -139,7 +139,7 @@ impl Holder {
                 self.serve_link(ready.link_in);
             }
             if ready.newcomer {
-                self.answer_the_door();
+                self.answer_peers();
             }
             self.announce();
         }
@@ -355,10 +355,10 @@ impl Holder {
         }
     }
 
-    fn answer_the_door(&mut self) {
+    fn answer_peers(&mut self) {
         self.listener.accept();
-        for visitor in self.listener.visitors() {
-            match visitor {
+        for frame in self.listener.first_frames() {
+            match frame {
                 FirstFrame::Daemon(peer) => self.adopt(peer),
                 FirstFrame::Hangup => self.end_tree(DEFAULT_GRACE, Leaving::AfterEnding),
             }

@@ -112,8 +112,8 @@ impl Listener {
     }
 
     /// Reads the undecided connections; drops those with any other first frame.
-    pub(crate) fn visitors(&mut self) -> Vec<FirstFrame> {
-        let mut visitors = Vec::new();
+    pub(crate) fn first_frames(&mut self) -> Vec<FirstFrame> {
+        let mut frames = Vec::new();
         for mut peer in std::mem::take(&mut self.pending) {
             // What was sent before the end of a connection counts: a HANGUP may be followed by a close at
             // once.
@@ -122,13 +122,13 @@ impl Listener {
                 // The holder of the link reads and types, so a process inside a run is never accepted as the
                 // daemon.
                 Ok(Some(ToHolder::Hello { .. })) if alive && self.is_from_inside(&peer) => {}
-                Ok(Some(ToHolder::Hello { .. })) if alive => visitors.push(FirstFrame::Daemon(peer)),
-                Ok(Some(ToHolder::Hangup)) => visitors.push(FirstFrame::Hangup),
+                Ok(Some(ToHolder::Hello { .. })) if alive => frames.push(FirstFrame::Daemon(peer)),
+                Ok(Some(ToHolder::Hangup)) => frames.push(FirstFrame::Hangup),
                 Ok(None) if alive => self.pending.push(peer),
                 _ => {}
             }
         }
-        visitors
+        frames
     }
 
     /// Returns true if a peer is inside a run of this Quarterdeck, or if that cannot be ruled out.

@@ -168,7 +168,7 @@ impl Pinned {
         is_still
     }
 
-    /// Returns true if it is inside a run that the visitor does not know: one without its holder, or one of another
+    /// Returns true if it is inside a run that the closure does not know: one without its holder, or one of another
     /// daemon. This daemon cannot know for whom the process acts there.
     fn is_in_another_run(&self, chain: &[Link]) -> bool {
         let holders = chain.iter().filter(|link| link.is_named_holder && link.pid != self.pid);
@@ -211,7 +211,7 @@ pub fn listener(socket: BorrowedFd<'_>) -> ListenerOrigin {
     }
 }
 
-/// Walks a chain of parents. Returns `Some(Some)` when the visitor has a result, `Some(None)` at the top,
+/// Walks a chain of parents. Returns `Some(Some)` when the closure has a result, `Some(None)` at the top,
 /// `None` when the chain changed meanwhile.
 fn climb<T>(
     pid: i32,

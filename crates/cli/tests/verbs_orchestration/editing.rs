@@ -9,13 +9,13 @@ use testkit::MarkedDaemon;
 use crate::{QD, text, told};
 
 /// A script as the editor, and a directory for copies that the test can read.
-struct Desk {
+struct ScriptedEditor {
     stage: MarkedDaemon,
     editor: PathBuf,
     copies: PathBuf,
 }
 
-impl Desk {
+impl ScriptedEditor {
     fn new(script: &str) -> Self {
         let stage = MarkedDaemon::start(QD);
         let (editor, copies) = (stage.root().join("editor"), stage.root().join("copies"));
@@ -46,47 +46,48 @@ impl Desk {
 
 #[test]
 fn a_scratchpad_is_made_changed_and_left_alone_by_an_editor() {
-    let desk = Desk::new("case $(cat \"$1\") in '') echo one > \"$1\";; one) echo two >> \"$1\";; esac");
-    assert_eq!(told(&desk.edit("notes")), "notes is at revision 1\n");
-    assert_eq!(told(&desk.edit("notes")), "notes is at revision 2\n");
-    assert_eq!(told(&desk.edit("notes")), "notes stays at revision 2\n");
-    assert_eq!(told(&desk.qd(&["pads", "show", "notes"])), "one\ntwo\n");
-    assert_eq!(desk.kept(), Vec::<PathBuf>::new());
+    let editor =
+        ScriptedEditor::new("case $(cat \"$1\") in '') echo one > \"$1\";; one) echo two >> \"$1\";; esac");
+    assert_eq!(told(&editor.edit("notes")), "notes is at revision 1\n");
+    assert_eq!(told(&editor.edit("notes")), "notes is at revision 2\n");
+    assert_eq!(told(&editor.edit("notes")), "notes stays at revision 2\n");
+    assert_eq!(told(&editor.qd(&["pads", "show", "notes"])), "one\ntwo\n");
+    assert_eq!(editor.kept(), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn what_was_typed_is_kept_when_somebody_else_wrote_meanwhile() {
-    let desk = Desk::new("\"$QD_EXE\" pads write notes theirs > /dev/null; echo mine > \"$1\"");
-    let output = desk.edit("notes");
+    let editor = ScriptedEditor::new("\"$QD_EXE\" pads write notes theirs > /dev/null; echo mine > \"$1\"");
+    let output = editor.edit("notes");
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
-    let kept = desk.kept();
+    let kept = editor.kept();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "mine\n");
     assert!(text(&output.stderr).contains(kept[0].to_str().unwrap()), "{}", text(&output.stderr));
-    assert_eq!(told(&desk.qd(&["pads", "show", "notes"])), "theirs");
+    assert_eq!(told(&editor.qd(&["pads", "show", "notes"])), "theirs");
 }
 
 #[test]
 fn what_was_typed_is_kept_when_the_daemon_cannot_take_it() {
-    let desk = Desk::new("head -c 1048577 /dev/zero | tr '\\0' x > \"$1\"");
-    let output = desk.edit("notes");
+    let editor = ScriptedEditor::new("head -c 1048577 /dev/zero | tr '\\0' x > \"$1\"");
+    let output = editor.edit("notes");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert_eq!(desk.kept().len(), 1);
-    assert_eq!(desk.qd(&["pads", "show", "notes"]).status.code(), Some(3));
+    assert_eq!(editor.kept().len(), 1);
+    assert_eq!(editor.qd(&["pads", "show", "notes"]).status.code(), Some(3));
 }
 
 #[test]
 fn an_editor_that_fails_writes_nothing() {
-    let desk = Desk::new("exit 9");
-    let output = desk.edit("notes");
+    let editor = ScriptedEditor::new("exit 9");
+    let output = editor.edit("notes");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("exit code 9"), "{}", text(&output.stderr));
-    assert_eq!((desk.kept().len(), desk.qd(&["pads", "show", "notes"]).status.code()), (0, Some(3)));
+    assert_eq!((editor.kept().len(), editor.qd(&["pads", "show", "notes"]).status.code()), (0, Some(3)));
 }
 
 #[test]
 fn the_daemon_may_be_replaced_while_a_person_edits() {
-    let desk = Desk::new("\"$QD_EXE\" shutdown > /dev/null; echo mine > \"$1\"");
-    assert_eq!(told(&desk.edit("notes")), "notes is at revision 1\n");
-    assert_eq!(told(&desk.qd(&["pads", "show", "notes"])), "mine\n");
+    let editor = ScriptedEditor::new("\"$QD_EXE\" shutdown > /dev/null; echo mine > \"$1\"");
+    assert_eq!(told(&editor.edit("notes")), "notes is at revision 1\n");
+    assert_eq!(told(&editor.qd(&["pads", "show", "notes"])), "mine\n");
 }

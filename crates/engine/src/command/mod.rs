@@ -55,15 +55,15 @@ impl Engine {
         let Principal { caller, label, limit } = principal;
         self.ctx.out.scope = CallerScope { via: via_of(caller, &self.ctx), label, limit };
         let admitted = self.grants.admit(caller, &self.ctx).and_then(|()| check_role(&command, &self.ctx));
-        let verdict = match admitted {
+        let result = match admitted {
             // From here on it does not matter in which process a person sits.
             Ok(()) if caller.is_person() => self.dispatch(Caller::Person, ticket, command),
             Ok(()) => self.dispatch(caller, ticket, command),
             Err(failure) => Err(failure),
         };
-        self.ctx.out.audit_verdict(caller, entry, &verdict);
+        self.ctx.out.audit_result(caller, entry, &result);
         self.ctx.out.scope = CallerScope::default();
-        match verdict {
+        match result {
             Ok(Some(answer)) => self.ctx.out.reply(ticket, Ok(answer)),
             Ok(None) => {}
             Err(failure) => self.ctx.out.reply(ticket, Err(failure)),
