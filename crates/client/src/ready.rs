@@ -10,7 +10,8 @@ use rustix::io::Errno;
 pub(crate) fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize, Errno> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     loop {
-        let left = deadline.map(|deadline| timespec(deadline.saturating_duration_since(Instant::now())));
+        let left = deadline
+            .and_then(|deadline| Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok());
         match poll(fds, left.as_ref()) {
             Err(Errno::INTR) => {}
             other => return other,
@@ -22,11 +23,4 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<
 pub(crate) fn readable_before(fd: BorrowedFd<'_>, deadline: Instant) -> Result<bool, Errno> {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     Ok(wait(&mut fds, Some(deadline.saturating_duration_since(Instant::now())))? > 0)
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(duration.subsec_nanos()),
-    }
 }

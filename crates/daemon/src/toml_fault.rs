@@ -5,11 +5,7 @@ pub(crate) fn in_words(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`'));
     let Some((key, rest)) = unknown else { return message.to_owned() };
     let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-    match proto::nearest_word(key, known.iter().copied()) {
-        Some(nearest) => format!("unknown key `{key}`: did you mean `{nearest}`?"),
-        None if known.is_empty() => format!("unknown key `{key}`"),
-        None => format!("unknown key `{key}`: the keys are `{}`", known.join("`, `")),
-    }
+    proto::nearest::unknown_key(key, &known)
 }
 
 #[cfg(test)]

@@ -309,9 +309,7 @@ fn check_listener(listener: &Pinned, claimed: i32, holders: &Path) -> Result<(),
 
 fn wait_readable(socket: BorrowedFd<'_>, deadline: Instant) -> Result<(), LinkError> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-    let timeout = Timespec { tv_sec: seconds, tv_nsec: i64::from(left.subsec_nanos()) };
-    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timeout)) {
+    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Timespec::try_from(left).ok().as_ref()) {
         Ok(0) => Err(LinkError::TimedOut),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(LinkError::Io(error.into())),

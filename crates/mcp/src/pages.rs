@@ -83,8 +83,7 @@ pub(crate) fn start(since: Option<u64>, text: &str) -> Result<usize, ToolFailure
 
 /// Returns the longest prefix of at most this many bytes that ends between characters.
 fn beginning(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 #[cfg(test)]

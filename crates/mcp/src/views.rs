@@ -115,10 +115,7 @@ pub(crate) fn ended(exit: &Exit) -> String {
 /// Makes a text printable and cuts it at a character; an ellipsis marks the cut.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let safe = text.split('\n').map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n");
-    match safe.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", safe.get(..at).unwrap_or_default()),
-        None => safe,
-    }
+    proto::printable::shortened(&safe, most)
 }
 
 /// Adds a value unless it is null or empty.

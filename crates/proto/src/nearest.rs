@@ -13,6 +13,16 @@ pub fn nearest_word<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) ->
     Some(nearest).filter(|(distance, known)| *distance <= known.chars().count() / 2).map(|(_, known)| known)
 }
 
+/// Returns the fault for a key that is not known: with the nearest known one, otherwise with all of them.
+#[must_use]
+pub fn unknown_key(key: &str, known: &[&str]) -> String {
+    match nearest_word(key, known.iter().copied()) {
+        Some(nearest) => format!("unknown key `{key}`: did you mean `{nearest}`?"),
+        None if known.is_empty() => format!("unknown key `{key}`"),
+        None => format!("unknown key `{key}`: the keys are `{}`", known.join("`, `")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,6 +56,15 @@ fn must_be_shown(c: char) -> bool {
     c.is_control() || is_hidden(c)
 }
 
+/// Returns the text, or its first `most` characters and an ellipsis.
+#[must_use]
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns true for a character that shows nothing, or that changes how its neighbours are read: fillers,
 /// joiners, marks of direction, separators of lines, tags. Control characters are not among them. Variation
 /// selectors are not either, because ordinary text has them after emoji.

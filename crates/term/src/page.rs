@@ -99,10 +99,7 @@ impl LinePage {
     /// Fills the page with the beginning of one row.
     fn cut_short(&mut self, mut row: String, id: LineId, limit: usize) {
         let ending = if row.ends_with('\n') { "\n" } else { "" };
-        let mut end = limit.saturating_sub(ending.len()).min(row.len());
-        while !row.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = row.floor_char_boundary(limit.saturating_sub(ending.len()));
         self.cut = row.len() - ending.len() - end;
         row.truncate(end);
         row.push_str(ending);

@@ -62,28 +62,12 @@ impl TextMatch {
         let lead = if line.len() <= TextMatch::LINE_MAX { found.start() } else { room / 2 };
         // A match near the line's end leaves more room before it.
         let latest = line.len().saturating_sub(TextMatch::LINE_MAX);
-        let from = ceiling(line, found.start().saturating_sub(lead).min(latest));
-        let to = floor(line, (from + TextMatch::LINE_MAX).min(line.len()));
+        let from = line.ceil_char_boundary(found.start().saturating_sub(lead).min(latest));
+        let to = line.floor_char_boundary(from + TextMatch::LINE_MAX);
         let text = line.get(from..to).unwrap_or_default().to_owned();
         let end = (found.end() - from).min(text.len());
         TextMatch { line: id, start: found.start() - from, end, skipped: from, is_cut: to < line.len(), text }
     }
-}
-
-/// Returns the next character boundary that is not before this byte.
-fn ceiling(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
-/// Returns the last character boundary that is not after this byte.
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 /// Matches of a search.

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use proto::agent::{AgentState, Dialog, DialogOption, Evidence, Source};
+use proto::printable::shortened;
 use regex::Captures;
 use sha2::{Digest, Sha256};
 use term::Screen;
@@ -311,14 +312,6 @@ fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
     let rows =
         text.lines().filter(is_kept).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
     shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
-}
-
-/// Cuts a text to `max` characters and marks the cut.
-fn shortened(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// Identifies a dialog: equal wherever its pointer is, and different for every other dialog.

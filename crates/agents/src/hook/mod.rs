@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use proto::Printable;
 use proto::agent::{Evidence, Source};
 use proto::observed::{HookDecision, HookMoment};
+use proto::printable::shortened;
 use serde_json::Value;
 
 use crate::Manifest;
@@ -141,11 +142,4 @@ pub(crate) fn body(text: &str) -> String {
     let lines: Vec<String> =
         text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
     shortened(&lines.join("\n"), LONGEST_BODY)
-}
-
-fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }

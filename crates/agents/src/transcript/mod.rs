@@ -16,6 +16,7 @@ use std::ops::RangeInclusive;
 
 use proto::Printable;
 use proto::agent::{AgentState, Context, Evidence, Quota, Source, TurnEnd};
+use proto::printable::shortened;
 use serde_json::Value;
 
 use crate::Manifest;
@@ -335,9 +336,5 @@ fn text_at<'v>(field: Option<&Field>, value: &'v Value) -> Option<&'v str> {
 /// Returns the text safe to show, in one line.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = Printable(&words).to_string();
-    match shown.char_indices().nth(LONGEST_MESSAGE) {
-        Some((cut, _)) => format!("{}…", shown.get(..cut).unwrap_or_default()),
-        None => shown,
-    }
+    shortened(&Printable(&words).to_string(), LONGEST_MESSAGE)
 }

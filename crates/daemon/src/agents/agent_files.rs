@@ -312,7 +312,7 @@ impl AgentFiles {
         let text = agents.screen_text(self.agent_run.run)?;
         let mut text = agents::trim(&self.agent_run.manifest(), &text);
         let excess = text.len().saturating_sub(MAX_SCREEN_TEXT);
-        let cut = (excess..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let cut = text.ceil_char_boundary(excess);
         Some(text.split_off(cut))
     }
 

@@ -87,10 +87,7 @@ impl Watches {
     /// # Errors
     /// The system refuses to wait.
     pub(crate) fn wait(&mut self, limit: Option<Duration>) -> io::Result<Changes> {
-        let limit = limit.map(|limit| Timespec {
-            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: limit.subsec_nanos().into(),
-        });
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut ready =
             [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(&*self.waker.0, PollFlags::IN)];
         match poll(&mut ready, limit.as_ref()) {

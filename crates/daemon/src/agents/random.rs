@@ -5,14 +5,12 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::project::hex;
+
 fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let count = getrandom(&mut bytes, GetRandomFlags::empty())?;
     if count == N { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a random UUID (version 4).

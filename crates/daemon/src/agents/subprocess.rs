@@ -121,13 +121,9 @@ fn take_output(stdout: &ChildStdout, output: &mut Vec<u8>) -> bool {
 /// ended.
 fn wait(ended: &OwnedFd, stdout: Option<BorrowedFd<'_>>, deadline: Instant) -> io::Result<bool> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let left = Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(left.subsec_nanos()),
-    };
     let mut watched = vec![PollFd::new(ended, PollFlags::IN)];
     watched.extend(stdout.map(|stdout| PollFd::from_borrowed_fd(stdout, PollFlags::IN)));
-    match poll(&mut watched, Some(&left)) {
+    match poll(&mut watched, Timespec::try_from(left).ok().as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!watched[0].revents().is_empty()),
         Err(error) => Err(error.into()),
     }

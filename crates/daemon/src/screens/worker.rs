@@ -239,11 +239,7 @@ impl Worker {
         let timed = self.timed.iter().filter_map(|slot| self.slot_due(*slot));
         let soon = (!self.facts.is_clear()).then(|| now + SOON);
         let due = timed.chain(soon).min()?;
-        let wait = due.saturating_duration_since(now);
-        Some(Timespec {
-            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: wait.subsec_nanos().into(),
-        })
+        Timespec::try_from(due.saturating_duration_since(now)).ok()
     }
 
     /// Returns when a slot or one of its viewers next needs something.

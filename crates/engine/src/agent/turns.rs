@@ -230,6 +230,5 @@ pub(crate) fn no_turn(number: u64) -> Failure {
 
 /// The longest start of a text that has at most this many bytes.
 fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }

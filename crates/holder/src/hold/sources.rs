@@ -64,9 +64,7 @@ impl Sources<'_> {
 
 /// Returns the time until a deadline, as `poll` wants it; `None` waits for ever.
 pub(super) fn timeout(deadline: Option<Instant>) -> Option<Timespec> {
-    let left = deadline?.saturating_duration_since(Instant::now());
-    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-    Some(Timespec { tv_sec: seconds, tv_nsec: i64::from(left.subsec_nanos()) })
+    Timespec::try_from(deadline?.saturating_duration_since(Instant::now())).ok()
 }
 
 fn push<'fd>(fds: &mut Vec<PollFd<'fd>>, fd: BorrowedFd<'fd>, interests: PollFlags) -> usize {

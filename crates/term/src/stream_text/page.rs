@@ -98,7 +98,7 @@ impl StreamPage {
             // page that takes nothing would be asked for again without end.
             self.taken = taken + fits as u64;
             self.end_after(&piece[fits..over]);
-            self.text.truncate(floor(&self.text, self.limit));
+            self.text.truncate(self.text.floor_char_boundary(self.limit));
         }
     }
 
@@ -143,15 +143,6 @@ impl StreamPage {
     fn open_length(&self) -> usize {
         self.stream.line.byte_length()
     }
-}
-
-/// Returns the last character boundary that is not after this byte.
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

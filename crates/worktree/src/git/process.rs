@@ -152,11 +152,7 @@ fn wait(
     fds.extend(stdout.iter().chain(&stderr).map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&timeout)) {
+        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
             Ok(0) => {
                 return Err(GitError::TimedOut { command: limits.command.to_owned(), after: limits.timeout });
             }

@@ -1,6 +1,7 @@
 //! Compares a TOML text with a JSON Schema, as far as our schemas go: types, words, limits and known keys.
 
-use proto::{Printable, nearest_word};
+use proto::Printable;
+use proto::nearest::unknown_key;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -44,7 +45,7 @@ fn check_table(schema: &Value, table: &DeTable<'_>, found: &mut Found) {
             (None, Value::Object(_)) => check_value(&schema["additionalProperties"], name, value, found),
             (None, _) => {
                 let keys = known.map_or_else(Vec::new, |known| known.keys().map(String::as_str).collect());
-                found.push((key.span().start, unknown(name, &keys)));
+                found.push((key.span().start, unknown_key(&Printable(name).to_string(), &keys)));
             }
         }
     }
@@ -108,14 +109,6 @@ fn wanted(schema: &Value) -> String {
 
 fn plural(schema: &Value) -> &'static str {
     if schema["type"] == "string" { "texts" } else { "texts or of lists of texts" }
-}
-
-fn unknown(key: &str, known: &[&str]) -> String {
-    let shown = Printable(key).to_string();
-    match nearest_word(key, known.iter().copied()) {
-        Some(nearest) => format!("unknown key `{shown}`: did you mean `{nearest}`?"),
-        None => format!("unknown key `{shown}`: the keys are `{}`", known.join("`, `")),
-    }
 }
 
 #[cfg(test)]

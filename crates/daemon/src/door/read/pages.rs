@@ -243,11 +243,8 @@ impl<'r> LogReader<'r> {
 
 /// Cuts a text to its last `limit` bytes; returns true if something was cut off.
 fn keep_end(text: &mut String, limit: usize) -> bool {
-    let Some(mut cut) = text.len().checked_sub(limit).filter(|cut| *cut > 0) else { return false };
-    while !text.is_char_boundary(cut) {
-        cut += 1;
-    }
-    text.drain(..cut);
+    let Some(cut) = text.len().checked_sub(limit).filter(|cut| *cut > 0) else { return false };
+    text.drain(..text.ceil_char_boundary(cut));
     true
 }
 

@@ -67,8 +67,7 @@ fn pieces(lines: &[Line]) -> impl Iterator<Item = &[Line]> {
 fn shorten(lines: &mut [Line], most: usize) -> bool {
     let mut is_shortened = false;
     for line in lines.iter_mut().filter(|line| line.text.len() > most) {
-        let end = (0..=most).rev().find(|at| line.text.is_char_boundary(*at)).unwrap_or(0);
-        line.text.truncate(end);
+        line.text.truncate(line.text.floor_char_boundary(most));
         is_shortened = true;
     }
     is_shortened

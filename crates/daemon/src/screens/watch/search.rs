@@ -166,9 +166,5 @@ impl LogScan {
 }
 
 fn shortened(text: &str) -> String {
-    let mut end = text.len().min(MAX_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default().to_owned()
+    text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default().to_owned()
 }
