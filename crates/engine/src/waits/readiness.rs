@@ -56,13 +56,11 @@ impl Waits {
         inbox: &Inbox,
         ctx: &mut Context,
     ) -> bool {
-        let process = ctx.processes.get_mut(&run.process);
-        let Some(process) = process.filter(|process| process.run.ready_watch == Some(wait)) else {
-            return false;
-        };
-        process.run.ready_watch = None;
-        self.is_ready_now(run, Some(text), inbox, ctx);
-        true
+        let is_sign = end_ready_watch(run, wait, ctx).is_some();
+        if is_sign {
+            self.is_ready_now(run, Some(text), inbox, ctx);
+        }
+        is_sign
     }
 
     /// Takes a pattern that can no longer appear; returns true if it was the sign of readiness.
@@ -73,11 +71,7 @@ impl Waits {
         inbox: &Inbox,
         ctx: &mut Context,
     ) -> bool {
-        let process = ctx.processes.get_mut(&run.process);
-        let Some(process) = process.filter(|process| process.run.ready_watch == Some(wait)) else {
-            return false;
-        };
-        process.run.ready_watch = None;
+        let Some(process) = end_ready_watch(run, wait, ctx) else { return false };
         if !process.is_live() {
             self.see_unready(run, inbox, ctx);
         }
@@ -141,4 +135,10 @@ impl Waits {
     pub(crate) fn see_unready(&mut self, run: RunKey, inbox: &Inbox, ctx: &mut Context) {
         self.run_over_for_all(run, |wait| matches!(wait.until, Until::Ready(_)), inbox, ctx);
     }
+}
+
+/// Ends the watch for a run's sign of readiness if this wait is that watch; returns the process then.
+fn end_ready_watch(run: RunKey, wait: WaitId, ctx: &mut Context) -> Option<&mut Process> {
+    let process = ctx.processes.get_mut(&run.process)?;
+    process.run.ready_watch.take_if(|watch| *watch == wait).map(|_| process)
 }
