@@ -106,7 +106,7 @@ impl MarkedDaemon {
     pub fn assert_nobody_left(&self) {
         let alive = self.survivors();
         if !alive.is_empty() {
-            self.fail(&format!("still alive: {}", told(&alive)));
+            self.fail(&format!("still alive: {}", commands_of(&alive)));
         }
     }
 
@@ -162,7 +162,7 @@ impl Drop for MarkedDaemon {
             return;
         }
         let alive = survivors(&self.mark());
-        assert!(alive.is_empty(), "survived the end of everything: {}", told(&alive));
+        assert!(alive.is_empty(), "survived the end of everything: {}", commands_of(&alive));
         let until = Instant::now() + DEADLINE / 3;
         while !open_sockets(&self.mark).is_empty() {
             let open = open_sockets(&self.mark);
@@ -198,7 +198,7 @@ fn is_running(pid: i32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-fn told(pids: &[i32]) -> String {
+fn commands_of(pids: &[i32]) -> String {
     let line = |pid: &i32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         format!("{pid} ({})", String::from_utf8_lossy(&words).replace('\0', " "))

@@ -35,7 +35,7 @@ pub fn with_few_pids(test: &str, inside: impl FnOnce(), instead: impl FnOnce()) 
         return inside();
     }
     if let Err(why) = run_inside(test) {
-        say(&format!("{test}: a lower proof, because {why}"));
+        print_line(&format!("{test}: a lower proof, because {why}"));
         instead();
     }
 }
@@ -64,13 +64,13 @@ fn run_inside(test: &str) -> Result<(), String> {
     }
     assert!(output.status.success() && told.contains("1 passed"), "{told}{complaint}");
     for line in told.lines().filter(|line| line.starts_with(FIGURE)) {
-        say(line);
+        print_line(line);
     }
     Ok(())
 }
 
 /// Prints a line that the harness does not hide when the test passes.
-fn say(line: &str) {
+fn print_line(line: &str) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 

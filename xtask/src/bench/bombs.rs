@@ -37,8 +37,8 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
                 Err(error) => return Err(format!("{} at {label} cannot be measured: {error}", bomb.name)),
             }
         }
-        report.record(&format!("key beside bombs {label}, worst"), "qd", Unit::Time, worst_key.tell());
-        report.record(&format!("close of a bomb {label}, worst"), "qd", Unit::Time, worst_end.tell());
+        report.record(&format!("key beside bombs {label}, worst"), "qd", Unit::Time, worst_key.printed());
+        report.record(&format!("close of a bomb {label}, worst"), "qd", Unit::Time, worst_end.printed());
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ impl Worst {
         }
     }
 
-    fn tell(&self) -> Result<f64, String> {
+    fn printed(&self) -> Result<f64, String> {
         let (time, name) = self.0.ok_or("no kind could be measured")?;
         eprintln!("worst: {name}, {:.1} ms", time * 1e3);
         Ok(time)

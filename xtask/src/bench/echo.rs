@@ -33,7 +33,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
     for contender in &lab.contenders {
         let flooded = beside_a_flood(lab, contender, &file, rounds * keys / 2);
         let times = noted(report, contender.name(), "key echo, flood", flooded);
-        tell(report, "key echo, flood", contender.name(), &times);
+        record_times(report, "key echo, flood", contender.name(), &times);
     }
     for contender in &lab.contenders {
         let row = "key echo, four at 10 MB/s";
@@ -41,7 +41,7 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
             Ok((times, rate)) => (times, Ok(rate)),
             Err(error) => (Vec::new(), Err(error)),
         };
-        tell(report, row, contender.name(), &times);
+        record_times(report, row, contender.name(), &times);
         report.record(&format!("{row}: reached by each"), contender.name(), Unit::Rate, rate);
     }
     Ok(())
@@ -56,9 +56,9 @@ fn idle(lab: &Lab, report: &mut Report, rounds: usize, keys: usize) {
             times[index].extend(noted(report, contender.name(), "key echo", through(lab, contender, keys)));
         }
     }
-    tell(report, "key echo", "bare", &bare_times);
+    record_times(report, "key echo", "bare", &bare_times);
     for (index, contender) in lab.contenders.iter().enumerate() {
-        tell(report, "key echo", contender.name(), &times[index]);
+        record_times(report, "key echo", contender.name(), &times[index]);
     }
 }
 
@@ -73,8 +73,8 @@ fn on_the_deck(lab: &Lab, report: &mut Report, (rounds, keys): (usize, usize)) {
             report.note(contender.name(), row, &error);
             Default::default()
         });
-        tell(report, row, contender.name(), &deck);
-        tell(report, "key echo, attach in turns with the deck", contender.name(), &plain);
+        record_times(report, row, contender.name(), &deck);
+        record_times(report, "key echo, attach in turns with the deck", contender.name(), &plain);
         for (figure, part) in [("median", 0.50), ("p99", 0.99)] {
             if !deck.is_empty() && !plain.is_empty() {
                 let beyond = (percentile(&deck, part) - percentile(&plain, part)).max(0.0);
@@ -132,7 +132,7 @@ pub(super) fn show_beside(client: &Client, name: &str, other: &str) -> Result<()
     client.drawn_within(ASKED).map(drop)
 }
 
-fn tell(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {
+fn record_times(report: &mut Report, row: &str, who: &'static str, times: &[f64]) {
     if !times.is_empty() {
         report.record(&format!("{row} median"), who, Unit::Time, Ok(percentile(times, 0.50)));
         report.record(&format!("{row} p99"), who, Unit::Time, Ok(percentile(times, 0.99)));

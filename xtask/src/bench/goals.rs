@@ -183,7 +183,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// Returns the one line for people and scripts.
-    pub(crate) fn tell(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let outcome = if self.is_met { "pass" } else { "fail" };
         format!("goal={} value={} limit={} {outcome}  {}", self.name, self.value, self.limit, self.row)
     }
@@ -228,19 +228,19 @@ fn divide(above: Option<f64>, below: Option<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn told(family: &str, samples: &[(&str, &'static str, Unit, f64)]) -> Vec<String> {
+    fn judged(family: &str, samples: &[(&str, &'static str, Unit, f64)]) -> Vec<String> {
         let mut report = Report::new(vec!["qd", "tmux"]);
         for (row, who, unit, value) in samples {
             report.record(row, who, *unit, Ok(*value));
         }
-        judge(&report, &[family]).iter().map(Verdict::tell).collect()
+        judge(&report, &[family]).iter().map(Verdict::line).collect()
     }
 
     #[test]
     fn a_speed_is_judged_as_a_fraction_of_bare() {
         let four = |qd| {
             let row = "four at once";
-            told("four", &[(row, "bare", Unit::Rate, 100.0), (row, "qd", Unit::Rate, qd)])
+            judged("four", &[(row, "bare", Unit::Rate, 100.0), (row, "qd", Unit::Rate, qd)])
         };
         assert_eq!(four(75.0), ["goal=4 value=0.75 limit=>=0.75 pass  four at once / bare"]);
         assert_eq!(four(74.0), ["goal=4 value=0.74 limit=>=0.75 fail  four at once / bare"]);
@@ -248,15 +248,17 @@ mod tests {
 
     #[test]
     fn a_family_that_was_run_and_has_no_figure_of_ours_fails() {
-        let line = told("cold", &[("cold start", "tmux", Unit::Time, 0.01)]);
+        let line = judged("cold", &[("cold start", "tmux", Unit::Time, 0.01)]);
         assert_eq!(line, ["goal=13 value=none limit=<=60.0ms fail  cold start"]);
-        assert_eq!(told("cold", &[]), line, "not even a peer's");
+        assert_eq!(judged("cold", &[]), line, "not even a peer's");
     }
 
     #[test]
     fn a_family_that_was_not_run_is_left_out() {
         assert!(
-            told("adopt", &[("cold start", "qd", Unit::Time, 1.0)]).iter().all(|line| !line.contains("cold"))
+            judged("adopt", &[("cold start", "qd", Unit::Time, 1.0)])
+                .iter()
+                .all(|line| !line.contains("cold"))
         );
         assert!(judge(&Report::new(vec!["qd"]), &[]).is_empty());
     }
@@ -265,13 +267,13 @@ mod tests {
     fn a_peer_that_is_not_there_is_not_compared_with() {
         let echo =
             [("key echo median", "qd", Unit::Time, 1e-4), ("key echo median", "tmux", Unit::Time, 2e-4)];
-        let lines = told("echo", &echo);
+        let lines = judged("echo", &echo);
         assert!(lines.contains(&"goal=5 value=0.50 limit=<=0.95 pass  key echo median / tmux".to_owned()));
         assert!(!lines.iter().any(|line| line.contains("zellij")), "{lines:?}");
         let mut report = Report::new(vec!["qd", "zellij"]);
         report.record("key echo median", "qd", Unit::Time, Ok(1e-4));
         report.record("key echo median", "zellij", Unit::Time, Ok(1e-2));
-        let lines: Vec<String> = judge(&report, &["echo"]).iter().map(Verdict::tell).collect();
+        let lines: Vec<String> = judge(&report, &["echo"]).iter().map(Verdict::line).collect();
         assert!(!lines.iter().any(|line| line.contains("tmux")), "{lines:?}");
         assert!(
             lines

@@ -111,17 +111,17 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
         verdicts.extend(instructions::run(&mut report));
         progress(&options, &format!("{INSTRUCTIONS}: {:.0} s", start.elapsed().as_secs_f64()));
     }
-    tell(&options, &report, &verdicts);
+    print_report(&options, &report, &verdicts);
     outcome(&options, &verdicts)
 }
 
 /// The table, then each goal.
-fn tell(options: &Options, report: &Report, verdicts: &[Verdict]) {
+fn print_report(options: &Options, report: &Report, verdicts: &[Verdict]) {
     if options.as_json {
         println!("{}", report.json(verdicts));
     } else {
         print!("{}", report.table());
-        verdicts.iter().for_each(|verdict| println!("{}", verdict.tell()));
+        verdicts.iter().for_each(|verdict| println!("{}", verdict.line()));
     }
 }
 

@@ -40,7 +40,7 @@ impl Finding {
         Self { is_warning: true, ..Self::error(path, line, rule, advice) }
     }
 
-    fn tell(&self) -> String {
+    fn text(&self) -> String {
         let level = if self.is_warning { "warning: " } else { "" };
         format!("{}:{}: {level}{}: {}", self.path, self.line, self.rule, self.advice)
     }
@@ -79,7 +79,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<(), String> {
     }
     let findings = check(&tree);
     for finding in &findings {
-        println!("{}", finding.tell());
+        println!("{}", finding.text());
     }
     let warnings = findings.iter().filter(|finding| finding.is_warning).count();
     println!("tidy: {} files, {warnings} warnings", tree.files.len());

@@ -246,7 +246,7 @@ fn the_protocol_page_must_carry_the_hash_of_the_protocol() {
 #[test]
 fn a_finding_is_told_as_path_line_rule_and_advice() {
     let finding = Finding::error("a.rs", 7, "unwrap", "return the error");
-    assert_eq!(finding.tell(), "a.rs:7: unwrap: return the error");
+    assert_eq!(finding.text(), "a.rs:7: unwrap: return the error");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn the_repository_is_tidy() {
     let tree = Tree::read(&step::root()).unwrap();
     assert!(tree.find("xtask/src/tidy/mod.rs").is_some(), "the walk did not find this very crate");
     let errors: Vec<String> =
-        check(&tree).iter().filter(|finding| !finding.is_warning).map(Finding::tell).collect();
+        check(&tree).iter().filter(|finding| !finding.is_warning).map(Finding::text).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 

@@ -15,11 +15,11 @@ const QD: &str = env!("CARGO_BIN_EXE_qd");
 const NOBODY: u32 = 65_534;
 
 /// A directory of an ordinary user, with a program that makes them root.
-struct Place {
+struct UserDirectory {
     dir: tempfile::TempDir,
 }
 
-impl Place {
+impl UserDirectory {
     fn new() -> Self {
         let dir = tempfile::tempdir_in("/tmp").unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
@@ -70,7 +70,7 @@ fn m7a_a_descendant_that_became_root_is_named_by_close_kill_and_shutdown() {
     if !geteuid().is_root() {
         return;
     }
-    let place = Place::new();
+    let place = UserDirectory::new();
     let said = place.dir.path().join("data/pid");
     let script = format!(
         "setsid {}/rootly --reuid 0 sh -c 'echo $$ >{}; exec sleep 1000000' & wait",

@@ -15,13 +15,13 @@ use crate::stage::{QD, git};
 const AGENT: &str = env!("CARGO_BIN_EXE_qd-agent-test");
 
 /// A daemon with fake agents, and a repository with one task that has a commit to land.
-struct Crew {
+struct LandingAgents {
     agents: FakeAgents,
     repository: PathBuf,
     directory: PathBuf,
 }
 
-impl Crew {
+impl LandingAgents {
     fn new() -> Self {
         let agents = FakeAgents::start(QD, AGENT);
         let repository = agents.root().canonicalize().unwrap().join("app");
@@ -88,7 +88,7 @@ impl Crew {
 
 #[test]
 fn k7_a_new_task_that_is_run_at_once_has_its_agent_at_work_on_its_prompt_in_its_worktree() {
-    let crew = Crew::new();
+    let crew = LandingAgents::new();
     let words = ["new", "more", "-w", "--agent", "fake", "--prompt", "5 tries per minute", "--run"];
     assert!(crew.qd(&words).starts_with("more (p_"));
     crew.agents.wait_until("more", Until::Turn(1));
@@ -101,7 +101,7 @@ fn k7_a_new_task_that_is_run_at_once_has_its_agent_at_work_on_its_prompt_in_its_
 
 #[test]
 fn k8_the_agent_of_a_task_reads_the_end_of_a_failing_gate_if_that_was_asked_for() {
-    let crew = Crew::new();
+    let crew = LandingAgents::new();
     let gate = |reason: &str| format!("echo {reason}; exit 3");
     let said = crew.refused(&["land", "fix", "--tell", "--gate", &gate("nobody-there")]);
     assert!(said.contains("no agent works on it"), "a person reads that nobody was told: {said}");
@@ -121,7 +121,7 @@ fn k8_the_agent_of_a_task_reads_the_end_of_a_failing_gate_if_that_was_asked_for(
 
 #[test]
 fn k4_a_review_is_sent_with_the_lines_where_they_are_now() {
-    let crew = Crew::new();
+    let crew = LandingAgents::new();
     let mut spec = crew.agents.agent_spec("fake", "worker", &[]);
     spec.task = Some("fix".to_owned());
     spec.cwd = None;
@@ -137,7 +137,7 @@ fn k4_a_review_is_sent_with_the_lines_where_they_are_now() {
 
 #[test]
 fn k7_a_person_at_a_terminal_chooses_which_session_of_a_task_goes_on() {
-    let crew = Crew::new();
+    let crew = LandingAgents::new();
     let first = crew.turn("the first question", &[]);
     crew.qd(&["stop", "fix"]);
     let second = crew.turn("the second question", &["--new-session"]);
@@ -164,7 +164,7 @@ fn k7_a_person_at_a_terminal_chooses_which_session_of_a_task_goes_on() {
 }
 
 /// A manifest of an agent that knows no session but its own new ones: asked to continue one it waits, then ends with 1.
-fn write_refusing_agent(crew: &Crew, wait: &str) {
+fn write_refusing_agent(crew: &LandingAgents, wait: &str) {
     use std::os::unix::fs::PermissionsExt;
     let program = crew.agents.root().join("refusing-agent");
     let refuse = format!("case \"$*\" in *--resume*) {wait}; echo 'No conversation found'; exit 1;; esac");
@@ -179,7 +179,7 @@ fn write_refusing_agent(crew: &Crew, wait: &str) {
 fn k7_a_session_that_the_agent_refuses_is_replaced_by_a_new_one_which_gets_the_prompt_once() {
     // The second one starts slowly, as large programs do on a busy machine.
     for wait in ["true", "sleep 5"] {
-        let crew = Crew::new();
+        let crew = LandingAgents::new();
         write_refusing_agent(&crew, wait);
         let words = ["run", "fix", "--detach", "--agent", "refusing", "--resume", "gone-session"];
         crew.qd(&[&words[..], &["--prompt", "say here-i-am"]].concat());

@@ -10,24 +10,25 @@ use super::*;
 const JOB: &str = "#!/bin/sh\necho job\n";
 
 /// A project with a script, and a directory for programs.
-struct Bench {
+struct ScriptProject {
     _root: tempfile::TempDir,
     project_dir: ProjectDir,
     bin: PathBuf,
 }
 
-impl Bench {
+impl ScriptProject {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let top = root.path().canonicalize().unwrap();
         for dir in ["app/web", "bin"] {
             std::fs::create_dir_all(top.join(dir)).unwrap();
         }
-        let bench = Self { _root: root, project_dir: ProjectDir::at(&top.join("app")), bin: top.join("bin") };
-        bench.put("web/job.sh", JOB);
-        bench.put("../bin/tool", "\x7fELF tool");
-        bench.put("../bin/sh", "\x7fELF shell");
-        bench
+        let project =
+            Self { _root: root, project_dir: ProjectDir::at(&top.join("app")), bin: top.join("bin") };
+        project.put("web/job.sh", JOB);
+        project.put("../bin/tool", "\x7fELF tool");
+        project.put("../bin/sh", "\x7fELF shell");
+        project
     }
 
     /// Puts a program there, by its path from the project.
@@ -93,41 +94,41 @@ fn words(argv: &[&str]) -> Vec<String> {
 }
 
 /// A change on the disk between two starts.
-type Change = fn(&Bench);
+type Change = fn(&ScriptProject);
 
 #[test]
 fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
     let cases: [(&str, &[&str], Change); 10] = [
-        ("edited", &["./job.sh"], |bench| bench.put("web/job.sh", "#!/bin/sh\necho evil\n")),
-        ("given to a program that runs it", &["sh", "job.sh"], |bench| bench.put("web/job.sh", "evil")),
-        ("a word that is a file by now", &["sh", "late"], |bench| bench.put("web/late", "evil")),
-        ("a link instead", &["./job.sh"], |bench| {
-            bench.put("copy.sh", JOB);
-            std::fs::remove_file(bench.project_dir.dir.join("web/job.sh")).unwrap();
-            symlink("../copy.sh", bench.project_dir.dir.join("web/job.sh")).unwrap();
+        ("edited", &["./job.sh"], |project| project.put("web/job.sh", "#!/bin/sh\necho evil\n")),
+        ("given to a program that runs it", &["sh", "job.sh"], |project| project.put("web/job.sh", "evil")),
+        ("a word that is a file by now", &["sh", "late"], |project| project.put("web/late", "evil")),
+        ("a link instead", &["./job.sh"], |project| {
+            project.put("copy.sh", JOB);
+            std::fs::remove_file(project.project_dir.dir.join("web/job.sh")).unwrap();
+            symlink("../copy.sh", project.project_dir.dir.join("web/job.sh")).unwrap();
         }),
-        ("another program of the name", &["tool"], |bench| {
-            bench.put("../bin/other", "\x7fELF other");
-            std::fs::remove_file(bench.bin.join("tool")).unwrap();
-            symlink("other", bench.bin.join("tool")).unwrap();
+        ("another program of the name", &["tool"], |project| {
+            project.put("../bin/other", "\x7fELF other");
+            std::fs::remove_file(project.bin.join("tool")).unwrap();
+            symlink("other", project.bin.join("tool")).unwrap();
         }),
-        ("another content of a program of this user", &["tool"], |bench| {
-            bench.put("../bin/tool", "\x7fELF evil")
+        ("another content of a program of this user", &["tool"], |project| {
+            project.put("../bin/tool", "\x7fELF evil")
         }),
-        ("a script instead of a program", &["tool"], |bench| bench.put("../bin/tool", "#!/bin/sh\n")),
+        ("a script instead of a program", &["tool"], |project| project.put("../bin/tool", "#!/bin/sh\n")),
         ("another directory, plain program", &["tool"], move_away),
         ("another directory", &["./job.sh"], move_away),
-        ("a script outside of the project", &["outer"], |bench| {
-            bench.put("../bin/outer", "#!/bin/sh\nevil\n")
+        ("a script outside of the project", &["outer"], |project| {
+            project.put("../bin/outer", "#!/bin/sh\nevil\n")
         }),
     ];
     for (name, argv, change) in cases {
-        let bench = Bench::new();
-        bench.put("../bin/outer", "#!/bin/sh\n");
+        let project = ScriptProject::new();
+        project.put("../bin/outer", "#!/bin/sh\n");
         let argv = words(argv);
-        let start = bench.start(Kind::Command, &argv);
+        let start = project.start(Kind::Command, &argv);
         assert_eq!(changed(&start, None), Ok(None), "{name}: nothing has changed at first");
-        change(&bench);
+        change(&project);
         let now = changed(&start, None).unwrap().unwrap_or_else(|| panic!("{name}: it was not found"));
         assert_ne!(
             (&now.digest, &now.content),
@@ -142,28 +143,28 @@ fn b7_whatever_changes_on_the_disk_is_found_before_the_next_start() {
 }
 
 /// The directory becomes a link to another one with the same content.
-fn move_away(bench: &Bench) {
-    std::fs::rename(bench.project_dir.dir.join("web"), bench.project_dir.dir.join("elsewhere")).unwrap();
-    symlink("elsewhere", bench.project_dir.dir.join("web")).unwrap();
+fn move_away(project: &ScriptProject) {
+    std::fs::rename(project.project_dir.dir.join("web"), project.project_dir.dir.join("elsewhere")).unwrap();
+    symlink("elsewhere", project.project_dir.dir.join("web")).unwrap();
 }
 
 #[test]
 fn what_a_restart_finds_is_what_a_person_trusts_when_they_look_at_the_same() {
-    let bench = Bench::new();
+    let project = ScriptProject::new();
     let argv = words(&["./job.sh"]);
-    let start = bench.start(Kind::Command, &argv);
-    bench.put("web/job.sh", "#!/bin/sh\necho new\n");
+    let start = project.start(Kind::Command, &argv);
+    project.put("web/job.sh", "#!/bin/sh\necho new\n");
     assert_eq!(
         changed(&start, None).unwrap().unwrap().digest,
-        bench.trust_subject(Kind::Command, &argv).digest
+        project.trust_subject(Kind::Command, &argv).digest
     );
 }
 
 #[test]
 fn a_leave_without_a_frame_is_known_by_the_whole_record() {
-    let bench = Bench::new();
+    let project = ScriptProject::new();
     let digest = |argv: &[&str], env: &str| {
-        let mut start = bench.start(Kind::Command, &words(argv));
+        let mut start = project.start(Kind::Command, &words(argv));
         start.content = Some(String::new());
         start.record.approval = None;
         start.record.spec.environment.env.insert("A".to_owned(), env.to_owned());
@@ -176,24 +177,24 @@ fn a_leave_without_a_frame_is_known_by_the_whole_record() {
 
 #[test]
 fn what_needs_nobodys_leave_is_not_looked_at_and_an_agents_program_is_its_manifests_business() {
-    let bench = Bench::new();
-    let mut start = bench.start(Kind::Command, &words(&["./job.sh"]));
+    let project = ScriptProject::new();
+    let mut start = project.start(Kind::Command, &words(&["./job.sh"]));
     start.content = None;
-    std::fs::remove_dir_all(bench.project_dir.dir.join("web")).unwrap();
+    std::fs::remove_dir_all(project.project_dir.dir.join("web")).unwrap();
     assert_eq!(changed(&start, None), Ok(None));
-    let bench = Bench::new();
-    let start = bench.start(Kind::Agent, &words(&["any", "--flag"]));
+    let project = ScriptProject::new();
+    let start = project.start(Kind::Agent, &words(&["any", "--flag"]));
     assert!(start.content.as_ref().is_some_and(|content| !content.is_empty()));
     assert_eq!(changed(&start, None), Ok(None));
 }
 
 #[test]
 fn what_is_gone_is_told_as_gone() {
-    let bench = Bench::new();
-    let start = bench.start(Kind::Command, &words(&["./job.sh"]));
-    std::fs::remove_file(bench.project_dir.dir.join("web/job.sh")).unwrap();
+    let project = ScriptProject::new();
+    let start = project.start(Kind::Command, &words(&["./job.sh"]));
+    std::fs::remove_file(project.project_dir.dir.join("web/job.sh")).unwrap();
     assert_eq!(changed(&start, None).unwrap_err().code, ErrorCode::SpawnFailed);
-    std::fs::remove_dir_all(bench.project_dir.dir.join("web")).unwrap();
+    std::fs::remove_dir_all(project.project_dir.dir.join("web")).unwrap();
     assert_eq!(changed(&start, None).unwrap_err().code, ErrorCode::WorkdirGone);
 }
 

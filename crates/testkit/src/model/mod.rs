@@ -175,7 +175,7 @@ impl ModelServer {
     /// Returns the first request that matches, past ones included; fails when there is none in time.
     pub fn wait_request(&self, matches: impl Fn(&ModelRequest) -> bool, within: Duration) -> ModelRequest {
         self.find_request(matches, within)
-            .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.told()))
+            .unwrap_or_else(|| panic!("no such request within {within:?}, but:\n{}", self.listed()))
     }
 
     /// Returns the first request that matches, past ones included; `None` when there is none in time.
@@ -188,12 +188,12 @@ impl ModelServer {
         self.state.find(within, matches)
     }
 
-    fn told(&self) -> String {
-        let tell = |request: &ModelRequest| {
+    fn listed(&self) -> String {
+        let line = |request: &ModelRequest| {
             let ModelRequest { number, api, is_side, position, outcome, prompt, .. } = request;
             format!("{number}: {api:?} side={is_side} position={position} {outcome:?} prompt={prompt:?}")
         };
-        let mut lines: Vec<String> = self.requests().iter().map(tell).collect();
+        let mut lines: Vec<String> = self.requests().iter().map(line).collect();
         lines.extend(self.strays());
         lines.join("\n")
     }
