@@ -131,7 +131,7 @@ fn m20j_an_answer_is_not_typed_into_a_dialog_that_follows_and_reads_the_same() {
         scene.pass(1_500);
         assert!(scene.typed().is_empty(), "{between}");
         let failure = scene.stage.failure(ticket);
-        assert!(failure.message.contains("may be the next one"), "{failure}");
+        assert!(failure.message.contains("it may be a new one"), "{failure}");
         let second = scene.item().expect("the second one is an item");
         assert_ne!(second.item, first);
         let late = answer(&mut scene, first, "1");
