@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proto::lock_table::{self, LockTexts};
+use proto::lock_table::{self, LockTexts, LockedFile};
 use proto::{Dirs, Printable};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, major, minor};
 use rustix::io::Errno;
@@ -147,7 +147,8 @@ fn holder_of(directory: &File) -> io::Result<Option<i32>> {
     let (fdinfo, mountinfo) = (fdinfo.unwrap_or_default(), mountinfo.unwrap_or_default());
     let texts = LockTexts { table: &table, fdinfo: &fdinfo, mountinfo: &mountinfo };
     let found = directory.metadata()?;
-    Ok(lock_table::holder_of(&texts, (major(found.dev()), minor(found.dev()), found.ino())))
+    let file = LockedFile { major: major(found.dev()), minor: minor(found.dev()), inode: found.ino() };
+    Ok(lock_table::holder_of(&texts, file))
 }
 
 fn program(pid: i32) -> String {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use proto::lock_table::{self, LockTexts};
+use proto::lock_table::{self, LockTexts, LockedFile};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, major, minor};
 use rustix::io::Errno;
 use store::ensure_private_dir;
@@ -75,7 +75,8 @@ pub(crate) fn holder_of(path: &Path) -> Option<i32> {
     let mountinfo = std::fs::read_to_string("/proc/self/mountinfo");
     let (fdinfo, mountinfo) = (fdinfo.unwrap_or_default(), mountinfo.unwrap_or_default());
     let texts = LockTexts { table: &table, fdinfo: &fdinfo, mountinfo: &mountinfo };
-    lock_table::holder_of(&texts, (major(found.dev()), minor(found.dev()), found.ino()))
+    let file = LockedFile { major: major(found.dev()), minor: minor(found.dev()), inode: found.ino() };
+    lock_table::holder_of(&texts, file)
 }
 
 /// Returns a process as a person knows it: its pid and, if it can be read, the name of its program.

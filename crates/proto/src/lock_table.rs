@@ -1,8 +1,16 @@
 //! Finds in the kernel's table of file locks which processes hold a lock, for daemon and clients. It parses a text
 //! and does not touch the disk.
 
-/// A file as the kernel's table names it: major and minor number of its device, and its inode.
-pub type LockedFile = (u32, u32, u64);
+/// A file as the kernel's table names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockedFile {
+    /// The major number of its device.
+    pub major: u32,
+    /// The minor number of its device.
+    pub minor: u32,
+    /// Its inode.
+    pub inode: u64,
+}
 
 /// What the kernel says about an open file and all locks.
 #[derive(Debug)]
@@ -19,8 +27,11 @@ pub struct LockTexts<'a> {
 /// it by the device of its mount instead.
 #[must_use]
 pub fn holder_of(texts: &LockTexts<'_>, by_stat: LockedFile) -> Option<i32> {
-    let by_mount =
-        device_of_mount(texts.fdinfo, texts.mountinfo).map(|(major, minor)| (major, minor, by_stat.2));
+    let by_mount = device_of_mount(texts.fdinfo, texts.mountinfo).map(|(major, minor)| LockedFile {
+        major,
+        minor,
+        ..by_stat
+    });
     let names = [Some(by_stat), by_mount];
     names.into_iter().flatten().find_map(|name| exclusive_holders(texts.table, name).next())
 }
@@ -54,12 +65,16 @@ fn parse_file(text: &str) -> Option<LockedFile> {
     let mut parts = text.split(':');
     let mut device = || u32::from_str_radix(parts.next()?, 16).ok();
     let (major, minor) = (device()?, device()?);
-    Some((major, minor, parts.next()?.parse().ok()?))
+    Some(LockedFile { major, minor, inode: parts.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn file(major: u32, minor: u32, inode: u64) -> LockedFile {
+        LockedFile { major, minor, inode }
+    }
 
     #[test]
     fn m1_the_holder_of_a_lock_is_found_and_who_waits_or_shares_it_is_not() {
@@ -70,10 +85,10 @@ mod tests {
                      4: FLOCK  ADVISORY  WRITE 14 fe:0b:13074433 0 EOF\n\
                      5: FLOCK  ADVISORY  WRITE 15 <none>:0 0 EOF\n\
                      6: FLOCK\n";
-        let holders = |file| exclusive_holders(table, file).collect::<Vec<_>>();
-        assert_eq!(holders((0xfe, 0x0a, 13_074_433)), [8710]);
-        assert_eq!(holders((0xfe, 0x0b, 13_074_433)), [14]);
-        assert_eq!(holders((0xfe, 0x0a, 1)), [] as [i32; 0]);
+        let holders = |locked| exclusive_holders(table, locked).collect::<Vec<_>>();
+        assert_eq!(holders(file(0xfe, 0x0a, 13_074_433)), [8710]);
+        assert_eq!(holders(file(0xfe, 0x0b, 13_074_433)), [14]);
+        assert_eq!(holders(file(0xfe, 0x0a, 1)), [] as [i32; 0]);
     }
 
     #[test]
@@ -81,9 +96,9 @@ mod tests {
         let table = "1: FLOCK  ADVISORY  WRITE 8710 00:1b:256 0 EOF\n";
         let mountinfo = "29 1 0:27 /@ / rw - btrfs /dev/sda1 rw\n";
         let holder = |fdinfo, by_stat| holder_of(&LockTexts { table, fdinfo, mountinfo }, by_stat);
-        assert_eq!(holder("", (0, 0x1b, 256)), Some(8710));
-        assert_eq!(holder("mnt_id:\t29\n", (0, 0x30, 256)), Some(8710));
-        assert_eq!(holder("", (0, 0x30, 256)), None);
+        assert_eq!(holder("", file(0, 0x1b, 256)), Some(8710));
+        assert_eq!(holder("mnt_id:\t29\n", file(0, 0x30, 256)), Some(8710));
+        assert_eq!(holder("", file(0, 0x30, 256)), None);
     }
 
     #[test]

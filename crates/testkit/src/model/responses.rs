@@ -50,7 +50,7 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
             "output": output,
         })
     };
-    let (empty, item, deltas) = match content {
+    let AnswerItem { begun: empty, deltas, ended: item } = match content {
         Content::Text(text) => message(text, stamp),
         Content::Call { name, input } => call(name, input, stamp),
     };
@@ -68,10 +68,17 @@ pub(super) fn answer(exchange: &Exchange, content: &Content, usage: Usage, stamp
     Turn { whole, events: events.iter().map(named_event).collect(), begun }
 }
 
-/// An item as it begins, as it ends, and the events between.
-type Item = (Value, Value, Vec<Value>);
+/// An item of an answer.
+struct AnswerItem {
+    /// As it begins.
+    begun: Value,
+    /// The events between.
+    deltas: Vec<Value>,
+    /// As it ends.
+    ended: Value,
+}
 
-fn message(text: &str, stamp: Stamp) -> Item {
+fn message(text: &str, stamp: Stamp) -> AnswerItem {
     let id = stamp.id("msg");
     let item = |status: &str, content: Value| json!({"type": "message", "id": id, "role": "assistant", "status": status, "content": content});
     let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
@@ -83,10 +90,11 @@ fn message(text: &str, stamp: Stamp) -> Item {
     let mut events = vec![about("response.content_part.added", "part", part(""))];
     events.extend(pieces(text).map(|piece| about("response.output_text.delta", "delta", json!(piece))));
     events.push(about("response.output_text.done", "text", json!(text)));
-    (item("in_progress", json!([])), item("completed", json!([part(text)])), events)
+    let (begun, ended) = (item("in_progress", json!([])), item("completed", json!([part(text)])));
+    AnswerItem { begun, deltas: events, ended }
 }
 
-fn call(name: &str, input: &Value, stamp: Stamp) -> Item {
+fn call(name: &str, input: &Value, stamp: Stamp) -> AnswerItem {
     let id = stamp.id("fc");
     let arguments = input.to_string();
     let item = |status: &str, arguments: &str| {
@@ -104,7 +112,7 @@ fn call(name: &str, input: &Value, stamp: Stamp) -> Item {
         json!({"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": id, "delta": arguments}),
         json!({"type": "response.function_call_arguments.done", "output_index": 0, "item_id": id, "arguments": arguments}),
     ];
-    (item("in_progress", ""), item("completed", &arguments), events)
+    AnswerItem { begun: item("in_progress", ""), deltas: events, ended: item("completed", &arguments) }
 }
 
 fn tokens(usage: Usage) -> Value {
