@@ -90,10 +90,18 @@ pub struct NewIdentity {
     pub life_ms: Option<u64>,
 }
 
+/// What shows that a file is no longer the one that was read.
+#[derive(Debug, PartialEq, Eq)]
+struct FileStamp {
+    inode: u64,
+    changed_ns: i64,
+    length: u64,
+}
+
 #[derive(Debug, Default)]
 struct Loaded {
-    /// Inode, change time and length of the file that was read.
-    stamp: Option<(u64, i64, u64)>,
+    /// Of the file that was read.
+    stamp: Option<FileStamp>,
     records: Vec<AccessRecord>,
 }
 
@@ -263,11 +271,11 @@ impl AccessFile {
     }
 }
 
-fn stamp(path: &Path) -> io::Result<Option<(u64, i64, u64)>> {
+fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
     match fs::metadata(path) {
         Ok(known) => {
-            let changed = known.mtime().wrapping_mul(1_000_000_000).wrapping_add(known.mtime_nsec());
-            Ok(Some((known.ino(), changed, known.len())))
+            let changed_ns = known.mtime().wrapping_mul(1_000_000_000).wrapping_add(known.mtime_nsec());
+            Ok(Some(FileStamp { inode: known.ino(), changed_ns, length: known.len() }))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

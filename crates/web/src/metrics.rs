@@ -12,6 +12,13 @@ pub(crate) struct Metrics {
     typed: AtomicU64,
 }
 
+/// A value of this moment, under its name for Prometheus.
+pub(crate) struct Gauge {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) value: u64,
+}
+
 impl Metrics {
     pub(crate) fn count_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -33,8 +40,8 @@ impl Metrics {
         self.typed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns the page for Prometheus; the gauges are values of this moment.
-    pub(crate) fn page(&self, gauges: &[(&str, &str, u64)]) -> String {
+    /// Returns the page for Prometheus.
+    pub(crate) fn page(&self, gauges: &[Gauge]) -> String {
         let counters = [
             ("qd_web_requests_total", "HTTP requests", &self.requests),
             (
@@ -50,8 +57,8 @@ impl Metrics {
         for (name, help, counter) in counters {
             write_metric(&mut page, name, help, "counter", counter.load(Ordering::Relaxed));
         }
-        for (name, help, value) in gauges {
-            write_metric(&mut page, name, help, "gauge", *value);
+        for gauge in gauges {
+            write_metric(&mut page, gauge.name, gauge.help, "gauge", gauge.value);
         }
         page
     }

@@ -16,8 +16,6 @@ pub(crate) const RECORDED: &[(&str, usize)] = &[
     ("crates/tui/src/deck_loop/stale.rs", 1),
     ("crates/tui/src/model.rs", 1),
     ("crates/tui/src/view/status.rs", 1),
-    ("crates/web/src/access.rs", 1),
-    ("crates/web/src/metrics.rs", 1),
     ("crates/web/src/openapi/shapes.rs", 1),
 ];
 

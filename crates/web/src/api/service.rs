@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
+use crate::metrics::Gauge;
 use crate::openapi::ApiDocument;
 use crate::problem::Problem;
 
@@ -34,13 +35,14 @@ pub(crate) fn metrics() -> MethodRouter<Shared> {
 
 /// Returns the counters of this server and of the daemon.
 pub(crate) async fn metrics_page(gateway: &Gateway, caller: &AccessIdentity) -> Response {
-    let mut gauges = vec![("qd_web_sockets_open", "WebSockets open", gateway.sockets.open() as u64)];
+    let gauge = |name, help, value| Gauge { name, help, value };
+    let mut gauges = vec![gauge("qd_web_sockets_open", "WebSockets open", gateway.sockets.open() as u64)];
     let status = gateway.door.ask(caller, Request::Status(Empty {})).await;
-    gauges.push(("qd_up", "Whether the daemon answers", u64::from(status.is_ok())));
+    gauges.push(gauge("qd_up", "Whether the daemon answers", u64::from(status.is_ok())));
     if let Ok(Reply::Status(status)) = status {
-        gauges.push(("qd_processes", "Entries that the daemon has", u64::from(status.processes)));
-        gauges.push(("qd_viewers", "Attached viewers", u64::from(status.viewers)));
-        gauges.push(("qd_uptime_seconds", "Seconds since the daemon started", status.uptime_s));
+        gauges.push(gauge("qd_processes", "Entries that the daemon has", u64::from(status.processes)));
+        gauges.push(gauge("qd_viewers", "Attached viewers", u64::from(status.viewers)));
+        gauges.push(gauge("qd_uptime_seconds", "Seconds since the daemon started", status.uptime_s));
     }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
     (kind, gateway.metrics.page(&gauges)).into_response()
