@@ -48,10 +48,9 @@ pub(crate) enum Cause {
 impl Cause {
     fn run(&self) -> Option<RunKey> {
         match self {
-            Self::Holder(run)
-            | Self::Display(run)
-            | Self::DamagedOutput(run)
-            | Self::UnreadAnswers(run) => Some(*run),
+            Self::Holder(run) | Self::Display(run) | Self::DamagedOutput(run) | Self::UnreadAnswers(run) => {
+                Some(*run)
+            }
             _ => None,
         }
     }

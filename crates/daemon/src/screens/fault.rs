@@ -162,7 +162,9 @@ impl Worker {
 
     /// Warns about a run whose output another process has damaged.
     pub(super) fn tell_damaged_output(&mut self, number: u64) {
-        let Some(slot) = self.slots.get(&number).filter(|slot| slot.run.handle.ring.is_damaged()) else { return };
+        let Some(slot) = self.slots.get(&number).filter(|slot| slot.run.handle.ring.is_damaged()) else {
+            return;
+        };
         let (key, id) = (slot.run.key(), slot.run.key().process);
         let what = "another process has written into the memory of its holder; it shows nothing new";
         let text = format!("the output of {id} is damaged: {what}: qd restart {id}");

@@ -179,12 +179,18 @@ fn smash(writer: &RingWriter, end: u64, start: u64) {
 
 #[test]
 fn m5h_a_ring_that_another_process_has_smashed_has_no_bytes_and_can_be_waited_for() {
-    for (end, start) in [(5, 0), (u64::MAX, 0), (9_000, 8_999_999), (1 << 40, 0), (u64::MAX, u64::MAX), (0, 7)] {
+    for (end, start) in
+        [(5, 0), (u64::MAX, 0), (9_000, 8_999_999), (1 << 40, 0), (u64::MAX, u64::MAX), (0, 7)]
+    {
         let (mut writer, reader) = ring();
         write(&mut writer, 5_000);
         check(&reader, 0, 5_000);
         smash(&writer, end, start);
-        assert_eq!((reader.end(), reader.start(), reader.is_damaged()), (5_000, 5_000, true), "{end} {start}");
+        assert_eq!(
+            (reader.end(), reader.start(), reader.is_damaged()),
+            (5_000, 5_000, true),
+            "{end} {start}"
+        );
         assert_eq!(reader.read(5_000, &mut [0; 64]), ReadOutcome::Bytes(0));
         assert_eq!(reader.read(0, &mut [0; 64]), ReadOutcome::Missed { resume_at: 5_000 });
         assert_eq!(reader.arm(5_000), ArmOutcome::Armed);

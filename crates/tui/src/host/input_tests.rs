@@ -211,7 +211,8 @@ fn u30_escapes_in_a_pasted_text_that_are_no_awaited_answer_stay_in_it() {
     let whole = vec![What::PasteBegins, What::PasteText, What::PasteEnds];
     for piece in 1..40 {
         assert_eq!(pasted_around(b"\x1b[0n", piece, InputParser::default()), whole, "{piece}");
-        for text in [b"\x1b[31m".as_slice(), b"\x1b[A", b"\x1b]8;;x\x1b\\", b"\x1bP1$r0m\x1b\\", b"\x1b\x1b"] {
+        for text in [b"\x1b[31m".as_slice(), b"\x1b[A", b"\x1b]8;;x\x1b\\", b"\x1bP1$r0m\x1b\\", b"\x1b\x1b"]
+        {
             let parser = InputParser { is_waiting: true, is_status_awaited: true, ..InputParser::default() };
             assert_eq!(pasted_around(text, piece, parser), whole, "{text:?} {piece}");
         }
