@@ -173,12 +173,28 @@ impl Review {
             })
             .collect();
         let file = lines.first()?.file;
-        let own = lines.iter().filter(|line| line.file == file);
+        let mut own: Vec<&DiffLine> = lines.into_iter().filter(|line| line.file == file).collect();
+        if own.iter().all(|line| line.new.or(line.old).is_none()) {
+            own = vec![self.change_below(self.row)?];
+        }
+        let own = own.iter();
         let side = if own.clone().any(|line| line.new.is_some()) { ReviewSide::New } else { ReviewSide::Old };
         let numbers: Vec<u32> =
             own.filter_map(|line| if side == ReviewSide::New { line.new } else { line.old }).collect();
         let (first, last) = (*numbers.iter().min()?, *numbers.iter().max()?);
         Some(CommentPlace { file: self.files.get(file)?.path.clone(), side, first, last })
+    }
+
+    /// The first changed line below a row, in the same file: what a comment on the heading of a file or of a change is about.
+    fn change_below(&self, row: usize) -> Option<&DiffLine> {
+        let rows = self.rows();
+        let lines = rows.get(row..)?.iter().filter_map(|row| match row {
+            ReviewRow::Line(line) => self.lines.get(*line),
+            ReviewRow::Comment(_) => None,
+        });
+        let mut own =
+            lines.clone().take_while(|line| Some(line.file) == lines.clone().next().map(|first| first.file));
+        own.find(|line| matches!(line.kind, LineKind::Added | LineKind::Removed))
     }
 
     pub(crate) fn drafts(&self) -> usize {
@@ -231,6 +247,12 @@ mod tests {
         let at = rows.iter().position(|row| *row == ReviewRow::Comment(0)).unwrap();
         assert!(matches!(rows[at - 1], ReviewRow::Line(line) if review.lines[line].new == Some(42)));
         assert_eq!(review.drafts(), 2);
+        // On the heading of a file or of a change, the first line that it changes.
+        for (row, file, first) in [(0, "src/auth.rs", 41), (2, "src/auth.rs", 41), (9, "b.txt", 1)] {
+            (review.row, review.anchor) = (row, None);
+            let place = review.place().unwrap();
+            assert_eq!((place.file.as_str(), place.first, place.last), (file, first, first), "row {row}");
+        }
         // A search goes around; the editor is opened at the line after the change.
         review.search = "t == SECRET".to_owned();
         assert!(review.find());

@@ -201,7 +201,7 @@ fn comment(model: &mut Model) -> Vec<Command> {
             prompt(model, title, "", Purpose::Comment(place))
         }
         None => {
-            model.toast("choose a line that was added, removed or kept");
+            model.toast("no changed line is selected; j and k choose one");
             Vec::new()
         }
     }
