@@ -15,6 +15,8 @@ const MAX: usize = 100 << 10; // 100 KiB
 pub(crate) enum Copied {
     /// Sent to the terminal, which may take it or not.
     Sent(usize),
+    /// The same, by tmux, which keeps it back unless it is set to pass it on.
+    ThroughTmux(usize),
     /// Too long for a terminal: only the deck's own register has it.
     OwnOnly(usize),
 }
@@ -37,7 +39,13 @@ pub(crate) fn start(command: &[String], text: &str) -> io::Result<Child> {
 
 /// Where a copy was sent, in words; none if it was sent nowhere.
 fn receivers(sent: Option<Copied>, command: Option<&str>) -> Option<String> {
-    let terminal = matches!(sent, Some(Copied::Sent(_))).then(|| "your terminal's clipboard".to_owned());
+    let terminal = match sent {
+        Some(Copied::Sent(_)) => Some("your terminal's clipboard".to_owned()),
+        Some(Copied::ThroughTmux(_)) => {
+            Some("your terminal's clipboard (tmux needs `set-clipboard on`)".to_owned())
+        }
+        Some(Copied::OwnOnly(_)) | None => None,
+    };
     let command = command.map(|command| proto::Printable(command).to_string());
     let to: Vec<String> = terminal.into_iter().chain(command).collect();
     (!to.is_empty()).then(|| to.join(" and "))
@@ -51,20 +59,25 @@ pub(crate) fn words_of_child(
     bytes: usize,
 ) -> String {
     match receivers(sent, command) {
-        Some(to) => format!("{name} sent {bytes} bytes to {to}"),
-        None => format!("{name} wanted to copy {bytes} bytes: the clipboard is switched off"),
+        Some(to) => format!("{name} sent {} to {to}", counted(bytes)),
+        None => format!("{name} wanted to copy {}: the clipboard is switched off", counted(bytes)),
     }
 }
 
 /// What a person is told about a copy: where it was sent, and that the deck has it.
 pub(crate) fn words(sent: Option<Copied>, command: Option<&str>, bytes: usize) -> String {
+    let what = counted(bytes);
     match (receivers(sent, command), sent) {
-        (Some(to), _) => format!("{bytes} bytes sent to {to}, and kept here"),
+        (Some(to), _) => format!("{what} sent to {to}, and kept here"),
         (None, Some(Copied::OwnOnly(_))) => {
-            format!("{bytes} bytes kept here only: too long for a terminal's clipboard")
+            format!("{what} kept here only: too long for a terminal's clipboard")
         }
-        (None, _) => format!("{bytes} bytes kept here only: the clipboard is switched off"),
+        (None, _) => format!("{what} kept here only: the clipboard is switched off"),
     }
+}
+
+fn counted(bytes: usize) -> String {
+    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
 /// Appends the sequence that hands a text to the terminal's clipboard.
@@ -74,7 +87,7 @@ pub(crate) fn copy(text: &str, is_tmux: bool, out: &mut Vec<u8>) -> Copied {
     }
     let sequence = format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text));
     wrapped(&sequence, is_tmux, out);
-    Copied::Sent(text.len())
+    if is_tmux { Copied::ThroughTmux(text.len()) } else { Copied::Sent(text.len()) }
 }
 
 /// Appends a sequence for the person's terminal, also for one that has tmux between.
@@ -107,7 +120,8 @@ mod tests {
         let text = "x".repeat(100_000);
         for is_tmux in [false, true] {
             let mut out = Vec::new();
-            assert_eq!(copy(&text, is_tmux, &mut out), Copied::Sent(100_000));
+            let expected = if is_tmux { Copied::ThroughTmux(100_000) } else { Copied::Sent(100_000) };
+            assert_eq!(copy(&text, is_tmux, &mut out), expected);
             assert!(out.len() > 133_000 * (1 + usize::from(is_tmux)));
         }
         let directory = tempfile::tempdir().unwrap();
@@ -122,6 +136,10 @@ mod tests {
         assert_eq!(words(None, Some("wl-copy"), 3), "3 bytes sent to wl-copy, and kept here");
         assert!(words(None, None, 3).contains("kept here only"));
         assert!(words(Some(Copied::OwnOnly(3)), None, 3).contains("too long"));
+        let through_tmux = words(Some(Copied::ThroughTmux(1)), None, 1);
+        let expected =
+            "1 byte sent to your terminal's clipboard (tmux needs `set-clipboard on`), and kept here";
+        assert_eq!(through_tmux, expected);
         assert_eq!(words_of_child("vim", sent, None, 3), "vim sent 3 bytes to your terminal's clipboard");
         assert!(words_of_child("vim", None, None, 3).contains("switched off"));
     }

@@ -325,15 +325,22 @@ fn move_to_tab(model: &mut Model, key: &Key) -> bool {
 fn close_view(model: &mut Model) -> Vec<Command> {
     if let Some(process) = model.popup() {
         own_commands::close_popup(model);
-        model.toast_about(format!("{} goes on; the rail has it", model.name(process)), process);
+        model.toast_about(kept_words(model, process), process);
         return Vec::new();
     }
     model.overlays.clear();
     let Some((pane, process)) = model.deck.focused() else { return nothing_open(model) };
-    let name = model.name(process);
+    let words = kept_words(model, process);
     model.deck.close_pane(pane);
-    model.toast(format!("{name} goes on; the rail has it"));
+    model.toast(words);
     Vec::new()
+}
+
+/// What becomes of a process whose view was closed, in words.
+fn kept_words(model: &Model, process: ProcessId) -> String {
+    let is_running = model.crew.get(process).is_some_and(|view| view.pid.is_some());
+    let does = if is_running { "goes on" } else { "has ended" };
+    format!("{} {does}; the rail has it", model.name(process))
 }
 
 fn lines(model: &mut Model, search: bool) -> Vec<Command> {
