@@ -485,6 +485,11 @@ impl Model {
     }
 }
 
+/// The time until something happens, in one short word.
+pub(crate) fn time_left(ms: u64) -> String {
+    if ms < 60_000 { "<1m".to_owned() } else { age(ms) }
+}
+
 /// A span of time in one short word.
 pub(crate) fn age(ms: u64) -> String {
     match ms / 60_000 {

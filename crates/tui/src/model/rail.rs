@@ -4,7 +4,7 @@ use proto::timers::TimerStatus;
 use proto::{Kind, ProcessId, ProcessView};
 
 use super::crew::Need;
-use super::{Model, age};
+use super::{Model, age, time_left};
 use crate::theme::Mark;
 
 /// What can be selected in the rail.
@@ -169,7 +169,7 @@ fn timers(model: &Model) -> Vec<RailRow> {
         name: if timer.label.is_empty() { format!("timer {}", timer.timer) } else { timer.label.clone() },
         note: match timer.status {
             TimerStatus::Paused => "paused".to_owned(),
-            _ => age(model.crew.timer_left(timer, model.now.ms)),
+            _ => time_left(model.crew.timer_left(timer, model.now.ms)),
         },
     };
     model.crew.timers.iter().map(row).collect()

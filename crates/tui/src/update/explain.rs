@@ -7,7 +7,7 @@ use proto::{Printable, ProcessId};
 use super::actions::push;
 use crate::message::Command;
 use crate::model::overlay::{Overlay, Page};
-use crate::model::{Model, age};
+use crate::model::{Model, age, time_left};
 
 /// What an agent is, and for how long.
 fn state_sentence(explanation: &Explanation, now: u64) -> String {
@@ -81,7 +81,7 @@ pub(super) fn show_timer(model: &mut Model, timer: &TimerView) -> Vec<Command> {
     let paused = if timer.status == TimerStatus::Paused { " once it goes on; it is paused" } else { "" };
     let lines = vec![
         format!("wakes   {}", timer.owner_name),
-        format!("in      {}{paused}", age(model.crew.timer_left(timer, model.now.ms))),
+        format!("in      {}{paused}", time_left(model.crew.timer_left(timer, model.now.ms))),
         String::new(),
         Printable(&timer.body).to_string(),
     ];

@@ -30,7 +30,12 @@ pub(super) fn run(model: &mut Model, at: usize) -> Vec<Command> {
         model.overlays.clear();
     }
     let name = palette::free_name(model, &own.name.replace(' ', "-"));
-    let spawn = Spawn { argv, name, cwd, ..palette::spawn(model, Kind::Terminal) };
+    // The entry of a terminal goes when it ends; of a window's command, one that failed stays.
+    let (kind, as_me) = match own.placement {
+        Placement::Popup => (Kind::Command, Some(true)),
+        _ => (Kind::Terminal, None),
+    };
+    let spawn = Spawn { argv, name, cwd, as_me, ..palette::spawn(model, kind) };
     vec![palette::started(spawn, own.placement)]
 }
 
@@ -88,6 +93,8 @@ pub(super) fn ended(model: &mut Model, view: &ProcessView) -> Vec<Command> {
     let Some(exit) = view.exit.filter(|_| model.popup() == Some(view.id)) else { return Vec::new() };
     close_popup(model);
     if exit.shell_code() != 0 {
+        let words = format!("{} failed with {}; the rail has it", view.name, exit.shell_code());
+        model.toast_about(words, view.id);
         return Vec::new();
     }
     let close = Close { target: Target(view.id.to_string()), keep_background: true, stop: Stop::default() };

@@ -54,9 +54,7 @@ pub(super) fn act(model: &mut Model, action: Action, process: ProcessId) -> Vec<
             vec![call(CallFor::Confirmed(format!("{name} is interrupted")), Request::Interrupt(interrupt))]
         }
         Action::SetTimer => {
-            let title = format!(
-                "Wake {name}: when, and what it is told (10m look at the tests; idle-all:a,b label=ci go on)"
-            );
+            let title = format!("Wake {name}, as in: 10m look at the tests");
             prompt(model, title, "", Purpose::Timer(process))
         }
         Action::Signal => ask_signal(model, process),

@@ -60,7 +60,7 @@ fn a_command_of_ones_own_runs_where_the_focused_process_is_with_its_placeholders
     let (spawn, placement) = started(typed(&mut model, b"\x1cy")).remove(0);
     assert_eq!(spawn.argv, ["tig", "/srv/web", "web"]);
     assert_eq!((spawn.cwd.as_deref(), spawn.name.as_deref()), (Some("/srv/web"), Some("look-at")));
-    assert_eq!(placement, Placement::Popup);
+    assert_eq!((placement, spawn.kind, spawn.as_me), (Placement::Popup, proto::Kind::Command, Some(true)));
 }
 
 #[test]
@@ -89,10 +89,12 @@ fn keys_go_to_the_window_over_the_deck_and_the_prefix_closes_it_while_its_comman
 fn the_window_closes_when_its_command_ends_and_only_one_that_did_well_is_removed() {
     for (code, removed) in [(0, 1), (3, 0)] {
         let mut model = in_window();
-        let exit = json!({"kind": "terminal", "status": "exited", "pid": null, "exit": {"code": code, "reason": "exited"}});
+        let exit = json!({"kind": "command", "status": "exited", "pid": null, "exit": {"code": code, "reason": "exited"}});
         let view = process(2, "look-at", exit);
         let commands = update(&mut model, Message::Happened(Event::Changed(Box::new(view))));
         assert_eq!(model.popup(), None);
+        let told = model.toasts.iter().any(|toast| toast.text == "look-at failed with 3; the rail has it");
+        assert_eq!(told, code == 3);
         let closes = |command: &&Command| matches!(command, Command::Call(_, request) if matches!(**request, Request::Close(_)));
         assert_eq!(commands.iter().filter(closes).count(), removed);
     }
