@@ -15,8 +15,8 @@ use crate::clock;
 
 /// Bytes of one file; then the next one begins, and the one before the last is deleted.
 const MAX_FILE: u64 = 1 << 20; // 1 MiB
-/// Opening never waits.
-const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+/// Opening never waits, and never follows a link: the daemon would write into a file of somebody's choice.
+const OPENING: i32 = rustix::fs::OFlags::NONBLOCK.union(rustix::fs::OFlags::NOFOLLOW).bits().cast_signed();
 /// How often one warning that others cause is written.
 const SELDOM_MS: u64 = 60_000;
 
@@ -86,17 +86,17 @@ impl Write for Rotating {
     }
 }
 
-/// Opens the file for appending. What is no plain file is replaced by one: opening or writing a pipe would wait for its
-/// reader, and the daemon with it.
+/// Opens the file for appending. What is no plain file, a link included, is replaced by one: opening or writing a pipe would
+/// wait for its reader, and the daemon with it.
 fn append(path: &Path) -> io::Result<File> {
     let open = || {
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(NONBLOCK);
+        options.append(true).create(true).mode(0o600).custom_flags(OPENING);
         options.open(path)
     };
     match open() {
         Ok(file) if file.metadata()?.is_file() => return Ok(file),
-        Err(error) if std::fs::metadata(path).map_or(true, |found| found.is_file()) => return Err(error),
+        Err(error) if std::fs::symlink_metadata(path).map_or(true, |found| found.is_file()) => return Err(error),
         _ => std::fs::remove_file(path)?,
     }
     open()
@@ -155,8 +155,25 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "first\n");
         std::fs::remove_file(&path).unwrap();
         make_pipe();
-        let _reader = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path).unwrap();
+        let _reader = OpenOptions::new().read(true).custom_flags(OPENING).open(&path).unwrap();
         assert!(append(&path).unwrap().metadata().unwrap().is_file(), "nor one that somebody reads");
+    }
+
+    #[test]
+    fn m8_a_link_in_place_of_the_log_is_replaced_and_what_it_names_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, named) = (directory.path().join("qd.log"), directory.path().join("named"));
+        for exists in [false, true] {
+            if exists {
+                std::fs::write(&named, "somebody's\n").unwrap();
+            }
+            let _former = std::fs::remove_file(&path);
+            std::os::unix::fs::symlink(&named, &path).unwrap();
+            Rotating::open(&path, 100).unwrap().write_all(b"ours\n").unwrap();
+            assert!(path.symlink_metadata().unwrap().is_file());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "ours\n");
+            assert_eq!(std::fs::read_to_string(&named).ok().as_deref(), exists.then_some("somebody's\n"));
+        }
     }
 
     #[test]
