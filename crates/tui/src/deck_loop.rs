@@ -2,6 +2,7 @@
 //!
 //! The loop has the terminal, the connections and the screens; `update` decides what the deck does.
 
+mod calls;
 mod carry_out;
 mod compose;
 mod daemon_link;
@@ -11,6 +12,7 @@ mod ready;
 mod stale;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use client::signals::{Again, Signals};
@@ -165,6 +167,11 @@ impl<'a> DeckLoop<'a> {
         }
     }
 
+    /// The files with texts of the person that were not saved, or not for certain.
+    pub(crate) fn drafts(&self) -> Vec<PathBuf> {
+        self.model.unsent.files().cloned().chain(self.daemon.calls.drafts()).collect()
+    }
+
     /// Gives the model a message and does what it wants.
     fn update_model(&mut self, message: Message) {
         let before = Before::of(&self.model, &message);
@@ -280,16 +287,19 @@ impl<'a> DeckLoop<'a> {
 
     /// Takes what the daemon has said and sends what it is asked.
     fn serve_daemon(&mut self, is_ready: bool, now: Instant) {
-        match self.daemon.serve(is_ready) {
-            Ok(messages) => messages.into_iter().for_each(|message| self.update_model(message)),
-            Err(error) => self.lose_daemon(now, &error),
+        let mut messages = Vec::new();
+        let served = self.daemon.serve(is_ready, &mut messages);
+        messages.into_iter().for_each(|message| self.update_model(message));
+        if let Err(error) = served {
+            self.lose_daemon(now, &error);
         }
     }
 
     fn lose_daemon(&mut self, now: Instant, error: &ClientError) {
-        self.daemon.lose(now);
+        let ended = self.daemon.lose(now);
         self.panes.values_mut().filter(|pane| !pane.is_ended() && !pane.is_lost()).for_each(Pane::lose);
         self.update_model(Message::Disconnected(error.to_string()));
+        ended.into_iter().for_each(|message| self.update_model(message));
     }
 
     /// Tries to reach the next daemon. After a while, or when there is none to come, what was typed meanwhile is dropped.
@@ -301,6 +311,7 @@ impl<'a> DeckLoop<'a> {
             let dropped = |(id, pane): (&PaneId, &mut Pane)| pane.forget_typed().then_some(*id);
             let dropped: Vec<PaneId> = self.panes.iter_mut().filter_map(dropped).collect();
             dropped.into_iter().for_each(|id| self.update_model(Message::Untyped(id)));
+            self.daemon.give_up_calls().into_iter().for_each(|message| self.update_model(message));
         }
     }
 

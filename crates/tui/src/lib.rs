@@ -35,7 +35,7 @@ mod wire;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use client::{ClientError, DaemonAddress};
 use proto::request::Presets;
@@ -101,6 +101,15 @@ pub fn check_theme(text: &str, name: &str) -> Result<(), String> {
     theme::OwnTheme::parse(name, text).map(drop)
 }
 
+/// The end of a deck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Why it was left.
+    pub why: LeftDeck,
+    /// The files with texts of the person that were not saved, or not for certain.
+    pub drafts: Vec<PathBuf>,
+}
+
 /// Tasks of another program that the deck offers to take over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adoption {
@@ -113,7 +122,7 @@ pub struct Adoption {
 }
 
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
-pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<LeftDeck, TuiError> {
+pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Left, TuiError> {
     let config = Config::read(&address.dirs().config).map_err(TuiError::Settings)?;
     let mut control = address.connect()?;
     let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
@@ -135,8 +144,11 @@ pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Le
     let hook = std::panic::take_hook();
     // The message of a panic would be written into the picture; it is told when the terminal is as it was.
     std::panic::set_hook(Box::new(|_| {}));
-    let outcome =
-        catch_unwind(AssertUnwindSafe(|| DeckLoop::enter(address, Wire::new(control), model, layout)?.run()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut deck = DeckLoop::enter(address, Wire::new(control), model, layout)?;
+        let why = deck.run()?;
+        Ok(Left { why, drafts: deck.drafts() })
+    }));
     std::panic::set_hook(hook);
     outcome.unwrap_or_else(|payload| Err(TuiError::Fault(panic_text(payload.as_ref()))))
 }

@@ -54,6 +54,10 @@ pub(crate) enum Message {
     ChildCopies(PaneId, Vec<u8>),
     /// The person asks to open this link.
     Link(String),
+    /// A call was begun when there was no daemon to ask.
+    NotAsked(CallFor),
+    /// A call was sent, and the daemon was gone before it answered.
+    Unanswered(CallFor, Box<Request>),
     /// A text comes back from the person's editor.
     Edited(EditFor, String),
     /// What the repository does in a new worktree.
@@ -117,6 +121,10 @@ pub(crate) enum CallFor {
     OldPadText,
     /// A scratchpad was changed.
     PadChanged,
+    /// A scratchpad was written in the person's editor.
+    PadWritten(OpenPad),
+    /// Something that the person wrote in a line. It is kept if it does not arrive.
+    Written(Box<Written>),
     /// The revisions of this scratchpad.
     PadRevisions(String),
     History(ProcessId),
@@ -136,6 +144,33 @@ pub(crate) enum CallFor {
     WouldCollect,
     /// Only a failure is of interest.
     Nothing,
+}
+
+impl CallFor {
+    /// Returns true if it only brings what the deck shows anyway up to date: the next daemon is asked for all of it.
+    pub(crate) fn is_refresh(&self) -> bool {
+        matches!(
+            self,
+            Self::Inbox
+                | Self::Timers
+                | Self::Pads
+                | Self::Presets
+                | Self::Agents
+                | Self::Tasks
+                | Self::Ports(_)
+                | Self::SizeOwner(_)
+                | Self::Status
+        )
+    }
+}
+
+/// A text of the person on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) purpose: Purpose,
+    pub(crate) text: String,
+    /// What the call is for otherwise.
+    pub(crate) what: CallFor,
 }
 
 /// Something to be done.
@@ -163,6 +198,8 @@ pub(crate) enum Command {
     OpenLink(String),
     /// Lends the terminal to the person's editor with this text.
     Edit(EditFor, String),
+    /// Removes a file whose text was saved.
+    RemoveDraft(PathBuf),
     /// Lends the terminal to the person's editor with this file, at a line.
     EditFile {
         what: EditFor,

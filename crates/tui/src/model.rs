@@ -16,6 +16,7 @@
 //! | `settings` | the settings that can be changed in the deck, and the key recorder |
 //! | `tasks` | the list of tasks, and the form of a new one |
 //! | `review`, `diff`, `changed_words` | a task's changes with the comments on them, how a diff is read, and what is new in a line |
+//! | `unsent` | what the person wrote and the daemon has not taken |
 //! | `pointer` | the mouse between a press and its release |
 //! | `host` | what the person's terminal has said about itself |
 
@@ -39,6 +40,7 @@ pub(crate) mod row_menu;
 pub(crate) mod settings;
 pub(crate) mod splits;
 pub(crate) mod tasks;
+pub(crate) mod unsent;
 
 use std::collections::BTreeMap;
 
@@ -60,6 +62,7 @@ use own_keys::OwnKeys;
 use pointer::Pointer;
 use rail::RailItem;
 use splits::PaneId;
+use unsent::Unsent;
 
 /// The least size that the deck can be drawn in.
 pub(crate) const LEAST: Size = Size { cols: 60, rows: 16 };
@@ -219,6 +222,8 @@ pub(crate) struct Model {
     pub(crate) host: HostFacts,
     pub(crate) daemon: DaemonState,
     pub(crate) own_keys: OwnKeys,
+    /// What the person wrote and the daemon has not taken.
+    pub(crate) unsent: Unsent,
     /// What was copied here last.
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
@@ -260,6 +265,7 @@ impl Model {
             host: HostFacts::default(),
             daemon: DaemonState::default(),
             own_keys: OwnKeys::default(),
+            unsent: Unsent::default(),
             register: String::new(),
             other_sizes: BTreeMap::new(),
             has_focus: true,

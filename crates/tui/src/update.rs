@@ -18,6 +18,7 @@
 //! | `explain` | pages that say why |
 //! | `settings` | changing settings, recording the menu key |
 //! | `events`, `ports` | what the daemon says, and when commands are asked for their ports |
+//! | `failures` | calls that failed, or whose end nobody knows |
 //! | `daemon_status` | what keeps the daemon from saving |
 
 mod actions;
@@ -27,6 +28,7 @@ mod daemon_status;
 mod ends;
 mod events;
 mod explain;
+mod failures;
 mod history;
 mod mouse;
 mod overlays;
@@ -113,6 +115,8 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
             overlays::ask_link(model, &link);
             Vec::new()
         }
+        Message::NotAsked(what) => failures::not_asked(model, &what),
+        Message::Unanswered(what, request) => failures::unanswered(model, &what, &request),
         Message::Edited(what, text) => overlays::edited(model, what, &text),
         Message::Prepares(preparation) => {
             model.place.preparation = preparation;

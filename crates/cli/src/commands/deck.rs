@@ -1,10 +1,10 @@
 //! `qd` without a verb: the deck. Shows help where there is no terminal to show it on.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, Printable};
 use tui::{LeftDeck, TuiError};
 
 use crate::args::Cli;
@@ -19,7 +19,13 @@ pub(crate) fn run(context: &mut Context) -> Result<ExitCode, CliError> {
         drop(Cli::command().print_help());
         return Ok(ExitCode::SUCCESS);
     }
-    match tui::run(context.address()?, adoption()).map_err(cli_error)? {
+    let left = tui::run(context.address()?, adoption()).map_err(cli_error)?;
+    for draft in &left.drafts {
+        let file = draft.to_string_lossy();
+        // There may be nobody to read it.
+        drop(writeln!(std::io::stderr(), "qd: your text in {} was not saved", Printable(&file)));
+    }
+    match left.why {
         LeftDeck::Left => Ok(ExitCode::SUCCESS),
         LeftDeck::HungUp => Ok(ExitCode::FAILURE),
         LeftDeck::Signalled(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))),

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use proto::AgentState;
+use proto::request::Until;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use testkit::process_scan::eventually;
-use testkit::{DEADLINE, MarkedDaemon};
+use testkit::{DEADLINE, FakeAgents, MarkedDaemon};
 
 use super::deck::{SIZE, showing_x};
 use super::silence::is_stopped;
@@ -115,6 +117,72 @@ fn u27_after_a_shutdown_the_deck_says_what_goes_on_and_starts_the_daemon_by_a_ke
     window.until_shows("the daemon is back");
     window.type_keys("typed\r");
     window.until_shows("got:typed");
+    window.type_keys("\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}
+
+/// A deck that shows the agent `a`.
+fn showing_an_agent() -> (FakeAgents, Window) {
+    let crew = FakeAgents::start(env!("CARGO_BIN_EXE_qd"), env!("CARGO_BIN_EXE_qd-agent-test"));
+    crew.enlist("a", &[]);
+    crew.until_state("a", AgentState::Idle);
+    let mut window = Window::open(&crew, SIZE, &[]);
+    window.until_shows("CREW");
+    window.type_keys("\u{1c}ga\r");
+    window.until_shows("─ a");
+    (crew, window)
+}
+
+#[test]
+fn u37_a_message_that_a_dying_daemon_has_not_taken_is_sent_once_by_the_next() {
+    let (crew, mut window) = showing_an_agent();
+    let daemon = stop(&crew);
+    window.type_keys("\u{1c}m");
+    window.until_shows("Message to a");
+    window.type_keys("say hello\r");
+    // What was typed before is on its way when a later key is shown.
+    window.type_keys("\u{1c}?");
+    window.until_shows("HELP");
+    kill_stopped(daemon);
+    crew.wait_until("a", Until::Turn(1));
+    assert_eq!(crew.prompts("a"), ["say hello"]);
+    window.type_keys("q\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn u37_an_act_that_a_dying_daemon_has_not_answered_is_told_as_not_known() {
+    let stage = running();
+    let mut window = Window::open(&stage, SIZE, &[]);
+    showing_x(&mut window);
+    let daemon = stop(&stage);
+    window.type_keys("\u{1c}Kt");
+    window.type_keys("\u{1c}?");
+    window.until_shows("HELP");
+    kill_stopped(daemon);
+    window.until_shows("it is not known whether x got the signal");
+    window.type_keys("q\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn u37_without_a_daemon_nothing_is_done_and_what_was_written_is_there_again() {
+    let (crew, mut window) = showing_an_agent();
+    assert!(crew.qd(&["shutdown"]).status.success());
+    window.until_shows("the daemon was shut down");
+    window.type_keys("\u{1c}i");
+    window.until_shows("nothing was done: the daemon was shut down");
+    window.type_keys("\u{1c}m");
+    window.until_shows("Message to a");
+    window.type_keys("say hello\r");
+    window.until_shows("is kept for the next time");
+    window.type_keys("\u{1c}A");
+    window.until_shows("the daemon is back");
+    window.type_keys("\u{1c}m");
+    window.until_shows("say hello");
+    window.type_keys("\r");
+    crew.wait_until("a", Until::Turn(1));
+    assert_eq!(crew.prompts("a"), ["say hello"]);
     window.type_keys("\u{1c}d");
     assert_eq!(window.wait_exit().code(), Some(0));
 }

@@ -6,6 +6,7 @@ mod colors;
 mod deck;
 mod deck_away;
 mod deck_direct;
+mod deck_drafts;
 mod deck_facts;
 mod deck_inbox;
 mod deck_own;

@@ -9,7 +9,7 @@ use proto::request::{Target, TaskAct};
 use proto::{ProcessId, Request};
 use term::{Key, KeyCode, Modifiers};
 
-use super::programs::SideProgram;
+use super::programs::{self, SideProgram};
 use super::{DeckLoop, LeftDeck};
 use crate::config::{self, Config, SettingsWatch};
 use crate::frame::Point;
@@ -66,6 +66,7 @@ impl DeckLoop<'_> {
             Command::CopyFor(name, text) => self.copy_for(&name, &text),
             Command::OpenLink(link) => self.open_link(&link),
             Command::Edit(what, text) => self.edit(what, &text),
+            Command::RemoveDraft(file) => programs::remove_draft(&file),
             Command::EditFile { what, path, line } => self.edit_file(what, &path, line),
             Command::Notify(text) => self.notify(&text),
             Command::Direct(process) => self.lend_terminal(process),
@@ -119,7 +120,8 @@ impl DeckLoop<'_> {
             }
             other => other,
         };
-        self.daemon.call(what, request);
+        let refused = self.daemon.call(what, request, Instant::now());
+        refused.into_iter().for_each(|message| self.update_model(message));
     }
 
     /// The mouse goes to a program that asked for it. On the alternate screen the wheel is arrows; else it scrolls.

@@ -1,14 +1,15 @@
 //! The connection on which the deck asks and is told. When the daemon is gone: how long one attempt may hold the deck up,
 //! and that a daemon that was shut down is started only when the person wants it.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use client::reconnect_policy::{Attempts, RetryLimit};
 use client::{ClientError, DaemonAddress, Incoming};
+use proto::reply::Answer;
 use proto::request::Empty;
 use proto::{Outcome, Reply, Request};
 
+use super::calls::{PendingCall, PendingCalls};
 use crate::message::{CallFor, Message};
 use crate::wire::Wire;
 
@@ -36,12 +37,12 @@ pub(super) struct DaemonLink {
     pub(super) wire: Option<Wire>,
     /// While the daemon is away: when it is tried again.
     away: Option<Away>,
-    pending: HashMap<u64, CallFor>,
+    pub(super) calls: PendingCalls,
 }
 
 impl DaemonLink {
     pub(super) fn new(wire: Wire) -> Self {
-        Self { wire: Some(wire), away: None, pending: HashMap::new() }
+        Self { wire: Some(wire), away: None, calls: PendingCalls::default() }
     }
 
     /// Asks for everything that happens from now on.
@@ -51,11 +52,21 @@ impl DaemonLink {
         }
     }
 
-    /// Asks; without a daemon nothing is asked.
-    pub(super) fn call(&mut self, what: CallFor, request: Request) {
+    /// Asks. Without a daemon, messages and starts wait for the next one; returns what became of other calls.
+    pub(super) fn call(&mut self, what: CallFor, request: Request, now: Instant) -> Option<Message> {
+        let call = PendingCall::new(what, request);
+        if self.is_away() {
+            let is_given_up = self.is_given_up(now);
+            return self.calls.begun_without(call, is_given_up);
+        }
+        self.send(call);
+        None
+    }
+
+    fn send(&mut self, call: PendingCall) {
         if let Some(wire) = &mut self.wire {
-            let id = wire.call(request);
-            self.pending.insert(id, what);
+            let id = wire.call(call.request());
+            self.calls.sent(id, call);
         }
     }
 
@@ -68,27 +79,29 @@ impl DaemonLink {
         self.away.as_ref().map(|away| away.next)
     }
 
-    /// Sends what waits and returns what has come; the socket is read when it is ready.
-    pub(super) fn serve(&mut self, is_ready: bool) -> Result<Vec<Message>, ClientError> {
-        let mut messages = Vec::new();
-        if let Some(wire) = &mut self.wire {
-            wire.flush()?;
-            if is_ready {
-                wire.fill()?;
-            }
-            while let Some(incoming) = wire.arrived()? {
-                messages.extend(message(&mut self.pending, incoming));
-            }
+    /// Sends what waits and adds what has come; the socket is read when it is ready. A daemon that is gone may have answered
+    /// before, so its last words are read although nothing can be sent.
+    pub(super) fn serve(&mut self, is_ready: bool, messages: &mut Vec<Message>) -> Result<(), ClientError> {
+        let Some(wire) = &mut self.wire else { return Ok(()) };
+        let flushed = wire.flush();
+        let filled = if is_ready || flushed.is_err() { wire.fill() } else { Ok(()) };
+        while let Some(incoming) = wire.arrived()? {
+            messages.extend(message(&mut self.calls, incoming));
         }
-        Ok(messages)
+        flushed.and(filled)
     }
 
-    /// The daemon is gone: nothing that was asked will be answered.
-    pub(super) fn lose(&mut self, now: Instant) {
+    /// The daemon is gone; returns what became of calls that the next one is not asked.
+    pub(super) fn lose(&mut self, now: Instant) -> Vec<Message> {
         self.wire = None;
-        self.pending.clear();
         let attempts = Attempts::new(RetryLimit::Endless, now);
         self.away = Some(Away { since: now, next: now, attempts, is_shut_down: false, is_wanted: false });
+        self.calls.lost()
+    }
+
+    /// No daemon has come in time; returns what became of calls that waited for one.
+    pub(super) fn give_up_calls(&mut self) -> Vec<Message> {
+        self.calls.given_up()
     }
 
     /// Returns true if text typed while the daemon was away is dropped now.
@@ -121,6 +134,7 @@ impl DaemonLink {
             Ok(connection) => {
                 (self.wire, self.away) = (Some(Wire::new(connection)), None);
                 self.subscribe();
+                self.calls.take_waiting().into_iter().for_each(|call| self.send(call));
                 None
             }
             Err(error) if is_wanted => Some(Message::NotStarted(error.to_string())),
@@ -133,17 +147,14 @@ impl DaemonLink {
     }
 }
 
-fn message(pending: &mut HashMap<u64, CallFor>, incoming: Incoming) -> Option<Message> {
+fn message(calls: &mut PendingCalls, incoming: Incoming) -> Option<Message> {
     match incoming {
         Incoming::Event(announcement) => Some(Message::Happened(announcement.what)),
-        Incoming::Answer(answer) => match (pending.remove(&answer.id), answer.outcome) {
-            (None, Outcome::Ok(Reply::Subscribed(subscribed))) => {
-                Some(Message::Connected(subscribed.processes))
-            }
-            (Some(what), Outcome::Ok(reply)) => Some(Message::Answered(what, Ok(reply))),
-            (Some(what), Outcome::Error(failure)) => Some(Message::Answered(what, Err(failure))),
-            (None, _) => None,
-        },
+        // No call asks for it: `subscribe` says what there is at the beginning of a connection.
+        Incoming::Answer(Answer { outcome: Outcome::Ok(Reply::Subscribed(subscribed)), .. }) => {
+            Some(Message::Connected(subscribed.processes))
+        }
+        Incoming::Answer(answer) => calls.answered(answer.id, answer.outcome),
         Incoming::Notice(_) | Incoming::Data(_) => None,
     }
 }

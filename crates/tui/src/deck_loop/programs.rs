@@ -10,11 +10,14 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::{DeckLoop, LeftDeck};
 use crate::message::{EditFor, Message};
+use crate::model::overlay::OpenPad;
 
 /// Opens links where the person has named nothing else.
 const OPENER: &str = "xdg-open";
 /// The editor where the person has named none.
 const EDITOR: &str = "vi";
+/// How many files for the editor there may be; those with texts that were not saved stay.
+const DRAFTS_MAX: u32 = 1_000;
 /// Most bytes that are taken back from the editor.
 const EDITED_MAX: u64 = 1 << 20; // 1 MiB
 
@@ -60,19 +63,38 @@ impl DeckLoop<'_> {
         }
     }
 
-    /// Lends the terminal to the person's editor with a text.
+    /// Lends the terminal to the person's editor with a text. What the person has made of it stays in its file until it is
+    /// where it was meant to go.
     pub(super) fn edit(&mut self, what: EditFor, text: &str) {
-        let file = match Draft::new(text) {
-            Ok(file) => file,
+        let draft = match Draft::of(&what, text) {
+            Ok(draft) => draft,
             Err(error) => return self.model.alert(format!("no file for the editor: {error}"), None),
         };
-        if !self.run_editor(&[file.path.clone().into_os_string()]) {
-            return;
+        let has_run = self.run_editor(&[draft.path.clone().into_os_string()]);
+        let read = draft.text();
+        match (read, what) {
+            (Ok(edited), _) if edited == text && draft.is_new && !has_run => draft.remove(),
+            (Ok(edited), EditFor::Pad(pad)) if has_run => {
+                let pad = OpenPad { draft: Some(draft.path), ..pad };
+                self.update_model(Message::Edited(EditFor::Pad(pad), edited));
+            }
+            // The deck ends, and with it the line or the form that waits for the text.
+            (Ok(edited), what) if has_run && self.left.is_none() => {
+                draft.remove();
+                self.update_model(Message::Edited(what, edited));
+            }
+            (Ok(_), what) => self.keep_draft(&what, draft, "it was not taken over"),
+            (Err(error), what) => self.keep_draft(&what, draft, &error.to_string()),
         }
-        match file.text() {
-            Ok(text) => self.update_model(Message::Edited(what, text)),
-            Err(error) => self.model.alert(format!("the text could not be read: {error}"), None),
-        }
+    }
+
+    /// Tells the person where a text is that was not taken over.
+    fn keep_draft(&mut self, what: &EditFor, draft: Draft, why: &str) {
+        let name = if let EditFor::Pad(pad) = what { pad.name.as_str() } else { "" };
+        let again = if name.is_empty() { "" } else { ", and E opens it again" };
+        let file = draft.path.to_string_lossy();
+        self.model.alert(format!("your text is in {}{again}: {why}", proto::Printable(&file)), None);
+        self.model.unsent.keep_draft(name, draft.path);
     }
 
     /// Lends the terminal to the person's editor with a file, at a line.
@@ -135,12 +157,29 @@ fn wait_editor(child: &mut Child) -> io::Result<()> {
     }
 }
 
-/// A file for the editor that only the person can read, removed at the end.
+/// Removes a file whose text is where it was meant to go.
+pub(super) fn remove_draft(path: &Path) {
+    let _removed = std::fs::remove_file(path);
+}
+
+/// A file for the editor that only the person can read.
 struct Draft {
     path: PathBuf,
+    /// It was made for this edit.
+    is_new: bool,
 }
 
 impl Draft {
+    /// The file that was kept of an earlier edit, or a new one with this text.
+    fn of(what: &EditFor, text: &str) -> io::Result<Self> {
+        match what {
+            EditFor::Pad(OpenPad { draft: Some(path), .. }) if path.is_file() => {
+                Ok(Self { path: path.clone(), is_new: false })
+            }
+            _ => Self::new(text),
+        }
+    }
+
     fn new(text: &str) -> io::Result<Self> {
         let directory = std::env::temp_dir();
         let mut number = 0;
@@ -149,25 +188,28 @@ impl Draft {
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(mut file) => {
                     file.write_all(text.as_bytes())?;
-                    return Ok(Self { path });
+                    return Ok(Self { path, is_new: true });
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < DRAFTS_MAX => {
+                    number += 1;
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// What the person has made of it.
+    /// What the person has made of it, if all of it can be taken over as it is.
     fn text(&self) -> io::Result<String> {
         let file = std::fs::File::open(&self.path)?;
         let mut bytes = Vec::new();
-        file.take(EDITED_MAX).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        file.take(EDITED_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > EDITED_MAX {
+            return Err(io::Error::other("it has more than 1 MiB"));
+        }
+        String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
     }
-}
 
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _removed = std::fs::remove_file(&self.path);
+    fn remove(self) {
+        remove_draft(&self.path);
     }
 }

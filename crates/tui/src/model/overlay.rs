@@ -1,5 +1,7 @@
 //! What lies over the deck. Only the person opens one; the topmost gets the keys.
 
+use std::path::PathBuf;
+
 use proto::ProcessId;
 use proto::agent::InboxItem;
 
@@ -61,6 +63,8 @@ pub(crate) struct OpenPad {
     pub(crate) revision: u64,
     /// It is an earlier revision. What is written of it takes the place of the newest one.
     pub(crate) is_old: bool,
+    /// The file that has what the person made of it.
+    pub(crate) draft: Option<PathBuf>,
 }
 
 /// A question to the person that is answered with one line.
@@ -106,6 +110,11 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Returns true if the text is kept when it does not arrive.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.may_be_long() || matches!(self, Self::Timer(_) | Self::Run(_))
+    }
+
     /// Returns true if the text may have several lines, and the editor is offered for it.
     pub(crate) fn may_be_long(&self) -> bool {
         matches!(self, Self::Tell(_) | Self::Answer(_) | Self::AppendPad(_) | Self::Comment(_))

@@ -1,6 +1,6 @@
 //! What the daemon says: events, answers, its coming and going; and what time alone brings.
 
-use proto::agent::{Delivery, InboxItem};
+use proto::agent::{Delivery, InboxItem, Receipt};
 use proto::event::Event;
 use proto::pads::PadOutcome;
 use proto::process::UnseenEnd;
@@ -10,8 +10,8 @@ use proto::{Failure, Printable, ProcessId, ProcessView, Reply, Request, Size};
 
 use super::actions::{self, call, show};
 use super::{
-    agent_form, daemon_status, explain, history, own_commands, pads, palette, ports, process_acts, review,
-    task_forms, tasks,
+    daemon_status, explain, failures, history, own_commands, pads, palette, ports, process_acts, review,
+    tasks,
 };
 use crate::config::{Config, FILE};
 use crate::keymap::Action;
@@ -260,9 +260,17 @@ pub(super) fn answered(model: &mut Model, what: CallFor, result: Result<Reply, F
 fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>) -> Vec<Command> {
     let reply = match result {
         Ok(reply) => reply,
-        Err(failure) => return failed(model, &what, &failure),
+        Err(failure) => return failures::failed(model, &what, &failure),
     };
     match (what, reply) {
+        (CallFor::Written(written), reply) => {
+            if let Reply::Receipt(Receipt { delivery, .. }) = &reply
+                && has_not_arrived(delivery)
+            {
+                model.unsent.keep_text(written.purpose, written.text);
+            }
+            return take_answer(model, written.what, Ok(reply));
+        }
         (CallFor::Inbox, Reply::Inbox(items)) => model.crew.take_inbox(items),
         (CallFor::Timers, Reply::Timers(timers)) => model.crew.take_timers(timers, model.now.ms),
         (CallFor::Pads, Reply::Pad(PadOutcome::Listed(pads))) => model.crew.pads = pads,
@@ -277,7 +285,8 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             model.crew.ports.insert(id, listening.ports.into_iter().map(|port| port.port).collect());
         }
         (CallFor::Start(placement), Reply::Spawned(spawned)) => {
-            spawned.warning.iter().for_each(|warning| model.toast(format!("{}: {warning}", spawned.name)));
+            let lacks = spawned.shortfalls.iter().chain(&spawned.warning);
+            lacks.for_each(|lack| model.toast(format!("{}: {}", spawned.name, Printable(lack))));
             return show(model, spawned.id, placement);
         }
         (CallFor::Explain, Reply::Explanation(explanation)) => {
@@ -285,13 +294,16 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             model.overlays.push(Overlay::Page(page));
         }
         (CallFor::PadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            pads::show(model, OpenPad { name, content, revision, is_old: false });
+            pads::show(model, OpenPad { name, content, revision, ..OpenPad::default() });
         }
         (CallFor::OldPadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            pads::show(model, OpenPad { name, content, revision, is_old: true });
+            pads::show(model, OpenPad { name, content, revision, is_old: true, draft: None });
         }
         (CallFor::PadRevisions(name), Reply::Pad(PadOutcome::History(revisions))) => {
             pads::offer_revisions(model, &name, revisions);
+        }
+        (CallFor::PadWritten(pad), Reply::Pad(PadOutcome::Changed { revision, .. })) => {
+            return pads::saved(model, &pad, revision);
         }
         (CallFor::PadChanged, Reply::Pad(PadOutcome::Changed { name, revision })) => {
             return pads::changed(model, &name, revision);
@@ -330,41 +342,9 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
     Vec::new()
 }
 
-fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Vec<Command> {
-    let is_quiet = matches!(
-        what,
-        CallFor::Ports(_)
-            | CallFor::Presets
-            | CallFor::Agents
-            | CallFor::Pads
-            | CallFor::Tasks
-            | CallFor::SizeOwner(_)
-            | CallFor::Status
-    );
-    if let CallFor::History(_) = what
-        && let Some(history) = history::lines(model)
-    {
-        (history.is_loading, history.is_complete, history.sought) = (false, true, None);
-    }
-    let hint = failure.hint.as_ref().map(|hint| format!(" ({})", Printable(hint))).unwrap_or_default();
-    // A notice is one line, and what a check printed is not.
-    let said = failure.message.lines().next().unwrap_or_default();
-    let words = format!("{}{hint}", Printable(said));
-    let is_told = match what {
-        CallFor::TaskMade { .. } => task_forms::not_made(model, words.clone()),
-        CallFor::Start(_) => agent_form::not_started(model, words.clone()),
-        _ => false,
-    };
-    if !is_quiet && !is_told {
-        model.alert(words, None);
-    }
-    // What was answered by somebody else meanwhile is shown as it is now.
-    let anew = match what {
-        CallFor::TaskDone | CallFor::TaskMade { .. } | CallFor::Changes { .. } => Some(tasks::ask_list()),
-        CallFor::Answer(_) => Some(call(CallFor::Inbox, Request::Inbox(proto::request::Empty {}))),
-        _ => None,
-    };
-    anew.into_iter().chain(daemon_status::failed(model, failure)).collect()
+/// Returns true if a message is not, or may not be, where it was meant to go.
+fn has_not_arrived(delivery: &Delivery) -> bool {
+    matches!(delivery, Delivery::Refused { .. } | Delivery::Unknown { .. } | Delivery::Expired)
 }
 
 pub(super) fn receipt_text(name: &str, delivery: &Delivery) -> String {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::host::InputEvent;
 use crate::keymap::{Action, Context};
-use crate::message::{CallFor, Command, EditFor};
+use crate::message::{CallFor, Command, EditFor, Written};
 use crate::model::Model;
 use crate::model::line::Line;
 use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page, Purpose};
@@ -55,7 +55,7 @@ fn page_key(model: &mut Model, key: Key) -> Vec<Command> {
                 Some(Overlay::Page(Page { pad: Some(pad), .. })) => pad.clone(),
                 _ => return Vec::new(),
             };
-            return pads::edit(&pad);
+            return pads::edit(model, &pad);
         }
         Some(Action::Revisions) => {
             let name = match model.overlays.last() {
@@ -177,8 +177,18 @@ fn prompt_key(model: &mut Model, key: Key) -> Vec<Command> {
     Vec::new()
 }
 
-/// A line was typed and confirmed.
+/// A line was typed and confirmed. What may be long is kept if it does not arrive.
 fn prompted(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
+    let kept = purpose.is_kept().then(|| (purpose.clone(), text.clone()));
+    let mut commands = acted_on(model, text, purpose);
+    if let (Some((purpose, text)), [Command::Call(what, _)]) = (kept, commands.as_mut_slice()) {
+        let call = std::mem::replace(what, CallFor::Nothing);
+        *what = CallFor::Written(Box::new(Written { purpose, text, what: call }));
+    }
+    commands
+}
+
+fn acted_on(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
     let is_empty = text.trim().is_empty();
     match purpose {
         Purpose::Resume(process) => vec![ends::resume(process, &text, Placement::Tab)],

@@ -60,22 +60,28 @@ pub(super) fn read_revision(model: &Model, name: &str, revision: u64) -> Vec<Com
 
 /// Shows the text of a scratchpad.
 pub(super) fn show(model: &mut Model, pad: OpenPad) {
-    let lines = pad.content.lines().map(|line| Printable(line).to_string()).collect();
+    let mut lines: Vec<String> = pad.content.lines().map(|line| Printable(line).to_string()).collect();
+    if let Some(file) = model.unsent.draft(&pad.name) {
+        let file = Printable(&file.to_string_lossy()).to_string();
+        lines.insert(0, format!("(what you wrote is not saved: it is in {file}, and E opens it)"));
+    }
     let old = if pad.is_old { ", an earlier revision" } else { "" };
     let title = format!("{} (r{}{old})", Printable(&pad.name), pad.revision);
     model.overlays.clear();
     model.overlays.push(Overlay::Page(Page { title, lines, top: 0, pad: Some(pad) }));
 }
 
-/// Opens a scratchpad in the person's editor.
-pub(super) fn edit(pad: &OpenPad) -> Vec<Command> {
-    vec![Command::Edit(EditFor::Pad(pad.clone()), pad.content.clone())]
+/// Opens a scratchpad in the person's editor; what the person wrote there before and could not be saved comes first.
+pub(super) fn edit(model: &Model, pad: &OpenPad) -> Vec<Command> {
+    let draft = model.unsent.draft(&pad.name).filter(|_| !pad.is_old).cloned();
+    let text = pad.content.clone();
+    vec![Command::Edit(EditFor::Pad(OpenPad { draft, ..pad.clone() }), text)]
 }
 
 /// Opens a new scratchpad in the person's editor, under a name that the daemon takes: what is written must not be lost by it.
 pub(super) fn edit_new(model: &mut Model, words: &str) -> Vec<Command> {
     match name_from(words) {
-        Some(name) => edit(&OpenPad { name, ..OpenPad::default() }),
+        Some(name) => edit(model, &OpenPad { name, ..OpenPad::default() }),
         None => {
             model.toast("a scratchpad's name has letters a-z or digits");
             ask_new(model)
@@ -99,19 +105,50 @@ fn name_from(words: &str) -> Option<String> {
 
 /// Asks for the name of a new scratchpad.
 pub(super) fn ask_new(model: &mut Model) -> Vec<Command> {
-    prompt(model, "New scratchpad: its name".to_owned(), "", Purpose::NewPad)
+    let unsaved = model.unsent.newest_draft().unwrap_or_default().to_owned();
+    prompt(model, "New scratchpad: its name".to_owned(), &unsaved, Purpose::NewPad)
 }
 
 /// A scratchpad comes back from the editor. One that somebody else has changed meanwhile is not overwritten.
 pub(super) fn edited(model: &mut Model, pad: OpenPad, text: &str) -> Vec<Command> {
     if text == pad.content && !pad.is_old {
         model.toast(format!("{} is as it was", Printable(&pad.name)));
-        return Vec::new();
+        return remove_draft(model, &pad);
     }
     // The person has chosen to bring an earlier revision back, over whatever is there.
     let expected_revision = (!pad.is_old).then_some(pad.revision);
-    let act = PadAct::Write { name: pad.name, content: text.to_owned(), expected_revision };
-    vec![ask(model, CallFor::PadChanged, act)]
+    let act = PadAct::Write { name: pad.name.clone(), content: text.to_owned(), expected_revision };
+    vec![ask(model, CallFor::PadWritten(pad), act)]
+}
+
+/// What the person wrote is in the scratchpad: its file is not needed any more.
+pub(super) fn saved(model: &mut Model, pad: &OpenPad, revision: u64) -> Vec<Command> {
+    let mut commands = remove_draft(model, pad);
+    commands.extend(changed(model, &pad.name, revision));
+    commands
+}
+
+fn remove_draft(model: &mut Model, pad: &OpenPad) -> Vec<Command> {
+    let Some(file) = &pad.draft else { return Vec::new() };
+    model.unsent.forget_draft(file);
+    vec![Command::RemoveDraft(file.clone())]
+}
+
+/// What the person wrote could not be saved: its file stays, and the newest text is read to compare it with.
+pub(super) fn not_saved(model: &mut Model, pad: &OpenPad, why: &str) -> Vec<Command> {
+    let name = Printable(&pad.name).to_string();
+    let Some(file) = &pad.draft else {
+        model.alert(format!("{name} is not saved: {why}"), None);
+        return Vec::new();
+    };
+    let shown = Printable(&file.to_string_lossy()).to_string();
+    model.alert(format!("{name} is not saved; your text is in {shown}, and E opens it again: {why}"), None);
+    model.unsent.keep_draft(&pad.name, file.clone());
+    let is_shown = |page: &Page| page.pad.as_ref().is_some_and(|shown| shown.name == pad.name);
+    match model.overlays.last() {
+        Some(Overlay::Page(page)) if is_shown(page) && model.daemon.away.is_none() => read(model, &pad.name),
+        _ => Vec::new(),
+    }
 }
 
 /// A scratchpad has another text or name, or is gone.

@@ -15,6 +15,7 @@ mod pins;
 mod plain_words;
 mod review;
 mod tasks;
+mod unsent;
 mod verbs;
 mod views;
 
@@ -430,7 +431,9 @@ fn a_pad_is_edited_and_written_with_the_revision_that_was_read() {
         "it is as it was"
     );
     let commands = update(&mut model, Message::Edited(what, "two\n".to_owned()));
-    let [Command::Call(CallFor::PadChanged, request)] = commands.as_slice() else { panic!("{commands:?}") };
+    let [Command::Call(CallFor::PadWritten(_), request)] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
     assert!(
         matches!(&**request, proto::Request::Pad(Pad { act: PadAct::Write { content, expected_revision: Some(7), .. }, .. })
             if content == "two\n"),

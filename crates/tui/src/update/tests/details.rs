@@ -143,7 +143,7 @@ fn a_paste_of_several_lines_stays_several_lines_where_a_text_may_have_them() {
     );
     let commands = typed(&mut model, b"\x1b\r!\r");
     let told = commands.iter().find_map(|command| match command {
-        Command::Call(CallFor::Tell(_), request) => match &**request {
+        Command::Call(CallFor::Written(_), request) => match &**request {
             Request::Tell(tell) => Some(tell.text.clone()),
             _ => None,
         },
