@@ -1,6 +1,6 @@
 //! The deck: from its start to the first picture with fifty processes, its effort beside a hundred idle ones, and key
 //! echo in it while another pane, shown or hidden, prints ten megabytes a second, a key that is held over a slow link, and how
-//! long a picture takes to compose.
+//! long a picture takes to compose. `deck_ends` measures how soon a deck is gone.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::contender::Contender;
 use super::pty::{Client, Size, pass};
 use super::report::{Report, Unit, percentile};
 use super::subprocess::Subprocess;
-use super::{Lab, echo, instructions, process_scan, stream};
+use super::{Lab, deck_ends, echo, instructions, process_scan, stream};
 use crate::step;
 
 const READY: Duration = Duration::from_secs(20);
@@ -55,6 +55,8 @@ pub(crate) fn run(lab: &Lab, report: &mut Report) -> Result<(), String> {
         if let Err(error) = floods(lab, report, contender, &file) {
             report.note(contender.name(), "deck, flood", &error);
         }
+        contender.renew()?;
+        deck_ends::run(lab, contender, report);
         contender.renew()?;
         let late = slow_link(lab, contender);
         report.record("deck, key held at 50 KB/s: last change", contender.name(), Unit::Time, late);
@@ -175,12 +177,17 @@ fn composing(case: &str) -> Result<f64, String> {
     Ok(nanoseconds / 1e9)
 }
 
-/// Key echo by plain attaching beside a flood, in the deck with the flood hidden, and in the deck with it in sight.
+/// Key echo beside a flood: in the deck with the flood hidden and by plain attaching, in turns at one size, and in the deck
+/// with the flood in sight.
 fn floods(lab: &Lab, report: &mut Report, contender: &Contender, file: &Path) -> Result<(), String> {
-    let keys = lab.sized(500, 100);
     let busy = Busy::start(lab, contender, file, &LOAD)?;
     let flood = busy.first().map(|busy| busy.name.clone()).unwrap_or_default();
-    let plain = percentile(&echo::through(lab, contender, keys)?, 0.99);
+    let client = open(contender)?;
+    client.read_all_of(&[HEADING], READY)?;
+    // A thousand keys, a tenth of them in a quick run.
+    let turns = echo::in_the_deck(lab, contender, &client, lab.sized((5, 200), (2, 50)))?;
+    let [hidden, plain] = turns.map(|times| percentile(&times, 0.99));
+    drop(client);
     let name = lab.fresh_name();
     let subprocess = Subprocess::echo(&lab.directory, &name)?;
     contender.create(&name, Size::NORMAL, &subprocess.argv())?;
@@ -190,13 +197,12 @@ fn floods(lab: &Lab, report: &mut Report, contender: &Contender, file: &Path) ->
     let client = open(contender)?;
     client.read_all_of(&[HEADING], READY)?;
     echo::show_beside(&client, &name, &quiet)?;
-    let hidden = percentile(&echo::keys(&client, keys)?, 0.99);
     // Below it; the keys go on to the first one.
     for typed in ["\u{1c}s", &format!("{flood}\r"), "\u{1c}k"] {
         client.write(typed.as_bytes())?;
         client.drawn_within(SETTLED)?;
     }
-    let shown = percentile(&echo::keys(&client, keys)?, 0.99);
+    let shown = percentile(&echo::keys(&client, lab.sized(500, 100))?, 0.99);
     let record = |report: &mut Report, row: &str, value: f64| {
         report.record(row, contender.name(), Unit::Time, Ok(value));
     };

@@ -85,8 +85,8 @@ fn on_the_deck(lab: &Lab, report: &mut Report, (rounds, keys): (usize, usize)) {
     }
 }
 
-/// Returns how long keys took in the deck, and by attaching.
-fn in_the_deck(
+/// Returns how long keys took in the deck, and by attaching. The two take turns in terminals of the same size.
+pub(super) fn in_the_deck(
     lab: &Lab,
     contender: &Contender,
     client: &Client,

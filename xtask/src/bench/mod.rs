@@ -12,6 +12,7 @@ mod contender;
 mod create;
 mod crowd;
 mod deck;
+mod deck_ends;
 mod echo;
 mod goals;
 mod idle;

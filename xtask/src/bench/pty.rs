@@ -14,6 +14,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::answers::Answers;
+use super::process_scan;
 
 /// A slow link brings its bytes so often.
 const SLICE: Duration = Duration::from_millis(10);
@@ -25,6 +26,14 @@ pub(crate) struct Size(pub(crate) u16, pub(crate) u16);
 impl Size {
     pub(crate) const NORMAL: Self = Self(80, 24);
     pub(crate) const LARGE: Self = Self(200, 50);
+}
+
+/// How a program ended whose terminal went away.
+pub(crate) struct HungUp {
+    /// After how long it was gone.
+    pub(crate) gone: Duration,
+    /// The processor time that this took.
+    pub(crate) effort: Duration,
 }
 
 /// A program on the slave side of a PTY. Dropping it kills the program and waits for it.
@@ -202,6 +211,25 @@ impl Client {
             sink.clear();
         }
         Ok(())
+    }
+
+    /// Takes the terminal away and waits until the program is gone.
+    pub(crate) fn hang_up(mut self, timeout: Duration) -> Result<HungUp, String> {
+        let failed = |error: Error| format!("cannot wait for the client: {error}");
+        let pidfd = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty());
+        let pidfd = pidfd.map_err(|error| failed(error.into()))?;
+        let nothing = std::fs::File::open("/dev/null").map_err(failed)?;
+        // What was used is still there to read when it has ended, as long as nobody has waited for it.
+        let pid = self.child.id();
+        let used = || Duration::from_nanos(process_scan::effort(&[pid]).nanoseconds);
+        let before = used();
+        let start = Instant::now();
+        drop(std::mem::replace(&mut self.master, nothing.into()));
+        if !is_readable(&pidfd, timeout) {
+            return Err(format!("the client was not gone after {timeout:?}"));
+        }
+        let gone = start.elapsed();
+        Ok(HungUp { gone, effort: used().saturating_sub(before) })
     }
 
     /// Types.
