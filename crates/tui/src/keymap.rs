@@ -179,6 +179,8 @@ pub(crate) enum Action {
     /// What can be done to the selected row.
     RowMenu,
     Resolve,
+    /// What the changes are compared with.
+    ReviewBase,
     Refresh,
     Forecast,
     Sort,

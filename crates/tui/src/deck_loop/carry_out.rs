@@ -169,8 +169,7 @@ impl DeckLoop<'_> {
             Notices::Off => {}
             Notices::Bell => self.host.output.push(0x07),
             Notices::Terminal => {
-                let sequence = format!("\x1b]9;qd: {}\x1b\\", proto::Printable(text));
-                clipboard::wrapped(&sequence, self.host.is_tmux, &mut self.host.output);
+                clipboard::wrapped(&notice_sequence(text), self.host.is_tmux, &mut self.host.output);
             }
         }
     }
@@ -237,5 +236,27 @@ impl DeckLoop<'_> {
 
     fn panes_of(&mut self, process: ProcessId) -> impl Iterator<Item = &mut Pane> {
         self.panes.values_mut().filter(move |pane| pane.looking.process == process && !pane.looking.is_tile())
+    }
+}
+
+/// Asks a terminal for a notice (OSC 9). No character of the text ends the sequence or begins another one.
+fn notice_sequence(text: &str) -> String {
+    format!("\x1b]9;qd: {}\x1b\\", proto::Printable(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u21_no_text_of_a_notice_ends_its_sequence_or_begins_another() {
+        let hostile = ["\x1b\\\x1b]0;owned\x07", "\x07", "\u{9c}\u{9b}2J", "a\nb\r\0c", "\u{202e}x\u{200b}"];
+        for text in hostile.into_iter().chain([hostile.concat().as_str()]) {
+            let sequence = notice_sequence(text);
+            let inside =
+                sequence.strip_prefix("\x1b]9;").and_then(|rest| rest.strip_suffix("\x1b\\")).unwrap();
+            assert!(!inside.chars().any(char::is_control), "{inside:?}");
+            assert!(!inside.contains(['\u{202e}', '\u{200b}']), "{inside:?}");
+        }
     }
 }

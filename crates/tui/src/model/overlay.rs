@@ -105,6 +105,8 @@ pub(crate) enum Purpose {
     NewPad,
     /// Another name for this scratchpad.
     RenamePad(String),
+    /// What the changes of this task are compared with.
+    ReviewBase(String),
     /// A comment of a review.
     Comment(CommentPlace),
 }

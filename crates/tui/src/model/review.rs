@@ -19,6 +19,8 @@ pub(crate) struct Review {
     pub(crate) task: String,
     /// What the changes are compared with.
     pub(crate) base: String,
+    /// The branch or commit that the person compares with; none: where the task began.
+    pub(crate) wanted_base: Option<String>,
     pub(crate) files: Vec<ChangedFile>,
     pub(crate) lines: Vec<DiffLine>,
     pub(crate) is_truncated: bool,

@@ -4,7 +4,7 @@ use proto::request::{PadAct, ReviewAct, TaskAct, TimerChange};
 use proto::{ErrorCode, Failure, Printable, ProcessId, Request, Target};
 
 use super::actions::call;
-use super::{agent_form, daemon_status, history, pads, task_forms, tasks};
+use super::{agent_form, daemon_status, history, pads, review, task_forms, tasks};
 use crate::message::{CallFor, Command, Written};
 use crate::model::{Away, Model};
 
@@ -21,6 +21,10 @@ pub(super) fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Ve
     let words = format!("{}{hint}", Printable(said));
     let mut commands = match what {
         CallFor::Written(written) => return not_arrived(model, written, failure),
+        CallFor::Changes { .. } => {
+            review::not_read(model);
+            Vec::new()
+        }
         CallFor::PadWritten(pad) => pads::not_saved(model, pad, &words),
         _ => Vec::new(),
     };

@@ -194,6 +194,7 @@ fn acted_on(model: &mut Model, text: String, purpose: Purpose) -> Vec<Command> {
         Purpose::Resume(process) => vec![ends::resume(process, &text, Placement::Tab)],
         Purpose::Search(is_back) => history::search(model, text, is_back),
         Purpose::FindChange => review::find(model, text),
+        Purpose::ReviewBase(task) => review::compare_with(model, &task, &text),
         _ if is_empty => Vec::new(),
         Purpose::Rename(process) => rename(model, process, text),
         Purpose::Tell(process) => {

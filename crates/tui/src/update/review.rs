@@ -34,17 +34,46 @@ pub(super) fn refresh(model: &Model, task: &str) -> Vec<Command> {
 
 /// Reads the changes of the open review again, if there is one.
 pub(super) fn reread(model: &Model) -> Vec<Command> {
-    let open = model.overlays.iter().rev().find_map(|overlay| match overlay {
-        Overlay::Review(review) => Some(review.task.as_str()),
+    open_review(model).map(|review| refresh(model, &review.task)).unwrap_or_default()
+}
+
+fn open_review(model: &Model) -> Option<&Review> {
+    model.overlays.iter().rev().find_map(|overlay| match overlay {
+        Overlay::Review(review) => Some(&**review),
         _ => None,
-    });
-    open.map(|task| refresh(model, task)).unwrap_or_default()
+    })
+}
+
+/// Compares the changes of an open review with a branch or a commit; without one with the place where the task began.
+pub(super) fn compare_with(model: &mut Model, task: &str, base: &str) -> Vec<Command> {
+    if let Some(review) = find_review(model, task) {
+        review.wanted_base = Some(base.trim().to_owned()).filter(|base| !base.is_empty());
+    }
+    refresh(model, task)
+}
+
+/// The changes could not be read: what they were to be compared with may not be there.
+pub(super) fn not_read(model: &mut Model) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Review(review) = overlay {
+            review.wanted_base = None;
+        }
+    }
+}
+
+fn find_review<'m>(model: &'m mut Model, task: &str) -> Option<&'m mut Review> {
+    model.overlays.iter_mut().rev().find_map(|overlay| match overlay {
+        Overlay::Review(review) if review.task == task => Some(&mut **review),
+        _ => None,
+    })
 }
 
 /// Asks for a task's changes. Its comments are asked for when they have come and there is a review to show them in.
 fn ask(model: &Model, task: &str, opens: bool) -> Command {
     let context = Some(model.looks.review_context);
-    let diff = DiffTask { target: named(task), stat: false, base: None, context };
+    let base = open_review(model).filter(|review| review.task == task);
+    let base = base.and_then(|review| review.wanted_base.clone());
+    let diff = DiffTask { target: named(task), stat: false, base, context };
     tasks::ask(CallFor::Changes { opens }, TaskAct::Diff(diff))
 }
 
@@ -57,15 +86,12 @@ pub(super) fn show(model: &mut Model, diff: &TaskDiff, opens: bool) -> Vec<Comma
     let opens = opens && matches!(model.overlays.last(), None | Some(Overlay::Tasks(_)));
     let base = base_name(model, diff);
     let review = Review { base, ..Review::new(diff.name.clone(), &diff.text, diff.is_truncated) };
-    match model
-        .overlays
-        .iter_mut()
-        .rev()
-        .find(|overlay| matches!(overlay, Overlay::Review(old) if old.task == diff.name))
-    {
-        Some(Overlay::Review(old)) => {
+    match find_review(model, &diff.name) {
+        Some(old) => {
             let (comments, search) = (std::mem::take(&mut old.comments), std::mem::take(&mut old.search));
-            **old = Review { comments, search, row: old.row, left: old.left, ..review };
+            let wanted_base = old.wanted_base.take();
+            let base = wanted_base.clone().unwrap_or(review.base);
+            *old = Review { base, wanted_base, comments, search, row: old.row, left: old.left, ..review };
             old.step(0);
         }
         _ if opens => model.overlays.push(Overlay::Review(Box::new(review))),
@@ -134,6 +160,11 @@ pub(super) fn key(model: &mut Model, key: Key) -> Vec<Command> {
         Some(Action::ScrollRight) => review.left = (review.left + SIDE).min(review.longest()),
         Some(Action::SearchForward) => {
             return prompt(model, "Search in the changes".to_owned(), "", Purpose::FindChange);
+        }
+        Some(Action::ReviewBase) => {
+            let base = review.wanted_base.clone().unwrap_or_default();
+            let title = "Compare with a branch or a commit; empty: where it began".to_owned();
+            return prompt(model, title, &base, Purpose::ReviewBase(task));
         }
         Some(Action::SearchAgain) => {
             let search = review.search.clone();

@@ -1,6 +1,7 @@
 //! Facts about the deck as (model, what is typed) → (model, what is done).
 
 mod agent_form;
+mod attention;
 mod copies;
 mod details;
 mod golden;
@@ -247,9 +248,37 @@ fn u22_every_size_is_drawn_without_a_fault() {
     open(&mut deck, 1);
     deck.deck.split(ProcessId::from_entropy(2), Axis::Columns);
     deck.deck.split(ProcessId::from_entropy(1), Axis::Rows);
-    for keys in [&b""[..], b"\x1c ", b"\x1ca", b"\x1c?", b"\x1cw", b"\x1cX", b"\x1cR", b"\x1c\t", b"\x1c"] {
+    let keys = [
+        &b""[..],
+        b"\x1c ",
+        b"\x1ca",
+        b"\x1c?",
+        b"\x1cw",
+        b"\x1cX",
+        b"\x1cR",
+        b"\x1c\t",
+        b"\x1c",
+        b"\x1ct",
+        b"\x1cC",
+        b"\x1cc",
+        b"\x1c,",
+        b"\x1cp",
+        b"\x1cK",
+        b"\x1cT",
+        b"\x1cm",
+        b"\x1c\t.",
+        b"\x1cg",
+    ];
+    let by_keys = keys.into_iter().map(|keys| {
         let mut shown = deck.clone();
         typed(&mut shown, keys);
+        shown
+    });
+    let mut review = deck.clone();
+    tasks::reviewed(&mut review);
+    let all: Vec<Model> =
+        by_keys.chain(lists::LISTS.map(|name| lists::opened(name, "words"))).chain([review]).collect();
+    for mut shown in all {
         shown.now.ms += 1_000;
         for cols in (1..=300).step_by(23) {
             for rows in (1..=100).step_by(11) {

@@ -76,6 +76,7 @@ pub(crate) fn prompt(model: &Model, prompt: &Prompt, grid: &mut Grid) {
         Purpose::Tell(_) | Purpose::Answer(_) => "send",
         Purpose::Run(_) => "run",
         Purpose::Search(_) | Purpose::FindChange => "search",
+        Purpose::ReviewBase(_) => "compare",
         Purpose::Comment(_) => "keep it",
         Purpose::Timer(_) => "set the timer",
         Purpose::Resume(_) => "start it again",

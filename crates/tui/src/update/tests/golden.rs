@@ -19,7 +19,7 @@ use crate::view;
 
 const SIZES: [Size; 3] =
     [Size { cols: 80, rows: 24 }, Size { cols: 120, rows: 40 }, Size { cols: 200, rows: 60 }];
-const THEMES: [Theme; 3] = [Theme::Terminal, Theme::Dark, Theme::Plain];
+const THEMES: [Theme; 5] = [Theme::Terminal, Theme::Dark, Theme::Light, Theme::HighContrast, Theme::Plain];
 
 /// A crew with one of everything.
 fn crew() -> Model {
@@ -65,7 +65,7 @@ fn picture(model: &Model) -> String {
     text
 }
 
-/// Compares the pictures of a model at three sizes in three themes with those that are kept.
+/// Compares the pictures of a model at three sizes in its themes with those that are kept.
 fn compare(what: &str, prepared: impl Fn() -> Model) {
     for size in SIZES {
         for theme in THEMES {
@@ -105,12 +105,27 @@ fn tasks() -> Model {
 }
 
 #[test]
-fn u24_the_deck_looks_as_it_did_at_three_sizes_in_three_themes() {
+fn u24_the_deck_looks_as_it_did_at_three_sizes_in_every_theme() {
     compare("deck", crew);
 }
 
 #[test]
-fn u24_tasks_and_review_look_as_they_did_at_three_sizes_in_three_themes() {
+fn u24_the_deck_in_ascii_has_no_other_character_and_looks_as_it_did() {
+    let ascii = || {
+        let mut model = crew();
+        model.looks.is_ascii = true;
+        model
+    };
+    compare("deck-ascii", ascii);
+    let mut grid = Grid::new(SIZES[0]);
+    let mut model = ascii();
+    update(&mut model, Message::Resized(SIZES[0]));
+    view::chrome(&model, &mut grid);
+    assert!(grid.to_text().is_ascii(), "{}", grid.to_text());
+}
+
+#[test]
+fn u24_tasks_and_review_look_as_they_did_at_three_sizes_in_every_theme() {
     compare("tasks", tasks);
     compare("review", || {
         let mut model = crew();

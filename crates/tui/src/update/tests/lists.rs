@@ -20,7 +20,7 @@ use crate::update::update;
 use crate::view;
 
 /// Every one of them, by name.
-const LISTS: [&str; 18] = [
+pub(super) const LISTS: [&str; 18] = [
     "pads",
     "pad",
     "timer",
@@ -75,7 +75,7 @@ fn with_words(words: &str) -> Model {
 }
 
 /// A deck in which this is open, and every word that somebody else may choose is `words`.
-fn opened(name: &str, words: &str) -> Model {
+pub(super) fn opened(name: &str, words: &str) -> Model {
     let mut model = with_words(words);
     let lead = ProcessId::from_entropy(1);
     let id = lead.to_string();
