@@ -154,3 +154,21 @@ fn without_a_terminal_bare_qd_shows_help() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("Usage"), "{text}");
 }
+
+#[test]
+fn a_pane_of_a_tab_that_is_not_shown_is_no_viewer() {
+    let stage = running();
+    stage.run("y", sh("echo second; cat"));
+    let mut window = Window::open(&stage, SIZE, &[]);
+    showing_x(&mut window);
+    stage.until_view("x", |view| view.terminal.viewers == 1);
+    window.type_keys("\u{1c}gy\r");
+    window.until_shows("second");
+    stage.until_view("x", |view| view.terminal.viewers == 0);
+    window.type_keys("\u{1c}1");
+    window.until_shows("ready");
+    stage.until_view("x", |view| view.terminal.viewers == 1);
+    stage.until_view("y", |view| view.terminal.viewers == 0);
+    window.type_keys("\u{1c}d");
+    assert_eq!(window.wait_exit().code(), Some(0));
+}

@@ -8,6 +8,7 @@ mod deck_away;
 mod deck_direct;
 mod deck_drafts;
 mod deck_facts;
+mod deck_hostile;
 mod deck_inbox;
 mod deck_own;
 mod deck_paste;

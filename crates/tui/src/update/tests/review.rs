@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
 use crate::model::Model;
+use crate::model::overlay::Overlay;
 use crate::theme::{Role, Theme};
 use crate::update::update;
 use crate::view;
@@ -144,4 +145,28 @@ fn u24_what_is_selected_in_a_review_keeps_the_colours_of_the_change() {
         assert_eq!((cells[at].style.fg, cells[at].style.bg), (good.fg, good.bg), "{}", theme.word());
         assert_eq!(cells[at - 9].style, model.theme().style(Role::Select), "{}", theme.word());
     }
+}
+
+/// What the changes that are asked for are compared with.
+fn base_of(commands: Vec<Command>) -> Option<String> {
+    match acts(commands).as_slice() {
+        [TaskAct::Diff(diff)] => diff.base.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_changes_are_compared_with_another_branch_by_a_key_until_it_is_empty_or_not_there() {
+    let mut model = reviewing(DIFF, &[]);
+    assert_eq!(base_of(typed(&mut model, b"bother/branch\r")).as_deref(), Some("other/branch"));
+    let changes = json!({"diff": {"name": "fix", "base": "0123456789abcdef", "files": [], "text": DIFF}});
+    answered(&mut model, changes);
+    let Some(Overlay::Review(review)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    assert_eq!(review.base, "other/branch");
+    assert_eq!(base_of(typed(&mut model, b"r")).as_deref(), Some("other/branch"), "reading again keeps it");
+    assert_eq!(base_of(typed(&mut model, b"b\x15\r")), None);
+    assert_eq!(base_of(typed(&mut model, b"bno such\r")).as_deref(), Some("no such"));
+    let failure = proto::Failure::new(proto::ErrorCode::InvalidArgs, "no such commit");
+    update(&mut model, Message::Answered(CallFor::Changes { opens: false }, Err(failure)));
+    assert_eq!(base_of(typed(&mut model, b"r")), None);
 }
