@@ -169,7 +169,7 @@ impl<'a> DeckLoop<'a> {
 
     /// The files with texts of the person that were not saved, or not for certain.
     pub(crate) fn drafts(&self) -> Vec<PathBuf> {
-        self.model.unsent.files().cloned().chain(self.daemon.calls.drafts()).collect()
+        self.model.daemon.unsent.files().cloned().chain(self.daemon.calls.drafts()).collect()
     }
 
     /// Gives the model a message and does what it wants.

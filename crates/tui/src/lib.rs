@@ -103,7 +103,7 @@ pub fn check_theme(text: &str, name: &str) -> Result<(), String> {
 
 /// The end of a deck.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct DeckEnd {
     /// Why it was left.
     pub why: LeftDeck,
     /// The files with texts of the person that were not saved, or not for certain.
@@ -122,7 +122,7 @@ pub struct Adoption {
 }
 
 /// Shows the deck on this process's own terminal until the person leaves. The terminal is as it was when this returns.
-pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Left, TuiError> {
+pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<DeckEnd, TuiError> {
     let config = Config::read(&address.dirs().config).map_err(TuiError::Settings)?;
     let mut control = address.connect()?;
     let directory = std::env::current_dir().map_err(TuiError::Terminal)?.to_string_lossy().into_owned();
@@ -147,7 +147,7 @@ pub fn run(address: &mut DaemonAddress, adoption: Option<Adoption>) -> Result<Le
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut deck = DeckLoop::enter(address, Wire::new(control), model, layout)?;
         let why = deck.run()?;
-        Ok(Left { why, drafts: deck.drafts() })
+        Ok(DeckEnd { why, drafts: deck.drafts() })
     }));
     std::panic::set_hook(hook);
     outcome.unwrap_or_else(|payload| Err(TuiError::Fault(panic_text(payload.as_ref()))))

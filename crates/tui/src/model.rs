@@ -180,6 +180,8 @@ pub(crate) struct DaemonState {
     pub(crate) unsent_kib: usize,
     /// Why it cannot save, such as a full disk.
     pub(crate) unsaved: Option<String>,
+    /// What the person wrote and it has not taken.
+    pub(crate) unsent: Unsent,
     /// When it was asked how it is, on the deck's clock.
     pub(crate) status_asked: u64,
 }
@@ -222,8 +224,6 @@ pub(crate) struct Model {
     pub(crate) host: HostFacts,
     pub(crate) daemon: DaemonState,
     pub(crate) own_keys: OwnKeys,
-    /// What the person wrote and the daemon has not taken.
-    pub(crate) unsent: Unsent,
     /// What was copied here last.
     pub(crate) register: String,
     /// The sizes of the terminals behind the panes, where they are not the panes' own.
@@ -265,7 +265,6 @@ impl Model {
             host: HostFacts::default(),
             daemon: DaemonState::default(),
             own_keys: OwnKeys::default(),
-            unsent: Unsent::default(),
             register: String::new(),
             other_sizes: BTreeMap::new(),
             has_focus: true,

@@ -94,7 +94,7 @@ impl DeckLoop<'_> {
         let again = if name.is_empty() { "" } else { ", and E opens it again" };
         let file = draft.path.to_string_lossy();
         self.model.alert(format!("your text is in {}{again}: {why}", proto::Printable(&file)), None);
-        self.model.unsent.keep_draft(name, draft.path);
+        self.model.daemon.unsent.keep_draft(name, draft.path);
     }
 
     /// Lends the terminal to the person's editor with a file, at a line.

@@ -155,7 +155,13 @@ fn a_part_that_is_drawn_over_half_a_wide_character_leaves_no_half() {
 
 #[test]
 fn u21_a_link_whose_target_could_end_its_sequence_is_no_link() {
-    let targets = ["https://e/\x1b\\\x1b]0;owned\x07", "https://e/\x07", "https://e/\u{9c}", "https://e/\u{202e}", "https://e/\n"];
+    let targets = [
+        "https://e/\x1b\\\x1b]0;owned\x07",
+        "https://e/\x07",
+        "https://e/\u{9c}",
+        "https://e/\u{202e}",
+        "https://e/\n",
+    ];
     for (target, is_link) in targets.iter().map(|target| (*target, false)).chain([("https://e/?a=b", true)]) {
         let mut grid = Grid::new(SIZE);
         grid.text(Point { col: 0, row: 0 }, "x", Style::default(), 1);
@@ -164,6 +170,9 @@ fn u21_a_link_whose_target_could_end_its_sequence_is_no_link() {
         Encoder::new(ColorDepth::True).encode(&grid, &ChangedRows::All, &mut bytes);
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(text.contains("https://e/"), is_link, "{text:?}");
-        assert!(!["\x07", "\x1b]0;", "\u{9c}", "\u{202e}"].iter().any(|hostile| text.contains(hostile)), "{text:?}");
+        assert!(
+            !["\x07", "\x1b]0;", "\u{9c}", "\u{202e}"].iter().any(|hostile| text.contains(hostile)),
+            "{text:?}"
+        );
     }
 }

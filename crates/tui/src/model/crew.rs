@@ -37,6 +37,8 @@ pub(crate) struct Crew {
     pub(crate) presets: Vec<PresetView>,
     /// Agents whose programs were found.
     pub(crate) agents: Vec<String>,
+    /// Where their programs are, by name.
+    pub(crate) programs: BTreeMap<String, String>,
     /// The daemon has said which agents there are.
     pub(crate) knows_agents: bool,
     /// What needs the person first.

@@ -156,7 +156,7 @@ fn open(model: &mut Model, title: &'static str, scope: Scope, placement: Placeme
 
 /// Asks for a line. One that was written for the same and has not arrived is there again.
 pub(super) fn prompt(model: &mut Model, title: String, text: &str, purpose: Purpose) -> Vec<Command> {
-    let kept = model.unsent.take_text(&purpose);
+    let kept = model.daemon.unsent.take_text(&purpose);
     let text = kept.as_deref().unwrap_or(text);
     model.overlays.push(Overlay::Prompt(Prompt { title, line: Line::with(text), purpose }));
     Vec::new()

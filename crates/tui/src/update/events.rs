@@ -2,7 +2,6 @@
 
 use proto::agent::{Delivery, InboxItem, Receipt};
 use proto::event::Event;
-use proto::pads::PadOutcome;
 use proto::process::UnseenEnd;
 use proto::request::{See, Target};
 use proto::timers::TimerView;
@@ -17,7 +16,7 @@ use crate::config::{Config, FILE};
 use crate::keymap::Action;
 use crate::message::{CallFor, Command};
 use crate::model::crew::was_ended;
-use crate::model::overlay::{OpenPad, Overlay};
+use crate::model::overlay::Overlay;
 use crate::model::palette::Placement;
 use crate::model::splits::PaneId;
 use crate::model::{Away, Model, OtherSize, Prefix, SEEN_MS, StartView};
@@ -267,17 +266,18 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             if let Reply::Receipt(Receipt { delivery, .. }) = &reply
                 && has_not_arrived(delivery)
             {
-                model.unsent.keep_text(written.purpose, written.text);
+                model.daemon.unsent.keep_text(written.purpose, written.text);
             }
             return take_answer(model, written.what, Ok(reply));
         }
         (CallFor::Inbox, Reply::Inbox(items)) => model.crew.take_inbox(items),
         (CallFor::Timers, Reply::Timers(timers)) => model.crew.take_timers(timers, model.now.ms),
-        (CallFor::Pads, Reply::Pad(PadOutcome::Listed(pads))) => model.crew.pads = pads,
         (CallFor::Presets, Reply::Presets(list)) => model.crew.presets = list.presets,
         (CallFor::Agents, Reply::Agents(offers)) => {
-            let found = offers.into_iter().filter(|offer| offer.program.is_some());
-            model.crew.agents = found.map(|offer| offer.name).collect();
+            let found = offers.into_iter().filter_map(|offer| Some((offer.name, offer.program?)));
+            let found: Vec<(String, String)> = found.collect();
+            model.crew.agents = found.iter().map(|(name, _)| name.clone()).collect();
+            model.crew.programs = found.into_iter().collect();
             model.crew.knows_agents = true;
         }
         (CallFor::Ports(id), Reply::Ports(listening)) if !listening.ports.is_empty() => {
@@ -293,21 +293,7 @@ fn take_answer(model: &mut Model, what: CallFor, result: Result<Reply, Failure>)
             let page = explain::agent_page(model, &explanation);
             model.overlays.push(Overlay::Page(page));
         }
-        (CallFor::PadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            pads::show(model, OpenPad { name, content, revision, ..OpenPad::default() });
-        }
-        (CallFor::OldPadText, Reply::Pad(PadOutcome::Text { name, content, revision, .. })) => {
-            pads::show(model, OpenPad { name, content, revision, is_old: true, draft: None });
-        }
-        (CallFor::PadRevisions(name), Reply::Pad(PadOutcome::History(revisions))) => {
-            pads::offer_revisions(model, &name, revisions);
-        }
-        (CallFor::PadWritten(pad), Reply::Pad(PadOutcome::Changed { revision, .. })) => {
-            return pads::saved(model, &pad, revision);
-        }
-        (CallFor::PadChanged, Reply::Pad(PadOutcome::Changed { name, revision })) => {
-            return pads::changed(model, &name, revision);
-        }
+        (what, Reply::Pad(outcome)) => return pads::answered(model, what, outcome),
         (CallFor::History(process), Reply::Text(text)) => {
             return history::take_page(model, process, text);
         }

@@ -51,7 +51,7 @@ pub(super) fn failed(model: &mut Model, what: &CallFor, failure: &Failure) -> Ve
 /// What the person wrote in a line did not arrive: it is there again when the same is asked.
 fn not_arrived(model: &mut Model, written: &Written, failure: &Failure) -> Vec<Command> {
     let Written { purpose, text, what } = written;
-    model.unsent.keep_text(purpose.clone(), text.clone());
+    model.daemon.unsent.keep_text(purpose.clone(), text.clone());
     let message = format!("{}; what you wrote is kept for the next time you are asked", failure.message);
     failed(model, what, &Failure { message, ..failure.clone() })
 }

@@ -1,6 +1,6 @@
 //! Scratchpads and timers: reading, editing, renaming, removing; pausing and ending.
 
-use proto::pads::PadEntry;
+use proto::pads::{PadEntry, PadOutcome};
 use proto::request::{ChangeTimer, Pad, PadAct, TimerChange};
 use proto::timers::{TimerStatus, TimerView};
 use proto::{Printable, Request};
@@ -25,6 +25,31 @@ pub(super) fn read(model: &Model, name: &str) -> Vec<Command> {
     vec![ask(model, CallFor::PadText, PadAct::Read { name: name.to_owned(), revision: None })]
 }
 
+/// The daemon has answered about scratchpads.
+pub(super) fn answered(model: &mut Model, what: CallFor, outcome: PadOutcome) -> Vec<Command> {
+    match (what, outcome) {
+        (CallFor::Pads, PadOutcome::Listed(pads)) => model.crew.pads = pads,
+        (
+            what @ (CallFor::PadText | CallFor::OldPadText),
+            PadOutcome::Text { name, content, revision, .. },
+        ) => {
+            let is_old = what == CallFor::OldPadText;
+            show(model, OpenPad { name, content, revision, is_old, draft: None });
+        }
+        (CallFor::PadRevisions(name), PadOutcome::History(revisions)) => {
+            offer_revisions(model, &name, revisions)
+        }
+        (CallFor::PadWritten(pad), PadOutcome::Changed { revision, .. }) => {
+            return saved(model, &pad, revision);
+        }
+        (CallFor::PadChanged, PadOutcome::Changed { name, revision }) => {
+            return changed(model, &name, revision);
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
 /// Asks which revisions of a scratchpad are kept.
 pub(super) fn ask_revisions(model: &Model, name: &str) -> Vec<Command> {
     let act = PadAct::History { name: name.to_owned() };
@@ -32,7 +57,7 @@ pub(super) fn ask_revisions(model: &Model, name: &str) -> Vec<Command> {
 }
 
 /// Lets the person choose which revision is read.
-pub(super) fn offer_revisions(model: &mut Model, name: &str, revisions: Vec<PadEntry>) {
+fn offer_revisions(model: &mut Model, name: &str, revisions: Vec<PadEntry>) {
     let row = |entry: PadEntry| {
         let age = age(model.now.epoch_ms.saturating_sub(entry.at));
         let text = format!("r{} by {}", entry.revision, Printable(&entry.author));
@@ -59,9 +84,9 @@ pub(super) fn read_revision(model: &Model, name: &str, revision: u64) -> Vec<Com
 }
 
 /// Shows the text of a scratchpad.
-pub(super) fn show(model: &mut Model, pad: OpenPad) {
+fn show(model: &mut Model, pad: OpenPad) {
     let mut lines: Vec<String> = pad.content.lines().map(|line| Printable(line).to_string()).collect();
-    if let Some(file) = model.unsent.draft(&pad.name) {
+    if let Some(file) = model.daemon.unsent.draft(&pad.name) {
         let file = Printable(&file.to_string_lossy()).to_string();
         lines.insert(0, format!("(what you wrote is not saved: it is in {file}, and E opens it)"));
     }
@@ -73,7 +98,7 @@ pub(super) fn show(model: &mut Model, pad: OpenPad) {
 
 /// Opens a scratchpad in the person's editor; what the person wrote there before and could not be saved comes first.
 pub(super) fn edit(model: &Model, pad: &OpenPad) -> Vec<Command> {
-    let draft = model.unsent.draft(&pad.name).filter(|_| !pad.is_old).cloned();
+    let draft = model.daemon.unsent.draft(&pad.name).filter(|_| !pad.is_old).cloned();
     let text = pad.content.clone();
     vec![Command::Edit(EditFor::Pad(OpenPad { draft, ..pad.clone() }), text)]
 }
@@ -105,7 +130,7 @@ fn name_from(words: &str) -> Option<String> {
 
 /// Asks for the name of a new scratchpad.
 pub(super) fn ask_new(model: &mut Model) -> Vec<Command> {
-    let unsaved = model.unsent.newest_draft().unwrap_or_default().to_owned();
+    let unsaved = model.daemon.unsent.newest_draft().unwrap_or_default().to_owned();
     prompt(model, "New scratchpad: its name".to_owned(), &unsaved, Purpose::NewPad)
 }
 
@@ -122,7 +147,7 @@ pub(super) fn edited(model: &mut Model, pad: OpenPad, text: &str) -> Vec<Command
 }
 
 /// What the person wrote is in the scratchpad: its file is not needed any more.
-pub(super) fn saved(model: &mut Model, pad: &OpenPad, revision: u64) -> Vec<Command> {
+fn saved(model: &mut Model, pad: &OpenPad, revision: u64) -> Vec<Command> {
     let mut commands = remove_draft(model, pad);
     commands.extend(changed(model, &pad.name, revision));
     commands
@@ -130,7 +155,7 @@ pub(super) fn saved(model: &mut Model, pad: &OpenPad, revision: u64) -> Vec<Comm
 
 fn remove_draft(model: &mut Model, pad: &OpenPad) -> Vec<Command> {
     let Some(file) = &pad.draft else { return Vec::new() };
-    model.unsent.forget_draft(file);
+    model.daemon.unsent.forget_draft(file);
     vec![Command::RemoveDraft(file.clone())]
 }
 
@@ -143,7 +168,7 @@ pub(super) fn not_saved(model: &mut Model, pad: &OpenPad, why: &str) -> Vec<Comm
     };
     let shown = Printable(&file.to_string_lossy()).to_string();
     model.alert(format!("{name} is not saved; your text is in {shown}, and E opens it again: {why}"), None);
-    model.unsent.keep_draft(&pad.name, file.clone());
+    model.daemon.unsent.keep_draft(&pad.name, file.clone());
     let is_shown = |page: &Page| page.pad.as_ref().is_some_and(|shown| shown.name == pad.name);
     match model.overlays.last() {
         Some(Overlay::Page(page)) if is_shown(page) && model.daemon.away.is_none() => read(model, &pad.name),
@@ -152,7 +177,7 @@ pub(super) fn not_saved(model: &mut Model, pad: &OpenPad, why: &str) -> Vec<Comm
 }
 
 /// A scratchpad has another text or name, or is gone.
-pub(super) fn changed(model: &mut Model, name: &str, revision: u64) -> Vec<Command> {
+fn changed(model: &mut Model, name: &str, revision: u64) -> Vec<Command> {
     model.toast(format!("{} is at revision {revision}", Printable(name)));
     let is_read = matches!(model.overlays.last(), Some(Overlay::Page(page)) if page.pad.is_some());
     let mut commands = vec![ask_list(model)];

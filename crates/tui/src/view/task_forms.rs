@@ -173,8 +173,18 @@ fn form_note(model: &Model, form: &TaskForm) -> Option<(String, Role)> {
         Some(fault) => Some((fault.clone(), Role::Alert)),
         None if form.is_sent => Some((format!("{name} is being made"), Role::Active)),
         None if form.chosen_name().is_empty() => None,
-        None => Some((format!("will be made: {name} {}", work_place(model, form)), Role::Dim)),
+        None => {
+            let program = program(model, form).map(|path| format!("; runs {path}")).unwrap_or_default();
+            Some((format!("will be made: {name} {}{program}", work_place(model, form)), Role::Dim))
+        }
     }
+}
+
+/// The program of the agent that begins, where it was found.
+fn program(model: &Model, form: &TaskForm) -> Option<String> {
+    let agent = model.crew.agents.get(form.agent).filter(|_| form.runs)?;
+    let path = model.crew.programs.get(agent)?;
+    Some(proto::Printable(&model.place.short(path)).to_string())
 }
 
 /// Where the work of a new task goes.

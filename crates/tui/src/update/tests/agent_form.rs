@@ -129,3 +129,19 @@ fn u35_the_agent_of_a_new_task_is_started_with_the_mode_and_the_model_of_its_for
         (Some(PermissionMode::Edit), Some("large-2"))
     );
 }
+
+#[test]
+fn the_form_of_a_task_says_which_program_it_runs() {
+    let mut model = model(Vec::new());
+    let offer = serde_json::json!({"name": "fake", "program": "/opt/bin/fake", "version": null, "origin": [], "abilities": []});
+    let offers: Vec<proto::agent::AgentOffer> = vec![serde_json::from_value(offer).unwrap()];
+    update(&mut model, Message::Answered(CallFor::Agents, Ok(proto::Reply::Agents(offers))));
+    typed(&mut model, b"\x1cCFix it");
+    let mut grid = crate::frame::Grid::new(model.size);
+    crate::view::overlays(&model, &mut grid);
+    assert!(
+        grid.to_text().contains("will be made: fix-it in a new worktree; runs /opt/bin/fake"),
+        "{}",
+        grid.to_text()
+    );
+}
