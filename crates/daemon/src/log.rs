@@ -96,7 +96,9 @@ fn append(path: &Path) -> io::Result<File> {
     };
     match open() {
         Ok(file) if file.metadata()?.is_file() => return Ok(file),
-        Err(error) if std::fs::symlink_metadata(path).map_or(true, |found| found.is_file()) => return Err(error),
+        Err(error) if std::fs::symlink_metadata(path).map_or(true, |found| found.is_file()) => {
+            return Err(error);
+        }
         _ => std::fs::remove_file(path)?,
     }
     open()

@@ -4,9 +4,9 @@
 //! when it has changed. A removed identity therefore loses its rights at its next request; `revocation` closes its
 //! sockets.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{DAY, MINUTE, now_ms};
 use crate::identity::{AccessIdentity, IdentityKind, Scope};
+use crate::private_file::{make_private, private_file, read_private, write_private};
 use crate::secrets::{Secret, SecretDigest, letters};
 
 /// How long a device stays signed in after its last request.
@@ -256,7 +257,7 @@ impl AccessFile {
         if stamp.is_none() {
             *loaded = Loaded::default();
         } else if stamp != loaded.stamp {
-            let text = fs::read(self.path())?;
+            let text = read_private(&self.path())?;
             let records = serde_json::from_slice(&text).map_err(|error| {
                 let what = format!("{} cannot be read: {error}; move it away", self.path().display());
                 io::Error::new(io::ErrorKind::InvalidData, what)
@@ -282,34 +283,11 @@ fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
     }
 }
 
-/// Makes a directory that only this user may enter, and those above it.
-pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let known = fs::symlink_metadata(directory)?;
-    if !known.is_dir() || known.uid() != rustix::process::getuid().as_raw() || known.mode() & 0o077 != 0 {
-        let what = format!("{} is not a directory of yours alone: make its mode 0700", directory.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
-    }
-    Ok(())
-}
-
-pub(crate) fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
-}
-
-/// Replaces a file by another one that only this user can read.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let part = path.with_extension(format!("part-{}", std::process::id()));
-    let written = private_file(&part).and_then(|mut file| {
-        file.set_len(0)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&part, path))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::DirBuilder;
+    use std::os::unix::fs::DirBuilderExt;
+
     use super::*;
     use proto::Role;
 

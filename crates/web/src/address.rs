@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::access::private_file;
+use crate::private_file::private_file;
 
 /// The longest URL that is read.
 const MAX_LENGTH: u64 = 2048;

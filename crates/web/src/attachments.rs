@@ -16,7 +16,7 @@ use http_server::HANDSHAKE;
 use proto::ErrorCode;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::access::make_private;
+use crate::private_file::make_private;
 use crate::problem::Problem;
 
 /// The longest file.

@@ -2,19 +2,17 @@
 //! never text. The server writes it, and so does `qd access`, whose caller is the person at the machine. What callers do to
 //! processes is in the daemon's own audit log.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
-use crate::access::private_file;
 use crate::clock::now_ms;
 use crate::gateway::Shared;
 use crate::identity::AccessIdentity;
+use crate::private_file::{appended_file, private_file};
 
 /// When the file is this long, it becomes the older half, and an earlier older half goes.
 const MAX_LENGTH: u64 = 4 << 20; // 4 MiB
@@ -70,7 +68,7 @@ impl AuditFile {
         if std::fs::metadata(&self.path).is_ok_and(|known| known.len() >= MAX_LENGTH) {
             std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+        let mut file = appended_file(&self.path)?;
         file.write_all(format!("{line}\n").as_bytes())
     }
 }

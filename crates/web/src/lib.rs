@@ -45,6 +45,7 @@ mod metrics_listener;
 mod openapi;
 mod page;
 mod pairing_wait;
+mod private_file;
 mod probe;
 mod problem;
 #[cfg(feature = "push")]

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::access::write_private;
 use crate::clock::{MINUTE, now_ms};
 use crate::identity::Scope;
+use crate::private_file::{read_private, write_private};
 use crate::secrets::{Secret, SecretDigest, normal_code};
 
 /// How long a code lives.
@@ -116,7 +116,7 @@ impl Pairing {
     }
 
     fn read(&self) -> Option<StoredCode> {
-        serde_json::from_slice(&fs::read(&self.path).ok()?).ok()
+        serde_json::from_slice(&read_private(&self.path).ok()?).ok()
     }
 }
 

@@ -11,8 +11,8 @@ use argon2::Argon2;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::access::write_private;
 use crate::clock::{MINUTE, now_ms};
+use crate::private_file::{read_private, write_private};
 use crate::secrets::{hex, letters};
 
 /// The shortest passphrase.
@@ -93,8 +93,9 @@ impl PassphraseFile {
         if wrong.len() >= MOST_WRONG {
             return Err(PassphraseRefusal::TooOften);
         }
-        let kept =
-            fs::read(&self.path).ok().and_then(|text| serde_json::from_slice::<StoredPassphrase>(&text).ok());
+        let kept = read_private(&self.path)
+            .ok()
+            .and_then(|text| serde_json::from_slice::<StoredPassphrase>(&text).ok());
         let kept = kept.ok_or(PassphraseRefusal::NotSet)?;
         let is_sane = shown.len() <= MAX_LENGTH;
         let shown = is_sane.then(|| digest(shown, &kept.salt).ok()).flatten().unwrap_or_default();

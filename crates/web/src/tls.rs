@@ -20,8 +20,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-use crate::access::write_private;
 use crate::clock::{DAY, now_ms};
+use crate::private_file::{read_private, write_private};
 
 /// How long a self-signed certificate is good for. Apple's systems accept none that lives longer.
 const LIFE_DAYS: u64 = 397;
@@ -110,7 +110,7 @@ fn bare_hosts(names: &ServerNames) -> Vec<String> {
 /// Returns the kept certificate for these names, or a new one, which is then kept.
 fn self_signed(names: &[String], directory: &Path) -> io::Result<SelfSigned> {
     let path = directory.join("self-signed.json");
-    let kept = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<SelfSigned>(&text).ok());
+    let kept = read_private(&path).ok().and_then(|text| serde_json::from_slice::<SelfSigned>(&text).ok());
     if let Some(kept) = kept
         && kept.names == names
         && kept.until > now_ms() + RENEWAL

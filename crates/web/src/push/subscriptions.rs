@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::crypt::{BrowserKeys, ServerKey};
-use crate::access::write_private;
+use crate::private_file::{read_private, write_private};
 
 /// The most subscriptions.
 const MOST: usize = 64;
@@ -98,7 +98,7 @@ impl PushFile {
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join("push.json");
         let invalid = |error: super::crypt::CryptError| io::Error::new(io::ErrorKind::InvalidData, error);
-        let kept = match fs::read(&path) {
+        let kept = match read_private(&path) {
             Ok(text) => serde_json::from_slice(&text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = BASE64.encode(ServerKey::fresh().map_err(invalid)?);
