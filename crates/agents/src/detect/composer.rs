@@ -74,6 +74,9 @@ pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<
     if is_empty {
         return Some(ComposerFound { row, holds: Composer::Empty, written: Written::default() });
     }
+    if spec.is_command(held) {
+        return Some(ComposerFound { row, holds: Composer::Shell, written: Written::default() });
+    }
     let is_folded = spec.folds.iter().any(|fold| fold.is_in(held));
     let written = Written { text: held.to_owned(), rows: held.lines().count(), is_folded };
     Some(ComposerFound { row, holds: Composer::Draft, written })

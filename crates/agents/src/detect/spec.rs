@@ -252,6 +252,14 @@ pub struct ComposerSpec {
     pub needs_paste_mode: bool,
 }
 
+impl ComposerSpec {
+    /// Returns true if Enter would run this draft as a command. Where the shell mode has a pattern, the pattern decides;
+    /// elsewhere the draft itself is all that shows it.
+    pub(crate) fn is_command(&self, draft: &str) -> bool {
+        self.shell.is_none() && self.shell_prefix.as_deref().is_some_and(|prefix| draft.starts_with(prefix))
+    }
+}
+
 /// `[[background]]`: something that still runs although no turn is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -446,3 +446,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn c17_a_draft_that_enter_would_run_as_a_command_is_a_shell_mode() {
+    let composer = |keys: &str, text: &str| {
+        let rules = RULES.replace("faint_is_empty = true", &format!("faint_is_empty = true\n{keys}"));
+        let manifest: Manifest = toml::from_str(&rules).unwrap();
+        Detector::new(&manifest).unwrap().look(&screen(text)).unwrap().seen.composer
+    };
+    let prefix = "shell_prefix = '!'";
+    assert_eq!(composer(prefix, "> !touch x"), Composer::Shell);
+    assert_eq!(composer(prefix, "> !"), Composer::Shell);
+    assert_eq!(composer(prefix, "> wow!"), Composer::Draft);
+    assert_eq!(composer(prefix, "> "), Composer::Empty);
+    let pattern = "shell_prefix = '!'\nshell = '^\\$ '";
+    assert_eq!(composer(pattern, "> !touch x"), Composer::Draft, "the pattern decides");
+    assert_eq!(composer(pattern, "$ touch x"), Composer::Shell);
+}

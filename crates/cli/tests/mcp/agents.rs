@@ -240,3 +240,31 @@ fn c17_a_leader_cannot_submit_into_an_open_search_of_its_agent() {
     boss.tool("send_input", submit);
     crew.wait_pattern("worker", "second");
 }
+
+/// In the shell mode of its program a text is a command that nobody allows.
+#[test]
+fn c17_a_leader_cannot_enter_a_shell_command_into_its_agent() {
+    let crew = lead::crew();
+    let mut boss = lead::enlist(&crew, "boss");
+    boss.tool("spawn_agent", json!({"agent": "fake", "name": "worker", "instructions": "say first"}));
+    crew.wait_until("worker", proto::request::Until::Turn(1));
+    crew.until_state("worker", proto::AgentState::Idle);
+    let prompts = crew.prompts("worker");
+    let mut refuse = |input: Value| {
+        let refused = boss.refusal("send_input", input);
+        assert_eq!(refused["code"], json!("denied"), "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains("shell command"), "{refused}");
+        assert!(!crew.screen("worker").contains("touch"), "{}", crew.screen("worker"));
+    };
+    refuse(json!({"process": "worker", "kind": "text", "text": "!touch x", "submit": true}));
+    refuse(json!({"process": "worker", "kind": "text", "text": " !touch x\r"}));
+    refuse(json!({"process": "worker", "kind": "paste", "text": "!touch x", "submit": true}));
+    refuse(json!({"process": "worker", "kind": "key", "keys": ["!", "x", "enter"]}));
+    assert_eq!(crew.prompts("worker"), prompts, "nothing was submitted");
+    let shown = json!({"process": "worker", "kind": "text", "text": "!touch x"});
+    boss.tool("send_input", shown);
+    crew.wait_pattern("worker", "! touch x");
+    let refused = boss.refusal("send_input", json!({"process": "worker", "kind": "key", "keys": ["enter"]}));
+    assert_eq!(refused["code"], json!("denied"), "{refused}");
+    assert_eq!(crew.prompts("worker"), prompts, "nothing was submitted");
+}

@@ -12,6 +12,7 @@ mod listing;
 mod pads;
 mod ports;
 mod read;
+mod shell_command;
 mod spawn;
 mod tasks;
 mod trust;

@@ -19,6 +19,7 @@ use super::audit::{self, Typed};
 use super::connection::Client;
 use super::dispatch::locate;
 use super::read::hosted;
+use super::shell_command::ShellPrefix;
 use crate::caller;
 use crate::screens::settle::{self, Settle};
 use crate::screens::{JobKey, MAX_CANONICAL, Order, ScreenHandle, Text, WriteJob, WriteOutcome};
@@ -53,7 +54,8 @@ pub(super) async fn write(
     handle.ready().await;
     let typed = Typed::begin(client, located.run);
     let (name, deadline) = (located.name.as_str(), Instant::now() + timeout);
-    let writer = Writer { client, handle: &handle, name, deadline, typed: &typed, key };
+    let shell_prefix = ShellPrefix::of(client, located.run);
+    let writer = Writer { client, handle: &handle, name, deadline, typed: &typed, shell_prefix, key };
     let permit = tokio::time::timeout(timeout, handle.typing_permit.acquire()).await;
     let Ok(Ok(_permit)) = permit else {
         return Err(Failure::new(
@@ -66,7 +68,8 @@ pub(super) async fn write(
     if let Err(failure) = &wrote
         && failure.code == ErrorCode::Denied
     {
-        audit::refused_to(client, "write", located.run, failure.code, "its terminal reads a secret").await;
+        let why = failure.message.rsplit(": ").next().unwrap_or_default();
+        audit::refused_to(client, "write", located.run, failure.code, why).await;
     }
     wrote.map(Reply::Wrote)
 }
@@ -80,17 +83,20 @@ fn own_key(client: &Client, key: WriteKey) -> Result<WriteKey, Failure> {
     Ok(WriteKey { id: format!("{}/{}", caller::name(client.caller()), key.id), ..key })
 }
 
-fn encode_keys(keys: &[String], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
-    if keys.is_empty() || keys.len() > MAX_KEYS {
+fn parse_keys(names: &[String]) -> Result<Vec<Key>, Failure> {
+    if names.is_empty() || names.len() > MAX_KEYS {
         return Err(Failure::invalid("keys", format!("between 1 and {MAX_KEYS} keys")));
     }
+    names.iter().map(|name| name.parse().map_err(|why| Failure::invalid("keys", why))).collect()
+}
+
+fn encode_keys(names: &[String], keys: &[Key], handle: &ScreenHandle) -> Result<Vec<u8>, Failure> {
     let modes = handle.screen().modes();
     let mut bytes = Vec::new();
-    for key in keys {
-        let parsed: Key = key.parse().map_err(|why| Failure::invalid("keys", why))?;
-        let encoded = parsed.encode(&modes);
+    for (name, key) in names.iter().zip(keys) {
+        let encoded = key.encode(&modes);
         if encoded.is_empty() {
-            let message = format!("{key} cannot be sent: the program has not asked for such keys");
+            let message = format!("{name} cannot be sent: the program has not asked for such keys");
             return Err(Failure::invalid("keys", message)
                 .hint("releases, super and hyper need a program that uses the kitty keyboard protocol"));
         }
@@ -123,6 +129,7 @@ struct Writer<'a> {
     name: &'a str,
     deadline: Instant,
     typed: &'a Typed<'a>,
+    shell_prefix: ShellPrefix,
     /// The key of the write. With `again` set, an earlier daemon may have begun it.
     key: Option<WriteKey>,
 }
@@ -139,11 +146,11 @@ impl Writer<'_> {
         let is_text = !matches!(input, TypedInput::Keys(_));
         let place = if submits && is_text { WritePosition::Prompt } else { WritePosition::Composer };
         let text = match input {
-            TypedInput::Text(text) => Some(Text::Bytes(text.into_bytes())),
-            TypedInput::Paste(text) => Some(Text::Paste(PastePiece::whole(&text))),
-            TypedInput::Keys(keys) => Some(Text::Bytes(encode_keys(&keys, self.handle)?)),
             TypedInput::Report(_) => return self.report(submits).await,
             TypedInput::PasteStream(_) => None,
+            input @ (TypedInput::Text(_) | TypedInput::Paste(_) | TypedInput::Keys(_)) => {
+                Some(self.encode(input, submits)?)
+            }
         };
         let outcome = match text {
             Some(text) => self.send(text, submits, place, WritePart::Text).await?,
@@ -153,6 +160,28 @@ impl Writer<'_> {
             return Err(self.incomplete(outcome).await);
         }
         self.finish(outcome, submits).await
+    }
+
+    /// Returns the bytes of a text, a paste or keys. Refuses what the agent would run as a command.
+    fn encode(&self, input: TypedInput, submits: bool) -> Result<Text, Failure> {
+        match input {
+            TypedInput::Text(text) => {
+                self.shell_prefix.check_text(&text, submits)?;
+                Ok(Text::Bytes(text.into_bytes()))
+            }
+            TypedInput::Paste(text) => {
+                self.shell_prefix.check_paste(text.as_bytes(), submits)?;
+                Ok(Text::Paste(PastePiece::whole(&text)))
+            }
+            TypedInput::Keys(names) => {
+                let keys = parse_keys(&names)?;
+                self.shell_prefix.check_keys(&keys, submits)?;
+                Ok(Text::Bytes(encode_keys(&names, &keys, self.handle)?))
+            }
+            TypedInput::Report(_) | TypedInput::PasteStream(_) => {
+                Err(Failure::new(ErrorCode::Internal, "it has no bytes of its own"))
+            }
+        }
     }
 
     /// Presses Enter after a written text if the caller asked for it, and returns the receipt.
@@ -281,7 +310,8 @@ impl Writer<'_> {
         if self.is_repeated() {
             return Err(Failure::invalid("key", "a streamed paste cannot be sent again: ask for a report"));
         }
-        let mut paste = StreamedPaste { writer: self, encoder: Some(PasteEncoder::default()) };
+        let encoder = Some(PasteEncoder::default());
+        let mut paste = StreamedPaste { writer: self, encoder, submits, is_begun: false };
         let mut total = WriteOutcome { written: 0, of: 0, was_held: false, obstacle: None, begun: None };
         let mut place = if submits { WritePosition::Prompt } else { WritePosition::Composer };
         // This much is needed to know whether a prompt is long enough to be held.
@@ -401,6 +431,10 @@ impl Writer<'_> {
 struct StreamedPaste<'a> {
     writer: &'a Writer<'a>,
     encoder: Option<PasteEncoder>,
+    /// Enter follows.
+    submits: bool,
+    /// A piece was sent.
+    is_begun: bool,
 }
 
 impl StreamedPaste<'_> {
@@ -410,6 +444,22 @@ impl StreamedPaste<'_> {
         pieces: &mut mpsc::Receiver<Vec<u8>>,
         least: usize,
     ) -> Result<Option<PastePiece>, Failure> {
+        let (bytes, is_last) = self.receive(pieces, least).await?;
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.writer.shell_prefix.check_paste(&bytes, self.submits)?;
+        }
+        if is_last {
+            return Ok(self.encoder.take().map(|encoder| encoder.last(&bytes)));
+        }
+        Ok(self.encoder.as_mut().map(|encoder| encoder.piece(&bytes)))
+    }
+
+    /// Returns at least `least` bytes, or all there are, and true if nothing follows them.
+    async fn receive(
+        &self,
+        pieces: &mut mpsc::Receiver<Vec<u8>>,
+        least: usize,
+    ) -> Result<(Vec<u8>, bool), Failure> {
         let mut bytes = Vec::new();
         while bytes.len() < least {
             let received = tokio::time::timeout_at(self.writer.deadline.into(), pieces.recv()).await;
@@ -417,12 +467,12 @@ impl StreamedPaste<'_> {
                 .map_err(|_| Failure::new(ErrorCode::Timeout, "the rest of the paste did not come"))?;
             match piece {
                 Some(piece) if !piece.is_empty() => bytes.extend(piece),
-                Some(_) => return Ok(self.encoder.take().map(|encoder| encoder.last(&bytes))),
+                Some(_) => return Ok((bytes, true)),
                 // Half a prompt is not sent.
                 None => return Err(Failure::new(ErrorCode::Protocol, "the paste was not ended")),
             }
         }
-        Ok(self.encoder.as_mut().map(|encoder| encoder.piece(&bytes)))
+        Ok((bytes, false))
     }
 }
 
