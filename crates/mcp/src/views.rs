@@ -1,11 +1,14 @@
 //! Processes as compact JSON for a model, without empty fields. Titles and argv are made printable.
 
 use proto::agent::{AgentView, DialogOption, InboxItem, Opinion};
+use proto::long_text;
 use proto::{Exit, Printable, ProcessView};
 use serde_json::{Map, Value, json};
 
 /// Longest command in a list, in characters.
 const COMMAND: usize = 24;
+/// Longest text of a dialog, in bytes.
+const DIALOG_MAX: usize = 8 << 10;
 
 /// Returns one row of a list.
 pub(crate) fn row(view: &ProcessView) -> Map<String, Value> {
@@ -92,7 +95,7 @@ pub(crate) fn dialog(item: &InboxItem) -> Value {
     put(&mut fields, "dialog_id", json!(item.item));
     put(&mut fields, "kind", json!(item.kind));
     put(&mut fields, "title", json!(shortened(&item.title, 200)));
-    put(&mut fields, "body", json!(shortened(&item.body, 2_000)));
+    put(&mut fields, "body", json!(long_text::within(&printable(&item.body), DIALOG_MAX)));
     put(&mut fields, "options", json!(options));
     Value::Object(fields)
 }
@@ -112,10 +115,13 @@ pub(crate) fn ended(exit: &Exit) -> String {
     }
 }
 
+fn printable(text: &str) -> String {
+    text.split('\n').map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n")
+}
+
 /// Makes a text printable and cuts it at a character; an ellipsis marks the cut.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
-    let safe = text.split('\n').map(|line| Printable(line).to_string()).collect::<Vec<_>>().join("\n");
-    proto::printable::shortened(&safe, most)
+    proto::printable::shortened(&printable(text), most)
 }
 
 /// Adds a value unless it is null or empty.

@@ -8,7 +8,8 @@
 //! (where work belongs), [`audit`] (the audit log), [`task`] (units of work), [`mod@verbs`] (every verb, declared
 //! once), [`repeat`] (which may be sent again), [`request`], [`stop`] and [`reply`] (requests and their replies),
 //! [`event`] (events), [`error`] (errors), [`frame`] (the bytes on the socket), [`terminal`] (what may reach a
-//! person's terminal and back), [`printable`] (which characters reach it as they are), [`nearest`] (the word that was probably meant), [`limit`] (what a
+//! person's terminal and back), [`printable`] (which characters reach it as they are), [`long_text`] (what is said of a text that is cut),
+//! [`nearest`] (the word that was probably meant), [`limit`] (what a
 //! connection may do at most), [`inherited_variables`] (what a child gets of its starter's environment), [`dirs`]
 //! and [`lock_table`] (where a daemon is, and which process holds its locks), [`version`] (compatibility).
 
@@ -23,6 +24,7 @@ pub mod id;
 pub mod inherited_variables;
 pub mod limit;
 pub mod lock_table;
+pub mod long_text;
 pub mod modes;
 pub mod name;
 pub mod nearest;

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use proto::agent::{AgentState, Dialog, DialogOption, Evidence, Source};
+use proto::long_text::{self, MAX_ITEM_BODY};
 use proto::printable::shortened;
 use regex::Captures;
 use sha2::{Digest, Sha256};
@@ -17,8 +18,6 @@ use super::pattern::Pattern;
 use super::rows::{Rows, StyledRow, is_empty_row, is_frame};
 use super::spec::{DialogSpec, FixedOption, OptionsSpec, Press};
 
-/// The longest body that is kept, in characters: enough to decide, short enough to send.
-const BODY_MAX: usize = 2000;
 /// Longest title and label kept, in characters.
 const LABEL_MAX: usize = 300;
 
@@ -311,7 +310,7 @@ fn without_frames(text: &str, skip: Option<&Pattern>) -> String {
     let is_kept = |row: &&str| !skip.is_some_and(|skip| skip.is_in(row));
     let rows =
         text.lines().filter(is_kept).map(|row| row.trim_matches(is_frame)).filter(|row| !row.is_empty());
-    shortened(&rows.collect::<Vec<_>>().join("\n"), BODY_MAX)
+    long_text::within(&rows.collect::<Vec<_>>().join("\n"), MAX_ITEM_BODY)
 }
 
 /// Identifies a dialog: equal wherever its pointer is, and different for every other dialog.

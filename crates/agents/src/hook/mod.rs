@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use proto::Printable;
 use proto::agent::{Evidence, Source};
+use proto::long_text::{self, MAX_ITEM_BODY};
 use proto::observed::{HookDecision, HookMoment};
 use proto::printable::shortened;
 use serde_json::Value;
@@ -20,9 +21,6 @@ pub use spec::{Answers, EventSpec, Fields, Hooks, MomentWord, Pointer, TimeoutUn
 
 /// Longest one-line message, in characters.
 const LONGEST_LINE: usize = 300;
-
-/// Longest body of a request for permission, in characters.
-const LONGEST_BODY: usize = 4000;
 
 /// What an event states.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,9 +135,9 @@ fn one_line(text: &str) -> String {
     shortened(&Printable(&words).to_text(), LONGEST_LINE)
 }
 
-/// Returns the text of a request for permission safe to show, line by line; a cut is marked.
+/// Returns the text of a request for permission safe to show, line by line; where it is cut, it says so.
 pub(crate) fn body(text: &str) -> String {
     let lines: Vec<String> =
         text.lines().map(|line| Printable(&line.replace('\t', "    ")).to_string()).collect();
-    shortened(&lines.join("\n"), LONGEST_BODY)
+    long_text::within(&lines.join("\n"), MAX_ITEM_BODY)
 }

@@ -253,12 +253,23 @@ fn c7_what_an_agent_wrote_cannot_move_a_cursor() {
     assert_eq!(body.lines().count(), 2);
 }
 
-#[test]
-fn a_long_body_is_cut_at_a_character() {
-    let command = "ä".repeat(10_000);
+/// Returns the body of claude's request for permission to run a command.
+fn asked(command: &str) -> String {
     let payload = json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": { "command": command } });
     let HookMoment::PermissionAsked { body, .. } = read(&manifest("claude"), None, &payload).moment else {
         panic!("not asked")
     };
-    assert_eq!(body.chars().count(), LONGEST_BODY + 1);
+    body
+}
+
+#[test]
+fn m20a_the_end_of_a_long_command_is_shown() {
+    let command = format!("{}; rm -rf ~", "echo harmless; ".repeat(2_000));
+    assert_eq!(asked(&command), command);
+}
+
+#[test]
+fn m20a_a_command_that_is_too_long_for_the_wire_says_in_a_line_of_its_own_how_much_is_not_shown() {
+    let body = asked(&format!("{}; rm -rf ~", "ä".repeat(MAX_ITEM_BODY / 2)));
+    assert_eq!(body.lines().last(), Some("… (10 more characters are not shown: attach to read them)"));
 }

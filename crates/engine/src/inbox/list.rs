@@ -3,6 +3,7 @@
 
 use proto::Reply;
 use proto::agent::InboxItem;
+use proto::long_text;
 
 use super::{Inbox, OpenItem};
 use crate::context::Context;
@@ -12,6 +13,9 @@ use crate::outbox::CallerScope;
 use crate::process::Process;
 use crate::rights::Verb;
 use crate::rights::grants::Grants;
+
+/// Most bytes of the texts of one list: the answer is one line of the wire, in which characters may be escaped.
+const MAX_BODIES: usize = 1 << 20;
 
 /// A caller that waits for the list.
 #[derive(Clone, Debug)]
@@ -60,10 +64,21 @@ impl Inbox {
 
     fn list(&self, caller: Caller, grants: &Grants, ctx: &Context) -> CommandAnswer {
         let is_seen = |item: &&OpenItem| self.may_see(caller, item, grants, ctx);
-        let items: Vec<InboxItem> =
+        let mut items: Vec<InboxItem> =
             self.items.values().filter(is_seen).map(|item| item.view.clone()).collect();
+        fit(&mut items);
         CommandAnswer::Reply(Reply::Inbox(items))
     }
+}
+
+/// Cuts the texts of a list that would be too long for one answer. Each that is cut says so.
+fn fit(items: &mut [InboxItem]) {
+    let length: usize = items.iter().map(|item| item.body.len()).sum();
+    if length <= MAX_BODIES {
+        return;
+    }
+    let most = MAX_BODIES / items.len().max(1);
+    items.iter_mut().for_each(|item| item.body = long_text::within(&item.body, most));
 }
 
 /// Returns true if the dialogs of all agents that the caller may read are known.
@@ -77,4 +92,33 @@ fn is_known(caller: Caller, grants: &Grants, ctx: &Context) -> bool {
 fn reconnecting_until(process: &Process, ctx: &Context) -> Option<u64> {
     let agent = process.agent.as_deref().filter(|_| process.is_live())?;
     agent.live.reconnecting_until(agent.record.was_blocked(), ctx.out.now.uptime_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::agent::ItemKind;
+
+    #[test]
+    fn m20a_a_list_that_is_too_long_is_cut_and_each_item_says_so() {
+        let name = "a".parse().unwrap();
+        let item = InboxItem {
+            item: 1,
+            id: proto::ProcessId::from_entropy(1),
+            name,
+            kind: ItemKind::Permission,
+            title: String::new(),
+            body: "x".repeat(long_text::MAX_ITEM_BODY),
+            options: Vec::new(),
+            at: 0,
+            expires: None,
+        };
+        let mut few = vec![item.clone(); 16];
+        fit(&mut few);
+        assert!(few.iter().all(|few| few.body == item.body), "all of it");
+        let mut many = vec![item; 100];
+        fit(&mut many);
+        assert!(many.iter().all(|item| item.body.ends_with("not shown: attach to read them)")));
+        assert!(many.iter().map(|item| item.body.len()).sum::<usize>() < 2 * MAX_BODIES);
+    }
 }
