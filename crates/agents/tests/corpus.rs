@@ -81,8 +81,8 @@ fn every_recording_means_what_its_header_says() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Views of the proven programs into which a message must never be typed, recorded from the programs themselves.
-const VIEWS: [(&str, &[&str]); 4] = [
+/// Views of programs into which a message must never be typed, recorded from the programs themselves. goose has no shell mode.
+const VIEWS: [(&str, &[&str]); 8] = [
     (
         "claude",
         &[
@@ -128,6 +128,29 @@ const VIEWS: [(&str, &[&str]); 4] = [
         "opencode",
         &["shell-mode", "shell-draft", "session-list", "timeline", "editor", "rename", "commands", "models"],
     ),
+    (
+        "copilot",
+        &[
+            "shell-mode",
+            "shell-draft",
+            "shell-mode-bar",
+            "shell-draft-bar",
+            "shell-mode-bar-60x18",
+            "shell-draft-bar-60x18",
+            "history-search",
+            "history-search-text",
+            "resume-picker",
+            "sessions-tab",
+            "model-picker",
+            "editor",
+            "sidebar",
+            "sidebar-used",
+            "shortcuts",
+        ],
+    ),
+    ("qwen", &["model"]),
+    ("goose", &["history-search", "history-search-text", "editor"]),
+    ("aider", &["shell-draft", "history-search", "history-search-text", "editor"]),
 ];
 
 #[test]

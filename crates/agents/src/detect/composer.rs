@@ -68,6 +68,9 @@ pub(crate) fn find(spec: &ComposerSpec, rows: &Rows, screen: &Screen) -> Option<
     let written = found.name("text").map_or(0..0, |written| written.range());
     let held = without_frame(spec, text.get(written.clone()).unwrap_or_default());
     let held = held.trim();
+    if spec.needs_placeholder && held.is_empty() {
+        return None;
+    }
     let is_empty = held.is_empty()
         || spec.placeholders.iter().any(|hint| hint.is_in(held))
         || (spec.faint_is_empty && is_faint(rows, screen, &region, &written));

@@ -234,6 +234,10 @@ pub struct ComposerSpec {
     /// Texts that an empty composer shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placeholders: Vec<Pattern>,
+    /// It is empty only while it shows one of these texts: one without any text is unknown. For programs of which not every
+    /// view is known.
+    #[serde(default)]
+    pub needs_placeholder: bool,
     /// An empty composer shows a faint text.
     #[serde(default)]
     pub faint_is_empty: bool,

@@ -448,6 +448,29 @@ proptest! {
 }
 
 #[test]
+fn c17_an_empty_composer_of_a_program_whose_views_are_not_all_known_must_show_its_placeholder() {
+    let rules = RULES.replace("faint_is_empty = true", "needs_placeholder = true");
+    let manifest: Manifest = toml::from_str(&rules).unwrap();
+    let composer = |text: &str| Detector::new(&manifest).unwrap().look(&screen(text)).unwrap().seen.composer;
+    assert_eq!(composer("> "), Composer::Unknown);
+    assert_eq!(composer("> Say something"), Composer::Empty);
+    assert_eq!(composer("> and then"), Composer::Draft);
+}
+
+#[test]
+fn c17_a_box_with_words_in_its_edge_is_not_taken_for_amps_composer() {
+    let catalogue = crate::Catalogue::built_in();
+    let composer = |edge: &str| {
+        let (line, blank) = ("─".repeat(40), " ".repeat(40));
+        let text = format!("╭{edge}{line}╮\r\n│{blank}│\r\n╰{line}╯");
+        let mut detector = Detector::new(catalogue.get("amp").unwrap()).unwrap();
+        detector.look(&screen(&text)).unwrap().seen.composer
+    };
+    assert_eq!(composer(""), Composer::Empty);
+    assert_eq!(composer("── shell mode "), Composer::Unknown);
+}
+
+#[test]
 fn c17_a_draft_that_enter_would_run_as_a_command_is_a_shell_mode() {
     let composer = |keys: &str, text: &str| {
         let rules = RULES.replace("faint_is_empty = true", &format!("faint_is_empty = true\n{keys}"));
