@@ -24,6 +24,9 @@ const LABEL_MAX: usize = 300;
 /// Precedes the rest of a dialog whose beginning has left the screen.
 const CUT: &str = "… (the beginning is not on the screen)";
 
+/// Follows a dialog of which the program itself hides a part.
+const HIDDEN: &str = "… (the program hides a part of it: attach to read it)";
+
 /// Where a dialog is searched.
 pub(crate) struct Scene<'a> {
     pub(crate) manifest: &'a str,
@@ -76,13 +79,16 @@ fn context(text: &str) -> u64 {
     hash.finish()
 }
 
-/// Returns the text of the dialog. If its first row has left the screen, the rest is marked as cut.
+/// Returns the text of the dialog. If its first row has left the screen, the rest is marked as cut; so is a text of which
+/// the program hides a part.
 fn body(spec: &DialogSpec, head: &str, rest: Option<&str>) -> String {
     let Some(pattern) = &spec.body else { return String::new() };
     let found = pattern.captures(head);
     let text = found.as_ref().map(|found| named(found, "body")).or(rest).unwrap_or_default();
     let body = without_frames(text, spec.skip.as_ref());
-    if rest.is_some() && !body.is_empty() { format!("{CUT}\n{body}") } else { body }
+    let body = if rest.is_some() && !body.is_empty() { format!("{CUT}\n{body}") } else { body };
+    let is_hidden = spec.hides.as_ref().is_some_and(|hides| hides.is_in(head));
+    if is_hidden { format!("{body}\n{HIDDEN}") } else { body }
 }
 
 fn evidence(spec: &DialogSpec, dialog: Dialog) -> Evidence {

@@ -134,6 +134,9 @@ pub struct DialogSpec {
     /// Rows of the body without content: tips, rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<Pattern>,
+    /// What the program shows in place of a part that it hides: the inbox then says that the text is not whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hides: Option<Pattern>,
     /// How its options are read.
     pub options: OptionsSpec,
     /// The names of options (`allow`, `always`, `deny`, `yes`, `no`), each with a pattern for the option's

@@ -70,20 +70,30 @@ fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// A long command on a screen of 60 columns and 18 rows: the whole command and every answer are in the inbox.
-fn asks_on_a_small_screen(vendor: Vendor) {
-    let crew = waiting_with_hooks(vendor);
+/// Starts a program on a small screen and has it ask for permission; returns the command.
+fn asks_for_a_long_command(crew: &FakeAgents) -> String {
     crew.start(Spawn { size: small(), ..crew.spec(AgentRequest::default()) });
     crew.wait_state(&[AgentState::Idle]);
     let steps: Vec<String> = (0..60).map(|number| format!("echo step-{number}")).collect();
     let command = format!("touch made-by-agent && {}", steps.join(" && "));
-    crew.tell_within(&shell_script(vendor, &command, "after-leave"), Duration::from_secs(1));
-    let has = |item: &InboxItem, name: &str| {
-        item.options.iter().any(|option| option.names.iter().any(|n| n == name))
-    };
+    let script = shell_script(crew.home.vendor(), &command, "after-leave");
+    crew.tell_within(&script, Duration::from_secs(1));
+    command
+}
+
+/// Returns true if the item can be allowed and refused.
+fn offers_both(item: &InboxItem) -> bool {
+    let has = |name: &str| item.options.iter().any(|option| option.names.iter().any(|own| own == name));
+    has("allow") && has("deny")
+}
+
+/// A long command on a screen of 60 columns and 18 rows: the whole command and every answer are in the inbox.
+fn asks_on_a_small_screen(vendor: Vendor) {
+    let crew = waiting_with_hooks(vendor);
+    let command = asks_for_a_long_command(&crew);
     // The screen may show the dialog before the hook, the server or the rest of the screen has the command.
     let is_whole = |item: &InboxItem| bare(&item.body).contains(&bare(&command));
-    answer(&crew, "deny", |item| has(item, "allow") && has(item, "deny") && is_whole(item));
+    answer(&crew, "deny", |item| offers_both(item) && is_whole(item));
     crew.wait_turn(1);
     assert!(!crew.home.workdir().join("made-by-agent").exists(), "it was refused");
 }
@@ -106,6 +116,19 @@ fn m20g_gemini_on_a_small_screen_is_answered_from_the_inbox() {
 #[test]
 fn m20g_opencode_on_a_small_screen_is_answered_from_the_inbox() {
     asks_on_a_small_screen(Vendor::Opencode);
+}
+
+/// Without hooks only the screen has the command while the dialog is open, and the program hides a part of it: the item says
+/// so. Its transcript has a request only after the answer.
+#[test]
+fn m20g_gemini_without_hooks_says_that_its_small_screen_cannot_show_the_whole_command() {
+    let crew = waiting(Vendor::Gemini, Home::seeded);
+    let command = asks_for_a_long_command(&crew);
+    let says_it = |item: &InboxItem| item.body.ends_with("hides a part of it: attach to read it)");
+    let item = answer(&crew, "deny", |item| offers_both(item) && says_it(item));
+    assert!(!bare(&item.body).contains(&bare(&command)), "{item:?}");
+    crew.wait_turn(1);
+    assert!(!crew.home.workdir().join("made-by-agent").exists(), "it was refused");
 }
 
 /// Returns claude with Quarterdeck's tools allowed, on a small screen, ready for a prompt.

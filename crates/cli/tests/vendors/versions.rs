@@ -164,17 +164,21 @@ fn is_resumed(crew: &FakeAgents) {
     }
 }
 
-/// Runs every scenario, also after one that failed, and records each; returns the names of those that failed.
-fn run_all(vendor: Vendor) -> Vec<&'static str> {
+/// Returns a program that gets everything, wherever its files must be for that.
+fn unrestricted(vendor: Vendor) -> FakeAgents {
     let server = ModelServer::start();
     let home = Home::seeded(vendor, &server);
-    let crew = FakeAgents { daemon: TestDaemon::start_below(QD, home.outside_tmp()), home, server };
+    FakeAgents { daemon: TestDaemon::start_below(QD, home.outside_tmp()), home, server }
+}
+
+/// Runs every scenario, also after one that failed, and records each; returns the names of those that failed.
+fn run_all(crew: &FakeAgents, record: impl Fn(&str, bool)) -> Vec<&'static str> {
     let agent = AgentRequest { prompt: Some(STREAM.to_owned()), ..AgentRequest::default() };
     crew.start(Spawn { size: SMALL.into(), ..crew.spec(agent) });
     let mut failed = Vec::new();
     for (name, scenario) in SCENARIOS {
-        let outcome = catch_unwind(AssertUnwindSafe(|| scenario(&crew)));
-        report(vendor, name, outcome.is_ok());
+        let outcome = catch_unwind(AssertUnwindSafe(|| scenario(crew)));
+        record(name, outcome.is_ok());
         if outcome.is_err() {
             failed.push(name);
         }
@@ -193,7 +197,7 @@ fn report(vendor: Vendor, scenario: &str, is_met: bool) {
 }
 
 fn meets_every_scenario(vendor: Vendor) {
-    let failed = run_all(vendor);
+    let failed = run_all(&unrestricted(vendor), |scenario, is_met| report(vendor, scenario, is_met));
     assert!(failed.is_empty(), "{} {} fails: {failed:?}", vendor.name(), vendor.version());
 }
 
@@ -215,4 +219,17 @@ fn c22_opencode_meets_every_scenario() {
 #[test]
 fn c22_c19_gemini_meets_every_scenario() {
     meets_every_scenario(Vendor::Gemini);
+}
+
+/// Below a directory that others may write to it gets neither hooks nor tools: its screen, its title and its transcript
+/// are all there is.
+#[test]
+fn c19_gemini_without_hooks_meets_every_scenario() {
+    let server = ModelServer::start();
+    let home = Home::seeded(Vendor::Gemini, &server);
+    let crew = FakeAgents { daemon: TestDaemon::start(QD), home, server };
+    let failed = run_all(&crew, |_, _| {});
+    let shortfalls = crew.view().agent.map(|agent| agent.shortfalls).unwrap_or_default();
+    assert!(shortfalls.iter().any(|lack| lack.contains("without hooks")), "it has them: {shortfalls:?}");
+    assert!(failed.is_empty(), "it fails: {failed:?}");
 }
