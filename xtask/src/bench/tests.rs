@@ -76,9 +76,7 @@ fn a_client_without_an_end_marker_is_given_up() {
     let mut command = Command::new("sleep");
     command.arg("1000").env("PATH", std::env::var_os("PATH").unwrap());
     let client = Client::start(&command, Size::NORMAL).unwrap();
-    let start = Instant::now();
     assert!(client.read_until(END, Duration::from_millis(200)).is_err());
-    assert!(start.elapsed() < TIMEOUT);
 }
 
 #[test]

@@ -66,6 +66,9 @@ const FORBIDDEN: &[Forbidden] = &[
 /// A test may sleep only under a lint expectation with a reason, written at most this many lines above.
 const REASON_REACH: usize = 12;
 
+/// The most lines of one assertion that are read.
+const STATEMENT_REACH: usize = 8;
+
 /// Checks all per-file rules over Rust text.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -74,6 +77,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
         findings.extend(occurrences(source, forbidden));
     }
     findings.extend(sleeps_in_tests(source));
+    findings.extend(limits_of_time_in_tests(source));
     findings.extend(unsafe_outside_the_holder(source));
     findings
 }
@@ -104,6 +108,28 @@ fn sleeps_in_tests(source: &Source) -> Vec<Finding> {
         .filter(|(number, line)| source.is_test[number - 1] && line.contains("thread::sleep"))
         .filter(|(number, _)| !has_reason(*number))
         .map(|(number, _)| Finding::error(&source.path, number, "sleep", advice))
+        .collect()
+}
+
+/// A busy machine makes every upper bound of time fail. A lower bound holds on any machine.
+fn limits_of_time_in_tests(source: &Source) -> Vec<Finding> {
+    let has_limit = |index: usize| {
+        let statement = source.code[index..].iter().take(STATEMENT_REACH);
+        let mut text = String::new();
+        for line in statement {
+            text.push_str(line.trim());
+            if line.trim_end().ends_with(';') {
+                break;
+            }
+        }
+        text.split("elapsed()").nth(1).is_some_and(|then| !then.trim_start().starts_with('>'))
+    };
+    let advice = "assert what happened, not how long it took; a wait has a deadline of its own and panics";
+    source
+        .numbered()
+        .filter(|(number, line)| source.is_test[number - 1] && line.trim_start().starts_with("assert"))
+        .filter(|(number, _)| has_limit(number - 1))
+        .map(|(number, _)| Finding::error(&source.path, number, "wall-time", advice))
         .collect()
 }
 

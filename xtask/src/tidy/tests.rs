@@ -74,6 +74,19 @@ fn sleeping_is_forbidden_and_in_tests_needs_a_reason() {
 }
 
 #[test]
+fn an_assertion_may_not_limit_how_long_something_takes() {
+    let test = |body: &str| rules_at("crates/engine/tests/a.rs", &format!("//! Facts.\n{body}\n"));
+    assert_eq!(test("fn a() {\n    assert!(start.elapsed() < LIMIT);\n}"), ["wall-time"]);
+    assert_eq!(
+        test("fn a() {\n    assert!(\n        start.elapsed() < LIMIT,\n        \"late\"\n    );\n}"),
+        ["wall-time"]
+    );
+    assert_eq!(test("fn a() {\n    assert_eq!(start.elapsed().as_secs(), 1);\n}"), ["wall-time"]);
+    assert_eq!(test("fn a() {\n    assert!(start.elapsed() >= PAUSE, \"{:?}\", b);\n}"), [""; 0]);
+    assert_eq!(test("fn a() {\n    assert!(b);\n    let c = start.elapsed() < LIMIT;\n}"), [""; 0]);
+}
+
+#[test]
 fn unsafe_is_the_holders_alone() {
     let body = "//! Owns a.\nfn a() { unsafe { b() } }\n";
     assert_eq!(rules_at("crates/daemon/src/a.rs", body), ["unsafe"]);
