@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use client::{Connection, DaemonAddress};
 use daemon::Settings;
 use proto::Dirs;
+use proto::inherited_variables::{Variables, is_inheritable};
+use proto::request::Offer;
 
 use crate::errors::CliError;
 use crate::output::Output;
@@ -86,6 +88,11 @@ pub(crate) fn settings() -> Result<Settings, CliError> {
 /// Returns this shell's search path, with which a person's programs are found.
 pub(crate) fn own_path() -> Option<String> {
     std::env::var("PATH").ok()
+}
+
+/// Returns the caller's environment, for a process whose own is lost.
+pub(crate) fn own_offer() -> Offer {
+    Variables::of(std::env::vars_os(), is_inheritable).into()
 }
 
 /// Returns this program, also after an upgrade replaced it on disk.

@@ -4,6 +4,7 @@
 mod agents;
 mod audit;
 mod inbox;
+mod offer;
 mod pads;
 mod parse;
 mod rights;
@@ -30,6 +31,7 @@ pub use agents::{
 };
 pub use audit::Audit;
 pub use inbox::{Ask, Attention};
+pub use offer::Offer;
 pub use pads::{Pad, PadAct};
 pub use parse::{nests_deeper, parse_call};
 pub use rights::{Grant, Revoke};
@@ -430,13 +432,16 @@ pub struct Close {
 }
 
 /// Arguments of `restart`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
     /// Which process.
     pub target: Target,
     /// How the old run is asked to end.
     #[serde(default)]
     pub stop: Stop,
+    /// The caller's environment, for a process whose own is lost.
+    #[serde(flatten)]
+    pub offer: Offer,
 }
 
 /// Arguments of `rename`.

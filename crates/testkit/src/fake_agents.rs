@@ -185,7 +185,11 @@ impl FakeAgents {
 
     /// Answers an item; returns the daemon's error if it refuses.
     pub fn answer(&self, item: u64, choice: &str) -> Result<(), Failure> {
-        match self.client().call(Request::Answer(GiveAnswer { item, choice: choice.to_owned() })) {
+        match self.client().call(Request::Answer(GiveAnswer {
+            item,
+            choice: choice.to_owned(),
+            ..GiveAnswer::default()
+        })) {
             Ok(_) => Ok(()),
             Err(ClientError::Failed(failure)) => Err(failure),
             Err(other) => self.fail(&format!("not answered: {other}")),

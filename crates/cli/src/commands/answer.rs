@@ -7,7 +7,7 @@ use clap::Args;
 use proto::request::GiveAnswer;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, own_offer};
 use crate::errors::CliError;
 
 /// Answer an item of the inbox
@@ -27,7 +27,8 @@ impl AnswerArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let Self { item, choice } = self;
         let choice = if choice == "-" { super::send::from_stdin()? } else { choice };
-        let answered = context.connect()?.answer_item(GiveAnswer { item, choice: choice.clone() });
+        let answer = GiveAnswer { item, choice: choice.clone(), offer: own_offer() };
+        let answered = context.connect()?.answer_item(answer);
         answered.map_err(CliError::missing("`qd inbox` lists what is open"))?;
         context.print(&json!({ "item": item, "choice": choice }), |_, out| {
             out.line(&format!("item {item} is answered"))

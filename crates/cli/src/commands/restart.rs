@@ -6,7 +6,7 @@ use clap::Args;
 use proto::request::{Restart, Target};
 
 use super::ending::{self, GraceArgs, Progress};
-use crate::context::Context;
+use crate::context::{Context, own_offer};
 use crate::errors::CliError;
 
 /// End a process and start it again with the same command
@@ -28,7 +28,7 @@ impl RestartArgs {
         let mut connection = context.connect()?;
         let progress = Progress::begin(&self.name, &format!("qd restart --now {}", self.name));
         let stop = self.grace.stop(self.signal);
-        let spawned = connection.restart(Restart { target: Target(self.name), stop });
+        let spawned = connection.restart(Restart { target: Target(self.name), stop, offer: own_offer() });
         drop(progress);
         let spawned = spawned?;
         context.confirm(&spawned, |spawned, out| {

@@ -8,7 +8,7 @@ use proto::request::{Resume, Target};
 use proto::{ExitReason, Kind, ProcessView};
 
 use crate::commands::{attach, spawn};
-use crate::context::Context;
+use crate::context::{Context, own_offer};
 use crate::errors::{self, CliError};
 
 /// Start an agent again in its session
@@ -34,7 +34,7 @@ pub(crate) struct ResumeArgs {
 impl ResumeArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let Some(name) = self.name else { return resume_all(context) };
-        let request = Resume { target: Target(name), session: self.session };
+        let request = Resume { target: Target(name), session: self.session, offer: own_offer() };
         let spawned = context.connect()?.resume(request)?;
         if !self.attach || context.json {
             context.confirm(&spawned, spawn::print_spawned)?;
@@ -53,7 +53,7 @@ fn resume_all(context: &mut Context) -> Result<ExitCode, CliError> {
     let mut code = ExitCode::SUCCESS;
     let mut resumed: Vec<Spawned> = Vec::new();
     for process in connection.list()?.iter().filter(|process| is_lost(process)) {
-        let request = Resume { target: Target(process.id.to_string()), session: None };
+        let request = Resume { target: Target(process.id.to_string()), session: None, offer: own_offer() };
         match connection.resume(request) {
             Ok(spawned) => resumed.push(spawned),
             Err(error) => code = errors::report(&error.into(), context.json),

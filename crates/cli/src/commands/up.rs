@@ -11,7 +11,7 @@ use proto::{ErrorCode, Failure, Kind, Printable, ProcessView, Status};
 
 use crate::commands::project::ProjectArgs;
 use crate::commands::spawn::SpawnArgs;
-use crate::context::{Context, own_path};
+use crate::context::{Context, own_offer, own_path};
 use crate::errors::{self, CliError};
 
 /// How long a preset may take to be ready by default.
@@ -295,9 +295,11 @@ fn start(context: &mut Context, list: &PresetList, preset: &PresetView) -> Resul
                 context.print_status(&format!("{} runs already", entry.name))
             };
         }
-        Some(entry) => context
-            .connect()?
-            .restart(Restart { target: Target(entry.id.to_string()), stop: proto::Stop::default() })?,
+        Some(entry) => context.connect()?.restart(Restart {
+            target: Target(entry.id.to_string()),
+            stop: proto::Stop::default(),
+            offer: own_offer(),
+        })?,
         None => {
             let mut spawn = SpawnArgs::of_kind(Kind::Command);
             spawn.name = Some(preset.name.clone());

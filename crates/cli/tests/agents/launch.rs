@@ -60,7 +60,7 @@ fn b12_a_launchs_files_are_private_and_go_with_the_run() {
     assert!(directory.join("settings.json").exists());
     crew.client().kill(Kill { target: "a".into(), signal: None, grace_ms: None }).unwrap();
     assert_eq!(launches(&crew).len(), 1, "the last screen and its launch stay until the entry goes");
-    crew.client().restart(Restart { target: "a".into(), stop: proto::Stop::default() }).unwrap();
+    crew.client().restart(Restart { target: "a".into(), ..Restart::default() }).unwrap();
     crew.until_state("a", AgentState::Idle);
     until_launches(&crew, 1);
     crew.client()

@@ -110,8 +110,7 @@ fn a_person_starts_an_edited_script_again_and_leaves_the_agents_leave_as_it_was(
     inside.json("spawn --preset job --name job");
     script(&app.join("web/job.sh"), &evil(&app));
     let restarted =
-        ask(&stage, Request::Restart(Restart { target: target("job"), stop: proto::Stop::default() }))
-            .unwrap();
+        ask(&stage, Request::Restart(Restart { target: target("job"), ..Restart::default() })).unwrap();
     assert!(matches!(restarted, Reply::Spawned(_)), "{restarted:?}");
     testkit::process_scan::eventually("the edited script to run", || app.join("ran").exists().then_some(()));
     asked(&mut inside, "job");

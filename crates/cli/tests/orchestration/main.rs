@@ -41,7 +41,8 @@ fn ask(stage: &MarkedDaemon, request: Request) -> Result<Reply, Failure> {
 
 /// Answers an item as a person.
 fn answer(stage: &MarkedDaemon, item: u64, choice: &str) {
-    ask(stage, Request::Answer(GiveAnswer { item, choice: choice.to_owned() })).unwrap();
+    ask(stage, Request::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() }))
+        .unwrap();
 }
 
 /// Returns the items that wait for a person.

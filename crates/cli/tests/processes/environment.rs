@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 
 use proto::error::Cause;
-use proto::request::{ChangeWorkspace, SizeRequest, Spawn, WorkspaceChange};
+use proto::request::{ChangeWorkspace, Restart, SizeRequest, Spawn, WorkspaceChange};
 use proto::{ErrorCode, Request};
 use testkit::{MarkedDaemon, Tail, TestDaemon};
 
@@ -169,29 +169,51 @@ fn m11_a_restart_after_the_daemons_death_has_the_environment_of_the_first_start(
     assert_eq!(printed(&stage, "keeps"), "url=postgres://x\n");
 }
 
-#[test]
-fn m11_a_restart_for_which_nobody_has_the_environment_says_so() {
-    let stage = stage();
+/// Starts `lost`, which prints its `DATABASE_URL` and waits, and takes daemon and holder away, as a reboot does.
+fn lose(stage: &MarkedDaemon) {
     let mark = stage.mark();
     let mut spawn = stage.command(&["spawn", "--name", "lost", "--env", &mark, "--"]);
     spawn
-        .args(["sh", "-c", "echo \"url=$DATABASE_URL\"; exec sleep 1000"])
+        .args(["sh", "-c", "echo \"url=$DATABASE_URL,$DROPPED_KEY\"; exec sleep 1000"])
         .env("DATABASE_URL", "postgres://x");
     let spawned = spawn.output().unwrap();
     assert!(spawned.status.success() && spawned.stderr.is_empty());
     let holder = testkit::process_scan::parent(stage.process("lost").pid.unwrap());
     let holder = rustix::process::Pid::from_raw(holder).unwrap();
-    // As after a reboot: the holder goes while there is no daemon.
     stage.kill_9();
     rustix::process::kill_process(holder, rustix::process::Signal::KILL).unwrap();
-    let restarted = stage.qd(&["restart", "lost"]);
-    let said = String::from_utf8_lossy(&restarted.stderr).into_owned();
-    assert!(restarted.status.success(), "{said}");
-    assert!(said.contains("warning: lost: the environment it was first started with is lost"), "{said}");
+}
+
+#[test]
+fn m11_a_restart_for_which_nobody_has_the_environment_says_so() {
+    let stage = stage();
+    lose(&stage);
+    assert!(stage.qd(&["ps"]).status.success());
+    let restart = || Restart { target: "lost".into(), ..Restart::default() };
+    let warning = stage.client().restart(restart()).unwrap().warning.unwrap();
+    assert!(warning.contains("the environment it was first started with is lost"), "{warning}");
     stage.wait_pattern("lost", "url=");
-    assert_eq!(stage.screen("lost").trim(), "url=");
-    let again = stage.json(&["restart", "lost"]);
-    assert!(again["warning"].as_str().is_some_and(|warning| warning.contains("spawn it again")), "{again}");
+    assert_eq!(stage.screen("lost").trim(), "url=,");
+    let again = stage.client().restart(restart()).unwrap().warning;
+    assert!(again.is_some_and(|warning| warning.contains("qd restart")));
+}
+
+#[test]
+fn m11_a_person_who_restarts_what_has_lost_its_environment_gives_it_theirs() {
+    let stage = stage();
+    std::fs::write(stage.dirs().config.join("config.toml"), "[spawn]\nenv_drop = ['DROPPED_*']\n").unwrap();
+    lose(&stage);
+    let mut restart = stage.command(&["restart", "lost"]);
+    let restarted = restart.env("DATABASE_URL", "mine").env("DROPPED_KEY", "no").output().unwrap();
+    let said = String::from_utf8_lossy(&restarted.stderr).into_owned();
+    // The mark was declared for it, and only its holder knew the value.
+    assert!(restarted.status.success() && said.contains("what was declared for it is missing"), "{said}");
+    stage.wait_pattern("lost", "url=");
+    assert_eq!(stage.screen("lost").trim(), "url=mine,");
+    // From here on it has that environment, also when nothing is offered.
+    stage.client().restart(Restart { target: "lost".into(), ..Restart::default() }).unwrap();
+    stage.wait_pattern("lost", "url=");
+    assert_eq!(stage.screen("lost").trim(), "url=mine,");
 }
 
 #[test]

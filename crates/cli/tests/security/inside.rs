@@ -49,7 +49,10 @@ pub(crate) fn allow(daemon: &TestDaemon) {
         items.into_iter().find(|item| item.kind == ItemKind::Trust)
     });
     let choice = "allow_once".to_owned();
-    daemon.client().call(Request::Answer(GiveAnswer { item: item.item, choice })).unwrap();
+    daemon
+        .client()
+        .call(Request::Answer(GiveAnswer { item: item.item, choice, ..GiveAnswer::default() }))
+        .unwrap();
 }
 
 /// Returns a daemon, not started yet, with an agent called `shell`: its program is a shell that runs what is

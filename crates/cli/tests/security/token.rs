@@ -64,7 +64,7 @@ fn b5_a_wrong_token_makes_nobody_of_anybody_and_every_refusal_is_written_down_on
     let mut agent = Inside::agent(&stage, "agent");
     let mut thief = Inside::agent(&stage, "thief");
     let (_, first) = agent.token();
-    stage.client().restart(Restart { target: "agent".into(), stop: proto::Stop::default() }).unwrap();
+    stage.client().restart(Restart { target: "agent".into(), ..Restart::default() }).unwrap();
     agent.restarted();
     let (_, second) = agent.token();
     let gone = Inside::agent(&stage, "gone");

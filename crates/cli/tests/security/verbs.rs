@@ -41,7 +41,7 @@ fn following(request: &Request) -> Option<Request> {
         Request::Write(_) => Request::Resize(Resize { target: target(), size: SizeRequest::default() }),
         Request::Resize(_) => Request::Kill(Kill { target: target(), signal: None, grace_ms: None }),
         Request::Kill(_) => Request::Close(Close { target: target(), keep_background: false, stop }),
-        Request::Close(_) => Request::Restart(Restart { target: target(), stop }),
+        Request::Close(_) => Request::Restart(Restart { target: target(), stop, ..Restart::default() }),
         Request::Restart(_) => Request::Rename(Rename { target: target(), name: "mine".to_owned() }),
         Request::Rename(_) => Request::Attach(Attach {
             target: target(),
@@ -68,8 +68,10 @@ fn following(request: &Request) -> Option<Request> {
         Request::Interrupt(_) => Request::Result(AskResult { target: target(), turn: None }),
         Request::Result(_) => Request::Explain(Explain { target: target() }),
         Request::Explain(_) => Request::Inbox(Empty {}),
-        Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned() }),
-        Request::Answer(_) => Request::Resume(Resume { target: target(), session: None }),
+        Request::Inbox(_) => {
+            Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned(), ..GiveAnswer::default() })
+        }
+        Request::Answer(_) => Request::Resume(Resume { target: target(), ..Resume::default() }),
         Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
         Request::Hook(_) => Request::Agents(proto::request::AskAgents::default()),
         Request::Agents(_) => Request::CheckManifest(CheckManifest::default()),

@@ -189,9 +189,7 @@ fn s1_a_kill_during_restart_leaves_one_run_at_most() {
     daemon.client().spawn(mark.spawn("again", child::shell("exec sleep 1000000"))).unwrap();
     for _ in 0..12 * scale() {
         let mut connection = daemon.client();
-        connection
-            .send(Request::Restart(Restart { target: "again".into(), stop: proto::Stop::default() }))
-            .unwrap();
+        connection.send(Request::Restart(Restart { target: "again".into(), ..Restart::default() })).unwrap();
         pause(Duration::from_micros(dice.below(15_000) as u64));
         daemon.kill_9();
         expect_all_known(&daemon, &mark);

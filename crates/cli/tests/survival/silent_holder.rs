@@ -103,7 +103,7 @@ fn restart_that_was_not_carried_out(mark: &Mark, daemon: &TestDaemon, order: &Pa
     daemon.wait_exit("x");
     let mut connection = daemon.client();
     std::fs::write(order, "unstarted").unwrap();
-    let restart = Restart { target: "x".into(), stop: proto::Stop::default() };
+    let restart = Restart { target: "x".into(), ..Restart::default() };
     connection.send(Request::Restart(restart)).unwrap();
     let is_starting = || (daemon.process("x").status == Status::Starting).then_some(());
     eventually("the next run is recorded", is_starting);

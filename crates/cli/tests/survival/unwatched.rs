@@ -133,10 +133,7 @@ fn ask_a_rested_daemon_without_pids() {
     let spawn = mark.spawn("none", child::run_for_ever());
     expect_limit(&daemon, Request::Spawn(Box::new(spawn)));
     // A restart ends the old run before it finds that it cannot start a new one.
-    expect_limit(
-        &daemon,
-        Request::Restart(Restart { target: "second".into(), stop: proto::Stop::default() }),
-    );
+    expect_limit(&daemon, Request::Restart(Restart { target: "second".into(), ..Restart::default() }));
     daemon
         .client()
         .close(Close { target: "third".into(), keep_background: false, stop: proto::Stop::default() })

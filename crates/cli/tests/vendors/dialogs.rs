@@ -35,7 +35,7 @@ fn answer(crew: &FakeAgents, choice: &str, is_it: impl Fn(&InboxItem) -> bool) -
     let until = Instant::now() + TIMEOUT;
     loop {
         let item = item_about(crew, &is_it);
-        let answer = GiveAnswer { item: item.item, choice: choice.to_owned() };
+        let answer = GiveAnswer { item: item.item, choice: choice.to_owned(), ..GiveAnswer::default() };
         match crew.daemon.client().answer_item(answer) {
             Ok(()) => return item,
             Err(error) if Instant::now() > until => {

@@ -99,10 +99,11 @@ fn asks_for_leave_and_gets_it_from_the_inbox(crew: &FakeAgents) {
     if !result.text.contains("after-leave") || !made.exists() {
         crew.fail(&format!("the result is {result:?}"));
     }
-    let stale = crew
-        .daemon
-        .client()
-        .answer_item(proto::request::GiveAnswer { item: item.item, choice: "allow".to_owned() });
+    let stale = crew.daemon.client().answer_item(proto::request::GiveAnswer {
+        item: item.item,
+        choice: "allow".to_owned(),
+        ..proto::request::GiveAnswer::default()
+    });
     assert!(stale.is_err(), "an answer to a dialog that is gone is refused");
 }
 
@@ -144,7 +145,7 @@ fn is_resumed_in_the_same_session(crew: &FakeAgents) {
     crew.daemon.client().kill(Kill { target: NAME.into(), signal: None, grace_ms: None }).unwrap();
     crew.wait_exit();
     assert_eq!(crew.view().state, Some(AgentState::Exited));
-    crew.daemon.client().resume(Resume { target: NAME.into(), session: None }).unwrap();
+    crew.daemon.client().resume(Resume { target: NAME.into(), ..Resume::default() }).unwrap();
     crew.wait_state(&[AgentState::Idle]);
     // The earlier text is on the screen again: the session is restored.
     crew.daemon.wait_pattern(NAME, "after-leave");

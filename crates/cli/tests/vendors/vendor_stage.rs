@@ -177,7 +177,11 @@ impl FakeAgents {
 
     /// Answers an item.
     pub(crate) fn answer(&self, item: u64, choice: &str) {
-        if let Err(error) = self.daemon.client().answer_item(GiveAnswer { item, choice: choice.to_owned() }) {
+        if let Err(error) = self.daemon.client().answer_item(GiveAnswer {
+            item,
+            choice: choice.to_owned(),
+            ..GiveAnswer::default()
+        }) {
             self.fail(&format!("item {item} did not take {choice:?}: {error}"));
         }
     }

@@ -150,7 +150,7 @@ fn is_resumed(crew: &FakeAgents) {
     };
     crew.daemon.client().kill(Kill { target: NAME.into(), signal: None, grace_ms: None }).unwrap();
     crew.wait_exit();
-    crew.daemon.client().resume(Resume { target: NAME.into(), session: None }).unwrap();
+    crew.daemon.client().resume(Resume { target: NAME.into(), ..Resume::default() }).unwrap();
     wait_state(crew, &[AgentState::Idle]);
     let turn = crew.tell_resumed("@say resumed-answer");
     let result = turn_of(crew, turn);

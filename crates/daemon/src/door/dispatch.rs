@@ -63,7 +63,11 @@ impl Drop for PanicReply {
 pub(super) async fn serve(client: Client, call: Call, pieces: Option<mpsc::Receiver<Vec<u8>>>) {
     let id = call.id;
     let _owed = PanicReply { out: client.out.clone(), id };
-    let result = match call.request {
+    let mut request = call.request;
+    if let Some(offer) = request.offered() {
+        spawn::check_offer(&client, offer).await;
+    }
+    let result = match request {
         Request::Subscribe(_) => return listing::subscribe(client, id).await,
         Request::Follow(request) => return follow::serve(client, id, request).await,
         Request::Status(_) => status(&client).await,

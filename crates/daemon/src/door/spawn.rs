@@ -3,12 +3,13 @@
 //!
 //! A process cannot bring its environment: it must declare what differs, where a person sees it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{Caller, Command, CommandAnswer, Rule, SpawnOrder, TaskCommand, TrustSubject, Verb};
 use proto::inherited_variables::from_hex;
 use proto::project::Project;
-use proto::request::Spawn;
+use proto::request::{Offer, Spawn};
 use proto::{ErrorCode, Failure, Kind, Reply};
 
 use super::audit;
@@ -65,6 +66,25 @@ pub(super) async fn spawn(client: &Client, mut spawn: Spawn) -> Result<Reply, Fa
     }
 }
 
+/// Removes from an offered environment what the user's settings keep from every process; only people offer one. Settings
+/// that do not read keep everything from it.
+pub(super) async fn check_offer(client: &Client, offer: &mut Offer) {
+    if offer.base_env.is_none() {
+        return;
+    }
+    let agents = client.door.agents.clone();
+    let mut offered = std::mem::take(offer);
+    if client.caller().is_person() {
+        *offer = blocking(move || {
+            let settings = agents.spawn_settings()?;
+            remove_dropped(offered.base_env.as_mut(), &mut offered.base_env_hex, &settings);
+            Ok(offered)
+        })
+        .await
+        .unwrap_or_default();
+    }
+}
+
 /// Returns the directory of a task, in which its processes start. The engine refuses a caller that nobody knows.
 async fn task_directory(client: &Client, name: String) -> Result<Option<String>, Failure> {
     if client.caller() == Caller::Nobody {
@@ -93,12 +113,20 @@ fn own_rights(mut spawn: Spawn, dirs: &proto::Dirs) -> Spawn {
 
 /// Removes the variables that the user's settings keep from every process.
 fn without_dropped(mut spawn: Spawn, settings: &SpawnSettings) -> Spawn {
-    if let Some(env) = &mut spawn.base_env {
-        env.retain(|name, _| !settings.drops(name));
+    remove_dropped(spawn.base_env.as_mut(), &mut spawn.base_env_hex, settings);
+    spawn
+}
+
+fn remove_dropped(
+    text: Option<&mut BTreeMap<String, String>>,
+    hex: &mut BTreeMap<String, String>,
+    settings: &SpawnSettings,
+) {
+    if let Some(text) = text {
+        text.retain(|name, _| !settings.drops(name));
     }
     let is_dropped = |name: &str| from_hex(name).is_none_or(|name| settings.drops(&name.to_string_lossy()));
-    spawn.base_env_hex.retain(|name, _| !is_dropped(name));
-    spawn
+    hex.retain(|name, _| !is_dropped(name));
 }
 
 /// Returns the order for a person's spawn. It needs no trust subject, and the person's own fields override

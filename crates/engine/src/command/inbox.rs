@@ -93,8 +93,8 @@ impl Decide for verb::Answer {
                 done()
             }
             ItemSubject::Failure if option.names.iter().any(|name| name == "resume") => {
-                let target = Target(id.to_string());
-                engine.dispatch(caller, ticket, Command::Resume(Resume { target, session: None }))
+                let (target, offer) = (Target(id.to_string()), answer.offer);
+                engine.dispatch(caller, ticket, Command::Resume(Resume { target, session: None, offer }))
             }
             ItemSubject::Failure => {
                 engine.inbox.clear_failure(id, &mut engine.ctx);

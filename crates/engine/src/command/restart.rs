@@ -38,6 +38,7 @@ impl Decide for verb::Restart {
         }
         let id = process.id;
         check_again(engine, asker.caller, id)?;
+        engine.ctx.processes.keep_offer(id, asker.caller, restart.offer);
         if let Some(process) = engine.ctx.processes.get_mut(&id) {
             process.backoff = crate::process::backoff::Backoff::default();
         }

@@ -45,6 +45,7 @@ impl Decide for verb::Resume {
         };
         check_session(&session)?;
         check_again(engine, asker.caller, id)?;
+        engine.ctx.processes.keep_offer(id, asker.caller, resume.offer);
         if let Some(agent) = engine.ctx.processes.agent_mut(id) {
             agent.resume_next = Some(session);
         }

@@ -239,7 +239,7 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     let task = check_task(engine, caller, &spawn)?;
     let argv = check_argv(&engine.ctx, caller, &spawn)?;
     environment::check_declared(&spawn.env)?;
-    environment::check_offered(&spawn)?;
+    environment::check_offered(spawn.base_env.as_ref(), &spawn.base_env_hex)?;
     let agent = check_agent(caller, &spawn)?;
     check_mode(&engine.ctx.processes, caller, spawn.agent.mode)?;
     check_ready(spawn.ready.as_ref())?;
@@ -252,13 +252,8 @@ fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Resul
     let declared = spawn.env.keys().cloned().collect();
     let mut env = environment::with_declared(base, spawn.env);
     environment::set_ports(&mut env, task.as_ref().map_or(&[], |task| &task.ports));
-    let environment = Environment {
-        env,
-        env_hex,
-        declared,
-        session: task.and_then(|task| task.session),
-        is_daemons: false,
-    };
+    let environment =
+        Environment { env, env_hex, declared, session: task.and_then(|task| task.session), stand_in: None };
     let spec = Spec {
         kind: spawn.kind,
         parent: parent_of(caller),

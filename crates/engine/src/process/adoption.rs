@@ -18,16 +18,14 @@ use crate::process::{Ending, Process, StopSignal, Then};
 use crate::record::ProcessRecord;
 
 impl Processes {
-    /// Takes the environment from what a holder kept, which no database has. It replaces the daemon's, which a run got
-    /// because nothing better was known.
+    /// Takes the environment from what a holder kept, which no database has. It replaces what stands in for
+    /// it.
     pub(crate) fn learn_env(&mut self, record: &ProcessRecord) {
-        let is_unknown = |process: &&mut Process| {
-            process.spec.environment.env.is_empty() || process.spec.environment.is_daemons
-        };
+        let is_unknown = |process: &&mut Process| process.spec.environment.is_lost();
         let Some(process) = self.get_mut(&record.id).filter(is_unknown) else { return };
         process.spec.environment.env.clone_from(&record.spec.environment.env);
         process.spec.environment.env_hex.clone_from(&record.spec.environment.env_hex);
-        process.spec.environment.is_daemons = false;
+        process.spec.environment.stand_in = None;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Puts a child's environment together: what its spawner brings, what was declared, and who the child is. Decides
-//! how large it may be and the warning about one that is lost. Which variables of the spawner a child inherits is
-//! decided in `proto::inherited_variables`.
+//! how large it may be. Which variables of the spawner a child inherits is decided in `proto::inherited_variables`; what
+//! stands in for an environment that is lost, in `lost_environment`.
 //!
 //! It reads nobody's environment, because the caller brings it. What was declared is never replaced.
 
@@ -8,14 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use proto::inherited_variables::{is_allowed, is_inheritable, size_of};
-use proto::request::Spawn;
 use proto::{Dirs, Failure, Printable};
 
 use crate::process::Process;
-
-/// The warning about a process that has no environment of a person or a parent.
-pub(super) const DAEMONS_ENV: &str = "the environment it was first started with is lost, so it got only the harmless part \
-of the daemon's (paths, locale, editor and the like); close it and spawn it again to give it yours";
 
 /// Longest value of one variable; the kernel's own limit for one string is 128 KiB.
 const MAX_VALUE: usize = 96 * 1024;
@@ -42,10 +37,13 @@ pub(crate) fn allowed(from: &BTreeMap<String, String>) -> BTreeMap<String, Strin
 }
 
 /// Checks that what a person brought can be kept and handed to a child.
-pub(crate) fn check_offered(spawn: &Spawn) -> Result<(), Failure> {
-    let Some(offered) = &spawn.base_env else { return Ok(()) };
+pub(crate) fn check_offered(
+    offered: Option<&BTreeMap<String, String>>,
+    hex: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let Some(offered) = offered else { return Ok(()) };
     let hint = "--clean-env leaves most of it out; [spawn] env_drop in config.toml leaves out what it lists";
-    let size = size_of(offered, &spawn.base_env_hex);
+    let size = size_of(offered, hex);
     if size > MAX_ENVIRONMENT {
         let why = format!("your environment has {size} bytes; at most {MAX_ENVIRONMENT} can be taken over");
         return Err(Failure::invalid("base_env", why).hint(hint));
@@ -183,15 +181,13 @@ mod tests {
 
     #[test]
     fn m11_an_environment_that_is_too_large_says_what_to_do() {
-        let spawn = |name: &str, length: usize| Spawn {
-            base_env: Some([(name.to_owned(), "x".repeat(length))].into()),
-            ..Spawn::default()
-        };
-        assert!(check_offered(&spawn("A", MAX_VALUE)).is_ok());
-        let failure = check_offered(&spawn("A", MAX_VALUE + 1)).unwrap_err();
+        let check = |offered: &BTreeMap<String, String>| check_offered(Some(offered), &BTreeMap::new());
+        let long = |length: usize| [("A".to_owned(), "x".repeat(length))].into();
+        assert!(check(&long(MAX_VALUE)).is_ok());
+        let failure = check(&long(MAX_VALUE + 1)).unwrap_err();
         assert!(failure.message.contains('A') && failure.hint.unwrap().contains("--clean-env"));
         let many = (0..4).map(|n| (format!("A{n}"), "x".repeat(MAX_VALUE))).collect();
-        let failure = check_offered(&Spawn { base_env: Some(many), ..Spawn::default() }).unwrap_err();
+        let failure = check(&many).unwrap_err();
         assert!(failure.message.contains("at most 262144"), "{failure:?}");
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::{Failure, Kind, ProcessId, Reply, RunNumber, Status};
+use proto::{Failure, ProcessId, Reply, RunNumber, Status};
 
 use crate::Config;
 use crate::Engine;
@@ -83,11 +83,7 @@ impl Processes {
     /// For an agent that a process started: the environment of the topmost process above it, which a person started.
     /// Its manifest names what the vendor's program takes over from there.
     pub(crate) fn person_env(&self, process: &Process) -> BTreeMap<String, String> {
-        let parent = process.spec.parent.filter(|_| process.spec.kind == Kind::Agent);
-        let mut topmost = parent.and_then(|parent| self.get(&parent));
-        while let Some(above) = topmost.and_then(|process| process.spec.parent).and_then(|id| self.get(&id)) {
-            topmost = Some(above);
-        }
+        let topmost = self.topmost_above(process.id).and_then(|topmost| self.get(&topmost));
         topmost.map(|process| process.spec.environment.env.clone()).unwrap_or_default()
     }
 
@@ -191,13 +187,8 @@ impl Engine {
         // Whatever an earlier run or daemon left in the middle belongs to that run.
         self.inbox.clear_failure(id, &mut self.ctx);
         self.mail.run_over(id, &mut self.ctx);
+        self.replace_lost_environment(id);
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
-        if process.spec.environment.env.is_empty() {
-            // Holder and daemon are gone, and it was not recorded: what every process may have is left.
-            let allowed = environment::allowed(&self.ctx.config.base_env);
-            process.spec.environment.env = environment::with_declared(allowed, BTreeMap::new());
-            process.spec.environment.is_daemons = true;
-        }
         process.run = RunState::new(number, token, now);
         process.seen.ended_at = None;
         if process.spec.auto_restart {

@@ -8,6 +8,7 @@ mod end_request;
 pub(crate) mod environment;
 pub(crate) mod exit_order;
 pub(crate) mod lifecycle;
+mod lost_environment;
 mod run_state;
 pub(crate) mod seen;
 mod spec;
@@ -18,6 +19,7 @@ pub(crate) mod viewers;
 
 use proto::process::{LiveNumbers, LogSpan, ProgramView, TerminalView, TimesView};
 use proto::reply::Spawned;
+use proto::request::Offer;
 use proto::{ErrorCode, Exit, Failure, Kind, Name, Owner, ProcessId, ProcessView, RunNumber, Size, Status};
 
 pub use end_request::EndingRecord;
@@ -69,6 +71,8 @@ pub(crate) struct Launch {
     pub(crate) tickets: Vec<Ticket>,
     /// The run before, whose holder stays until this run has one.
     pub(crate) former_holder: Option<FormerRun>,
+    /// The environment of the person who has it started again, in case its own is lost.
+    pub(crate) offer: Option<Offer>,
 }
 
 /// What a process has used of its budget.
@@ -194,7 +198,7 @@ impl Process {
             status: self.run.status,
             pid: self.run.pid,
             run: self.run.number,
-            warning: self.spec.environment.is_daemons.then(|| environment::DAEMONS_ENV.to_owned()),
+            warning: self.spec.environment.warning(),
             shortfalls: self.agent.as_deref().map(|agent| agent.shortfalls().to_vec()).unwrap_or_default(),
         }
     }

@@ -92,7 +92,16 @@ pub struct Environment {
     /// The session of the task it works for.
     #[serde(skip)]
     pub(crate) session: Option<String>,
-    /// It has the allow-listed part of the daemon's environment, because its own was not known.
+    /// What it has in place of its own environment, which is lost.
     #[serde(skip)]
-    pub(crate) is_daemons: bool,
+    pub(crate) stand_in: Option<StandIn>,
+}
+
+/// What a process has in place of an environment that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    /// The allow-listed part of the daemon's.
+    Daemons,
+    /// That of the person who had it started again.
+    Persons,
 }

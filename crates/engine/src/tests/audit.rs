@@ -98,7 +98,8 @@ fn f11_every_deed_is_written_once() {
     stage.fact(third, RunFact::Started { pid: 3 });
     stage.fact(third, RunFact::Session("s1".to_owned()));
     stage.exit(third, 0);
-    let resumed = rows(&mut stage, human, Command::Resume(Resume { target: target(third), session: None }));
+    let resumed =
+        rows(&mut stage, human, Command::Resume(Resume { target: target(third), ..Resume::default() }));
     assert_eq!(decision(&resumed), ("resume", "allowed"));
     let closed = rows(&mut stage, human, close(one));
     assert_eq!(decision(&closed), ("close", "allowed"));
@@ -141,7 +142,7 @@ fn an_answer_about_trust_says_what_was_decided() {
     let lead = stage.spawn(agent("lead"));
     let ticket = stage.order_as(lead, command("x"), trust_subject("feed01", Rule::Ask));
     let item = stage.failure(ticket).item.unwrap();
-    let answer = Command::Answer(GiveAnswer { item, choice: "always".to_owned() });
+    let answer = Command::Answer(GiveAnswer { item, choice: "always".to_owned(), ..GiveAnswer::default() });
     let rows = rows(&mut stage, Caller::Person, answer);
     let verbs: Vec<&str> = rows.iter().map(|row| row.verb).collect();
     assert_eq!(verbs, ["trust", "answer"]);
@@ -191,13 +192,16 @@ fn f11_no_text_and_no_secret_is_ever_written() {
             caller,
             Command::Ask(proto::request::Ask { question: secret(), options: Vec::new(), key: None }),
         );
-        stage.ask_as(caller, Command::Answer(GiveAnswer { item: 1, choice: secret() }));
+        stage.ask_as(
+            caller,
+            Command::Answer(GiveAnswer { item: 1, choice: secret(), ..GiveAnswer::default() }),
+        );
         stage.ask_as(caller, Command::Attention(proto::request::Attention { reason: secret(), key: None }));
     }
     // A digest that is none holds the whole command.
     let ticket = stage.ask_as(Caller::Process(other), Command::Spawn(Box::new(spawn.into())));
     let item = stage.failure(ticket).item.unwrap();
-    stage.ask(Command::Answer(GiveAnswer { item, choice: "always".to_owned() }));
+    stage.ask(Command::Answer(GiveAnswer { item, choice: "always".to_owned(), ..GiveAnswer::default() }));
     let rows = stage.audited();
     assert!(rows.len() > 12, "{}", rows.len());
     for row in rows {

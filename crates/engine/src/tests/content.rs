@@ -25,7 +25,8 @@ fn found(digest: &str) -> RunFact {
 }
 
 fn answer(stage: &mut Stage, item: u64, choice: &str) {
-    let ticket = stage.ask(Command::Answer(GiveAnswer { item, choice: choice.to_owned() }));
+    let ticket =
+        stage.ask(Command::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() }));
     assert!(matches!(stage.reply(ticket), Reply::Done(_)));
 }
 
@@ -233,7 +234,11 @@ fn an_agent_that_is_resumed_with_new_leave_goes_on_in_its_session() {
     stage.fact(run, RunFact::Session("s1".to_owned()));
     stage.exit(run, 0);
     stage.ask(Command::Trust(Box::new(trust_subject("bb", Rule::Ask))));
-    let resume = proto::request::Resume { target: super::stage::target(run), session: None };
+    let resume = proto::request::Resume {
+        target: super::stage::target(run),
+        session: None,
+        ..proto::request::Resume::default()
+    };
     stage.ask_as(Caller::Process(lead), Command::Resume(resume));
     stage.fact(run, RunFact::TreeGone);
     let first = stage.starts().last().unwrap().agent.clone().unwrap();

@@ -93,7 +93,7 @@ fn n5_nothing_that_a_limited_connection_starts_or_types_into_acts_for_the_person
         assert!(matches!(stage.answer(ticket), Some(Ok(CommandAnswer::Located(_)))));
     }
     let server = stage.spawn(Spawn { as_me: Some(true), ..command("server") });
-    let restart = || Command::Restart(Restart { target: target(server), stop: proto::Stop::default() });
+    let restart = || Command::Restart(Restart { target: target(server), ..Restart::default() });
     assert_eq!(refused(&mut stage, &within(Some("local"), Role::Admin), restart()), ErrorCode::Denied);
     let whole = within(None, Role::Admin);
     let ticket = stage.ask_within(whole.clone(), restart());
@@ -110,7 +110,9 @@ fn n5_who_may_look_sees_the_inbox_and_answers_nothing_and_trust_is_for_admins() 
     let subject = super::stage::trust_subject("aa", crate::Rule::Ask);
     let ticket = stage.order_as(boss, bare, subject);
     let item = stage.failure(ticket).item.expect("a person is asked");
-    let answer = |choice: &str| Command::Answer(GiveAnswer { item, choice: choice.to_owned() });
+    let answer = |choice: &str| {
+        Command::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() })
+    };
     for role in [Role::View, Role::Type] {
         assert_eq!(items(&mut stage, &within(Some("local"), role)), [item]);
         assert_eq!(refused(&mut stage, &within(Some("local"), role), answer("deny")), ErrorCode::Denied);

@@ -142,8 +142,13 @@ impl Life {
                     expires_ms: Some(20_000),
                 })
             }),
-            Step::Resume(n) => self
-                .ask(n, |run| Command::Resume(Resume { target: target(run), session: Some("s".to_owned()) })),
+            Step::Resume(n) => self.ask(n, |run| {
+                Command::Resume(Resume {
+                    target: target(run),
+                    session: Some("s".to_owned()),
+                    ..Resume::default()
+                })
+            }),
             Step::Say(n, source, state) => {
                 self.fact(n, RunFact::Evidence(Box::new(Evidence::new(source, "r", Some(state)))));
             }

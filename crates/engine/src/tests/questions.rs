@@ -32,7 +32,10 @@ fn inbox(crew: &mut Crew, caller: Caller) -> Vec<InboxItem> {
 }
 
 fn answer(crew: &mut Crew, caller: Caller, item: u64, choice: &str) -> Option<ErrorCode> {
-    let ticket = crew.ask_as(caller, Command::Answer(GiveAnswer { item, choice: choice.to_owned() }));
+    let ticket = crew.ask_as(
+        caller,
+        Command::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() }),
+    );
     crew.stage.answer(ticket).expect("answered at once").err().map(|failure| failure.code)
 }
 

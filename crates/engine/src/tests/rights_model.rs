@@ -250,13 +250,13 @@ impl World {
             Command::Resize(Resize { target: target(), size: SizeRequest::default() }),
             Command::Kill(Kill { target: target(), signal: Some(1), grace_ms: None }),
             Command::Close(Close { target: target(), keep_background: true, stop: proto::Stop::default() }),
-            Command::Restart(Restart { target: target(), stop: proto::Stop::default() }),
+            Command::Restart(Restart { target: target(), ..Restart::default() }),
             Command::Rename(Rename { target: target(), name: format!("p{n}") }),
             Command::Detach(Detach { target: target() }),
             tell(&target(), ""),
             Command::Result(AskResult { target: target(), turn: None }),
             Command::Explain(Explain { target: target() }),
-            Command::Resume(Resume { target: target(), session: None }),
+            Command::Resume(Resume { target: target(), ..Resume::default() }),
             Command::Interrupt(Interrupt { target: target() }),
             Command::Select(Select { target: target() }),
             Command::See { see: See { target: target(), ..See::default() }, offset: None },
@@ -320,7 +320,9 @@ impl World {
         ];
         all.extend(VERBS.map(Command::Permit));
         let items = [self.permission, self.question, self.trust, 99_999];
-        all.extend(items.map(|item| Command::Answer(GiveAnswer { item, choice: "none of them".to_owned() })));
+        all.extend(items.map(|item| {
+            Command::Answer(GiveAnswer { item, choice: "none of them".to_owned(), ..GiveAnswer::default() })
+        }));
         all
     }
 

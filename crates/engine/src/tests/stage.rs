@@ -257,7 +257,7 @@ pub(super) fn kill(run: RunKey) -> Command {
 }
 
 pub(super) fn restart(run: RunKey) -> Command {
-    Command::Restart(Restart { target: target(run), stop: proto::Stop::default() })
+    Command::Restart(Restart { target: target(run), ..Restart::default() })
 }
 
 pub(super) fn shutdown(kill: bool) -> Command {

@@ -37,7 +37,10 @@ fn items(stage: &mut Stage) -> Vec<InboxItem> {
 }
 
 fn answer_as(stage: &mut Stage, caller: Caller, item: u64, choice: &str) -> Ticket {
-    stage.ask_as(caller, Command::Answer(GiveAnswer { item, choice: choice.to_owned() }))
+    stage.ask_as(
+        caller,
+        Command::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() }),
+    )
 }
 
 fn answer(stage: &mut Stage, item: u64, choice: &str) {

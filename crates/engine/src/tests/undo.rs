@@ -74,7 +74,10 @@ fn entrusting(boss: RunKey, item: u64) -> Vec<(Caller, Command)> {
         (Caller::Person, Command::Distrust(Distrust { digest: trusted("make").digest })),
         (process, Command::Ask(Ask { question: "why?".into(), options: Vec::new(), key: Some("k".into()) })),
         (process, Command::Attention(Attention { reason: "look".into(), key: None })),
-        (Caller::Person, Command::Answer(GiveAnswer { item, choice: "blue".into() })),
+        (
+            Caller::Person,
+            Command::Answer(GiveAnswer { item, choice: "blue".into(), ..GiveAnswer::default() }),
+        ),
         (Caller::Person, Command::Rename(Rename { target: "other".into(), name: "another".into() })),
     ]
 }

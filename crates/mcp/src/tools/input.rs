@@ -122,7 +122,8 @@ async fn quiet_screen(context: &ToolContext, target: &Target, most_ms: u64) -> R
 
 async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let item = arguments.count("dialog_id").unwrap_or_default();
-    let request = GiveAnswer { item, choice: arguments.required("choice").to_owned() };
+    let request =
+        GiveAnswer { item, choice: arguments.required("choice").to_owned(), ..GiveAnswer::default() };
     let fields = &[("item", "dialog_id"), ("choice", "choice")];
     context.request::<verb::Answer>(fields, request).await?;
     Ok(json!({"dialog_id": item, "answered": true}).into())

@@ -248,9 +248,9 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutco
     let target = Target(view.id.to_string());
     let has_session = view.agent.as_ref().is_some_and(|agent| agent.session.is_some());
     let spawned = match has_session {
-        true => context.request::<verb::Resume>(TARGET, Resume { target, session: None }).await?,
+        true => context.request::<verb::Resume>(TARGET, Resume { target, ..Resume::default() }).await?,
         false => {
-            let request = Restart { target, stop: proto::Stop::default() };
+            let request = Restart { target, ..Restart::default() };
             context.request::<verb::Restart>(TARGET, request).await?
         }
     };
@@ -259,7 +259,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutco
 
 async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
-    let request = Restart { target, stop: proto::Stop::default() };
+    let request = Restart { target, ..Restart::default() };
     let spawned = context.request::<verb::Restart>(TARGET, request).await?;
     Ok(Value::Object(to_value(&spawned)).into())
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
+use super::{Offer, Target};
 use crate::agent::MailId;
 
 /// The settings of an agent beside its argv.
@@ -153,22 +153,28 @@ pub struct Explain {
 }
 
 /// Arguments of `answer`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiveAnswer {
     /// Which item of the inbox.
     pub item: u64,
     /// One of its options: a number, a name (`allow`, `deny`), or the text of an option.
     pub choice: String,
+    /// The caller's environment, for an answer that resumes an agent whose own is lost.
+    #[serde(flatten)]
+    pub offer: Offer,
 }
 
 /// Arguments of `resume`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// Which agent.
     pub target: Target,
     /// The vendor session; left out: its last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The caller's environment, for an agent whose own is lost.
+    #[serde(flatten)]
+    pub offer: Offer,
 }
 
 /// Arguments of `hook`.

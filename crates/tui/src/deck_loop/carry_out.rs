@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use client::attach::{AttachOptions, Clipboard, attach_terminal};
 use proto::inherited_variables::{Variables, is_inheritable};
-use proto::request::{Target, TaskAct};
+use proto::request::Target;
 use proto::{ProcessId, Request};
 use term::{Key, KeyCode, Modifiers};
 
@@ -102,24 +102,8 @@ impl DeckLoop<'_> {
         drop(flushed);
     }
 
-    fn call(&mut self, what: CallFor, request: Request) {
-        let request = match request {
-            Request::Spawn(mut spawn) => {
-                let taken = Variables::of(std::env::vars_os(), is_inheritable);
-                (spawn.base_env, spawn.base_env_hex) = (Some(taken.text), taken.hex);
-                Request::Spawn(spawn)
-            }
-            Request::Task(mut task) => {
-                let base_env = || Some(Variables::of(std::env::vars_os(), is_inheritable).text);
-                match &mut task.act {
-                    TaskAct::Create(create) => create.base_env = base_env(),
-                    TaskAct::Land(land) => land.base_env = base_env(),
-                    _ => {}
-                }
-                Request::Task(task)
-            }
-            other => other,
-        };
+    fn call(&mut self, what: CallFor, mut request: Request) {
+        request.offer(&Variables::of(std::env::vars_os(), is_inheritable));
         let refused = self.daemon.call(what, request, Instant::now());
         refused.into_iter().for_each(|message| self.update_model(message));
     }

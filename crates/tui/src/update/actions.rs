@@ -1,7 +1,7 @@
 //! What the keys of the deck do.
 
 use proto::request::{Empty, Explain, Restart, See, Target};
-use proto::{ProcessId, Request, Stop};
+use proto::{ProcessId, Request};
 use term::{Key, KeyCode};
 
 use super::{ends, own_commands, pads, palette, process_acts, tasks};
@@ -118,7 +118,7 @@ pub(super) fn on_process(model: &mut Model, action: Action, process: ProcessId) 
         Action::SetSize => ends::ask_size(model, process),
         Action::Restart => {
             let lines = vec![format!("{name} ends and is started again with the same command.")];
-            let request = Request::Restart(Restart { target, stop: Stop::default() });
+            let request = Request::Restart(Restart { target, ..Restart::default() });
             confirm(model, format!("Start {name} again?"), lines, request)
         }
         Action::Explain if model.crew.get(process).is_some_and(|view| view.agent.is_some()) => {

@@ -77,7 +77,7 @@ pub(super) fn ask_resume(model: &mut Model, process: ProcessId) -> Vec<Command> 
 /// Starts an agent again in a session, and shows it.
 pub(super) fn resume(process: ProcessId, session: &str, placement: Placement) -> Command {
     let session = Some(session.trim().to_owned()).filter(|session| !session.is_empty());
-    let resume = Resume { target: Target(process.to_string()), session };
+    let resume = Resume { target: Target(process.to_string()), session, ..Resume::default() };
     call(CallFor::Start(placement), Request::Resume(resume))
 }
 

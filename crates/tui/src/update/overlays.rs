@@ -146,7 +146,7 @@ fn scroll_question(model: &mut Model, by: isize) {
 }
 
 fn answer(item: u64, choice: String) -> Command {
-    call(CallFor::Answer(item), Request::Answer(GiveAnswer { item, choice }))
+    call(CallFor::Answer(item), Request::Answer(GiveAnswer { item, choice, ..GiveAnswer::default() }))
 }
 
 /// Returns true if a key makes a new line in a text, as it does in agents: Shift-Enter, Alt-Enter, Ctrl-J.

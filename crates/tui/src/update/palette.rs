@@ -109,7 +109,7 @@ pub(super) fn choose(model: &mut Model, entry: &Entry, placement: Placement) -> 
         }
         Choice::Restore(name) => tasks::restore(model, name),
         Choice::Answer { item, choice } => {
-            let answer = GiveAnswer { item: *item, choice: choice.clone() };
+            let answer = GiveAnswer { item: *item, choice: choice.clone(), ..GiveAnswer::default() };
             vec![call(CallFor::Answer(*item), Request::Answer(answer))]
         }
         Choice::Pad(name) => pads::read(model, name),

@@ -10,7 +10,7 @@ use crate::tests::stage::{close, next, restart};
 use crate::{Caller, Command, Effect, Launched, RunFact, Ticket, TypingOutcome};
 
 fn answer(scene: &mut Scene, item: u64, choice: &str) -> Ticket {
-    scene.stage.ask(Command::Answer(GiveAnswer { item, choice: choice.to_owned() }))
+    scene.stage.ask(Command::Answer(GiveAnswer { item, choice: choice.to_owned(), ..GiveAnswer::default() }))
 }
 
 fn notices(scene: &Scene) -> usize {
@@ -245,7 +245,7 @@ fn only_people_and_what_is_above_it_answer_for_an_agent() {
     let look = crate::ScreenSeen { dialog: Some(dialog("d1")), ..crate::ScreenSeen::default() };
     scene.stage.fact(child, RunFact::ScreenSeen(Box::new(look)));
     let item = scene.item().unwrap().item;
-    let give = || Command::Answer(GiveAnswer { item, choice: "1".to_owned() });
+    let give = || Command::Answer(GiveAnswer { item, choice: "1".to_owned(), ..GiveAnswer::default() });
     for caller in [Caller::Process(child), Caller::Process(stranger)] {
         let ticket = scene.stage.ask_as(caller, give());
         assert_eq!(scene.stage.failure(ticket).code, ErrorCode::NotRelated, "{caller:?}");

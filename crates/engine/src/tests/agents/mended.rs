@@ -274,7 +274,11 @@ fn m20b_a_waiting_request_and_its_dialog_are_one_item_and_either_answer_ends_bot
     let item = scene.item().expect("one item");
     assert_eq!(item.kind, ItemKind::Permission);
     let choice = "allow".to_owned();
-    scene.stage.ask(Command::Answer(proto::request::GiveAnswer { item: item.item, choice }));
+    scene.stage.ask(Command::Answer(proto::request::GiveAnswer {
+        item: item.item,
+        choice,
+        ..proto::request::GiveAnswer::default()
+    }));
     assert_eq!(scene.decision(hook), Some(HookDecision::Allow));
     scene.look(Composer::Empty);
     assert_eq!(scene.item(), None);
@@ -312,7 +316,11 @@ fn m20f_a_subagents_request_waits_for_the_person_and_says_nothing_about_the_agen
     let item = scene.item().expect("it is in the inbox");
     assert_eq!((item.kind, item.body.as_str()), (ItemKind::Permission, "rm x"));
     let choice = "allow".to_owned();
-    scene.stage.ask(Command::Answer(proto::request::GiveAnswer { item: item.item, choice }));
+    scene.stage.ask(Command::Answer(proto::request::GiveAnswer {
+        item: item.item,
+        choice,
+        ..proto::request::GiveAnswer::default()
+    }));
     assert_eq!(scene.decision(hook), Some(HookDecision::Allow));
     scene.pass(1_000);
     assert_eq!(scene.state(), AgentState::Idle, "the agent itself rests while its subagent works");
@@ -358,7 +366,11 @@ fn m20h_a_question_that_takes_any_text_is_answered_key_by_key() {
     scene.fact(RunFact::ScreenSeen(Box::new(ScreenSeen { dialog: Some(question), ..ScreenSeen::default() })));
     let item = scene.item().expect("opened").item;
     for (choice, is_taken) in [("text", false), ("two\nlines", false), ("a b", true)] {
-        let answer = proto::request::GiveAnswer { item, choice: choice.into() };
+        let answer = proto::request::GiveAnswer {
+            item,
+            choice: choice.into(),
+            ..proto::request::GiveAnswer::default()
+        };
         let ticket = scene.stage.ask(Command::Answer(answer));
         assert_eq!(scene.stage.answer(ticket).is_none(), is_taken, "{choice:?}");
     }

@@ -1,14 +1,14 @@
 //! A daemon that died in the middle: nothing is lost, nothing is delivered twice.
 
 use proto::agent::{Composer, Delivery, ItemKind, MailId, TurnEnd};
-use proto::request::{AskResult, GiveAnswer};
+use proto::request::{AskResult, GiveAnswer, Offer, Restart};
 use proto::{AgentState, Owner, Reply};
 
-use super::scene::{Scene, saved};
+use super::scene::{Scene, agent, saved};
 use crate::input::HookMoment;
 use crate::tests::stage::{Stage, target};
 use crate::{
-    Command, CommandAnswer, Config, Effect, Engine, Input, Launched, RunFact, Ticket, TypingOutcome,
+    Caller, Command, CommandAnswer, Config, Effect, Engine, Input, Launched, RunFact, Ticket, TypingOutcome,
 };
 
 /// The same agent under a daemon that starts from what the dead one recorded.
@@ -227,9 +227,53 @@ fn m22a_an_agent_that_was_lost_is_an_item_that_resumes_it() {
     let item = scene.item().expect("a person is notified");
     assert_eq!((item.kind, item.title.as_str()), (ItemKind::Failure, "it was lost"));
     assert!(item.body.contains("qd resume a"), "{}", item.body);
-    let answer = GiveAnswer { item: item.item, choice: "resume".into() };
+    let answer = GiveAnswer { item: item.item, choice: "resume".into(), ..GiveAnswer::default() };
     scene.stage.ask(Command::Answer(answer));
     let resumes = |effect: &Effect| matches!(effect, Effect::Start(start) if start.agent.as_ref().is_some_and(|agent| agent.resume.as_deref() == Some("s7")));
     assert!(scene.stage.effects.iter().any(resumes), "it is started in its session");
     assert_eq!(scene.item(), None);
+}
+
+#[test]
+fn m11_a_lost_agent_is_resumed_with_the_environment_of_the_person_who_resumes_it() {
+    let mut scene = Scene::idle();
+    scene.fact(RunFact::Session("s7".into()));
+    let saved = saved(&scene.stage.effects);
+    let engine = Engine::restore(Config { seed: 9, ..Config::default() }, saved);
+    let mut scene = Scene { stage: Stage::with(engine), run: scene.run };
+    scene.fact(RunFact::Lost { final_offset: 0, survivors: vec![] });
+    let item = scene.item().unwrap().item;
+    let own = [("API_KEY".to_owned(), "s3cr3t".to_owned())].into();
+    let offer = Offer { base_env: Some(own), ..Offer::default() };
+    scene.stage.ask(Command::Answer(GiveAnswer { item, choice: "resume".into(), offer }));
+    let started = scene.stage.effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start.env.clone()),
+        _ => None,
+    });
+    assert!(started.unwrap().contains(&("API_KEY".to_owned(), "s3cr3t".to_owned())));
+}
+
+#[test]
+fn m11_what_a_process_spawned_takes_only_the_allow_list_of_what_a_person_offers() {
+    let mut stage = Stage::new();
+    let parent = stage.spawn(agent("parent"));
+    let child = stage.spawn_as(Caller::Process(parent), agent("child"));
+    for run in [parent, child] {
+        let process = stage.engine.ctx.processes.get_mut(&run.process).unwrap();
+        process.spec.environment.env.clear();
+    }
+    stage.exit(child, 0);
+    stage.effects.clear();
+    let own = [("API_KEY".to_owned(), "s3cr3t".to_owned()), ("PATH".to_owned(), "/mine".to_owned())].into();
+    let offer = Offer { base_env: Some(own), ..Offer::default() };
+    stage.ask(Command::Restart(Restart { target: target(child), offer, ..Restart::default() }));
+    stage.fact(child, RunFact::TreeGone);
+    let started = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some((start.env.clone(), start.person_env.clone())),
+        _ => None,
+    });
+    let (env, person_env) = started.unwrap();
+    assert!(env.contains(&("PATH".to_owned(), "/mine".to_owned())));
+    assert!(env.iter().all(|(name, _)| name != "API_KEY"), "{env:?}");
+    assert_eq!(person_env["API_KEY"], "s3cr3t", "its manifest may name it");
 }

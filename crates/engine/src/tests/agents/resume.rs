@@ -9,7 +9,8 @@ use crate::tests::stage::{close, command, exit, next, restart, shutdown, target}
 use crate::{Command, Effect, Launched, RunFact, StartRun, Ticket};
 
 fn resume(scene: &mut Scene, session: Option<&str>) -> Ticket {
-    let resume = Resume { target: target(scene.run), session: session.map(str::to_owned) };
+    let resume =
+        Resume { target: target(scene.run), session: session.map(str::to_owned), ..Resume::default() };
     scene.stage.ask(Command::Resume(resume))
 }
 
@@ -75,7 +76,7 @@ fn without_a_session_there_is_nothing_to_resume() {
     begin(&mut scene);
     assert_eq!(resumed(&scene).as_deref(), Some("s9"));
     let run = scene.stage.spawn(command("c"));
-    let ticket = scene.stage.ask(Command::Resume(Resume { target: target(run), session: None }));
+    let ticket = scene.stage.ask(Command::Resume(Resume { target: target(run), ..Resume::default() }));
     assert_eq!(scene.stage.failure(ticket).code, ErrorCode::WrongKind);
 }
 

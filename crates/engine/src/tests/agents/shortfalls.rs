@@ -21,7 +21,7 @@ fn c19_what_a_launch_lacks_is_in_the_view_and_in_the_inbox_until_it_is_dismissed
     assert_eq!((open.kind, open.body.as_str()), (ItemKind::Failure, LACK));
     scene.fact(RunFact::Launched(lacking()));
     assert_eq!(scene.item().unwrap(), open, "the same launch opens nothing new");
-    let answer = GiveAnswer { item: open.item, choice: "dismiss".to_owned() };
+    let answer = GiveAnswer { item: open.item, choice: "dismiss".to_owned(), ..GiveAnswer::default() };
     let ticket = scene.stage.ask(Command::Answer(answer));
     assert!(matches!(scene.stage.reply(ticket), Reply::Done(_)));
     scene.fact(RunFact::Launched(lacking()));
