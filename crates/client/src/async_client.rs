@@ -1,6 +1,8 @@
 //! Calls and events of a server (an MCP proxy, a web page) across the ends of daemons, as the
 //! [policy](crate::reconnect_policy) says.
 //!
+//! A request that may start something brings the environment of this process along, as every person's does.
+//!
 //! A call uses one pooled connection at a time. A call whose future is dropped closes its connection, and the
 //! daemon drops the request. Nothing connects before the first call: a client that only probes a server must
 //! not start a daemon.
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use proto::event::Announcement;
+use proto::inherited_variables::{Variables, is_allowed, is_inheritable};
 use proto::reply::{Subscribed, Welcome};
 use proto::request::Empty;
 use proto::{Dirs, Event, Reply, Request, VerbSpec, verb};
@@ -69,6 +72,8 @@ struct Inner {
     addresses: Arc<Addresses>,
     /// Whom the connections are for; none: this process itself.
     person: Option<RemotePerson>,
+    /// The environment that requests of a person bring along.
+    own: Variables,
     idle: Mutex<Vec<AsyncConnection>>,
     max_calls: usize,
     /// One permit per call.
@@ -92,19 +97,38 @@ impl AsyncClient {
     pub fn new(dirs: Dirs, exe: PathBuf, max_calls: usize) -> Self {
         let running = DaemonAddress::without_start(dirs.clone());
         let starting = Mutex::new(DaemonAddress::new(dirs, exe));
-        Self::with(Arc::new(Addresses { running, starting }), None, max_calls)
+        let own = Variables::of(std::env::vars_os(), is_inheritable);
+        Self::with(Arc::new(Addresses { running, starting }), None, own, max_calls)
     }
 
-    fn with(addresses: Arc<Addresses>, person: Option<RemotePerson>, max_calls: usize) -> Self {
+    fn with(
+        addresses: Arc<Addresses>,
+        person: Option<RemotePerson>,
+        own: Variables,
+        max_calls: usize,
+    ) -> Self {
         let (idle, room) = (Mutex::default(), Semaphore::new(max_calls));
-        Self(Arc::new(Inner { addresses, person, idle, max_calls, room }))
+        Self(Arc::new(Inner { addresses, person, own, idle, max_calls, room }))
     }
 
     /// Returns a client of the same daemon for a remote person: each of its connections says the person's label and limit
-    /// in its hello, and the daemon lets it do no more. It shares no connection with another client.
+    /// in its hello, and the daemon lets it do no more. It shares no connection with another client. What a person who is
+    /// limited to a workspace starts gets the allow-listed part of this process's environment.
     #[must_use]
     pub fn for_remote(&self, person: RemotePerson) -> Self {
-        Self::with(Arc::clone(&self.0.addresses), Some(person), self.0.max_calls)
+        let mut own = self.0.own.clone();
+        if person.limit.workspace.is_some() {
+            own.text.retain(|name, _| is_allowed(name));
+            own.hex.clear();
+        }
+        Self::with(Arc::clone(&self.0.addresses), Some(person), own, self.0.max_calls)
+    }
+
+    /// Asks for any verb and returns its reply. Dropping the future cancels it.
+    pub async fn ask(&self, options: CallOptions, request: Request) -> Result<Reply, CallError> {
+        let (connection, reply) = self.call(options, request, Pool::Used).await?;
+        self.put_back(connection);
+        Ok(reply)
     }
 
     /// Asks for a verb. Dropping the future cancels it.
@@ -142,6 +166,8 @@ impl AsyncClient {
         pool: Pool,
     ) -> Result<(AsyncConnection, Reply), CallError> {
         let _permit = self.0.room.try_acquire().map_err(|_| CallError::Busy)?;
+        // The daemon ignores it from a process.
+        request.offer(&self.0.own);
         let mut attempts =
             CallAttempts::new(&mut request, options.retry_limit, options.start, Instant::now());
         loop {

@@ -26,6 +26,9 @@ is that process's and ends with the run. Requests must name the server as it lis
 `localhost:PORT`) and come from no page or from one of its own origins or those of `--allow-origin`, each exactly as written.
 After five wrong tokens the server refuses new connections for 1 s, then for longer, up to 60 s; one that has shown the
 right token goes on. A request has 10 s for its head and for its body; there are 64 connections and 64 sessions at most.
+
+What a person starts through this server gets the environment that the server itself has, PATH included, as `qd spawn` would give it;
+`get_project_status` looks for agents in that PATH. A process that starts something passes on the harmless part of its own.
 ";
 
 /// Returns the text of docs/mcp.md.

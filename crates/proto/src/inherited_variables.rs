@@ -100,13 +100,19 @@ pub fn is_inheritable(name: &str) -> bool {
     !name.is_empty() && !name.contains('=') && !name.starts_with("QD_") && !is_of_another_terminal(name)
 }
 
-/// The environment of a person's shell.
+/// The environment of a person's shell. Its values are secrets, so its debug text has none.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
     /// What is text.
     pub text: BTreeMap<String, String>,
     /// Variables that are not text: name and value in hexadecimal digits.
     pub hex: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Variables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Variables({} text, {} others)", self.text.len(), self.hex.len())
+    }
 }
 
 impl Variables {

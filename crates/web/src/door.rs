@@ -4,8 +4,10 @@
 //! caller's label, workspace and role in its hello, and the daemon refuses what is beyond them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use client::{AsyncClient, AsyncReader, AsyncWriter, ClientError, DaemonStart};
+use client::{AsyncClient, AsyncReader, AsyncWriter, CallError, CallOptions, ClientError, DaemonStart};
+use proto::verbs::AnswerTime;
 use proto::{Dirs, Reply, Request};
 
 use crate::identity::AccessIdentity;
@@ -30,9 +32,15 @@ impl Door {
         Ok(DoorConnection { reader, writer })
     }
 
-    /// Connects for a caller, asks once, and leaves.
-    pub(crate) async fn ask(&self, caller: &AccessIdentity, request: Request) -> Result<Reply, ClientError> {
-        self.connect(caller).await?.call(request).await
+    /// Connects for a caller, asks, and leaves. When the daemon dies meanwhile the next one is asked again, as far as that
+    /// does nothing twice.
+    pub(crate) async fn ask(&self, caller: &AccessIdentity, request: Request) -> Result<Reply, CallError> {
+        let options = CallOptions { start: DaemonStart::AfterCrash, ..CallOptions::default() };
+        let options = match request.answer_time() {
+            AnswerTime::Unbounded => options.lasting(Duration::MAX),
+            AnswerTime::Greeting | AnswerTime::Attaching | AnswerTime::Deciding => options,
+        };
+        self.0.for_remote(caller.person()).ask(options, request).await
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use client::ClientError;
+use client::{CallError, ClientError};
 use proto::{ErrorCode, Failure};
 use serde_json::json;
 
@@ -57,6 +57,22 @@ impl From<ClientError> for Problem {
                     Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ShuttingDown, other.to_string());
                 problem.hint("processes keep running; try again in a moment")
             }
+        }
+    }
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(failure) => ClientError::Failed(failure).into(),
+            CallError::Unreachable(why) => ClientError::Unreachable(why).into(),
+            CallError::UnknownOutcome => {
+                let code = ErrorCode::UnknownOutcome;
+                let message = "the daemon went away before it answered; this may or may not have happened";
+                Self::new(status_for(code), code, message)
+                    .hint("look whether it happened before you do it again")
+            }
+            CallError::Busy => Self::busy("too many calls are under way").hint("try again in a moment"),
         }
     }
 }

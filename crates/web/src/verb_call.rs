@@ -10,6 +10,7 @@ use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use http_server::HANDSHAKE;
+use proto::request::RunChoice;
 use proto::{ErrorCode, Request};
 use serde_json::{Map, Value, json};
 
@@ -81,7 +82,14 @@ impl Input {
             ("limit", self.number("limit")?),
             ("join", self.flag("join")),
             ("styles", self.flag("styles")),
+            ("run", self.run()?),
         ]))
+    }
+
+    /// Returns the run that the query names: a number, or `previous`.
+    fn run(&self) -> Arguments {
+        let run = self.query.get("run").map(|text| run_choice(text)).transpose()?;
+        serde_json::to_value(run).map_err(Problem::internal)
     }
 
     /// `search`.
@@ -225,6 +233,15 @@ fn parse_number(name: &str, text: &str) -> Arguments {
     text.parse::<u64>().map(|number| json!(number)).map_err(|_| Problem::invalid(name, "it is not a number"))
 }
 
+/// Reads the run of a query: its number, or `previous`.
+pub(crate) fn run_choice(text: &str) -> Result<RunChoice, Problem> {
+    match (text, text.parse()) {
+        ("previous", _) => Ok(RunChoice::Previous),
+        (_, Ok(number)) => Ok(RunChoice::Number(number)),
+        _ => Err(Problem::invalid("run", "it is a number or previous")),
+    }
+}
+
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
@@ -338,6 +355,14 @@ mod tests {
         let screen = json!({"target": "p_1", "mode": "screen", "since": 7, "join": false, "styles": true});
         assert_eq!(input.screen().unwrap(), screen);
         assert_eq!(input.search().unwrap(), json!({"target": "p_1", "pattern": "42"}));
+    }
+
+    #[test]
+    fn m13_an_earlier_run_is_named_by_its_number_or_as_the_previous_one() {
+        let read = |run: &str| input(&[("id", "p_1")], &[("run", run)], json!({})).history();
+        assert_eq!(read("3").unwrap()["run"], json!({"number": 3}));
+        assert_eq!(read("previous").unwrap()["run"], json!("previous"));
+        assert!(read("last").is_err());
     }
 
     #[test]

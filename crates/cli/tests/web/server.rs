@@ -86,7 +86,7 @@ impl Server {
         Self::launch(daemon, command)
     }
 
-    fn launch(daemon: &TestDaemon, mut command: Command) -> Self {
+    pub(crate) fn launch(daemon: &TestDaemon, mut command: Command) -> Self {
         let secrets = ShownSecrets::of(daemon.root());
         // A test with very many messages asks for less.
         if !command.get_envs().any(|(name, value)| name == "QD_LOG" && value.is_some()) {

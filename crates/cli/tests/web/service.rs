@@ -235,3 +235,94 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
         gzip.wait_with_output().unwrap().stdout
     })
 }
+
+#[test]
+fn m11_what_a_browser_starts_gets_the_environment_of_the_server_and_a_workspaces_caller_its_harmless_part() {
+    let daemon = traced_daemon();
+    let bin = daemon.root().join("own-bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("only-here");
+    std::fs::write(&program, "#!/bin/sh\necho \"url=$DATABASE_URL.\"\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = daemon.command(&["--json", "web", "--bind", "127.0.0.1:0"]);
+    command.env("DATABASE_URL", "postgres://x").env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let server = Server::launch(&daemon, command);
+    let minted = daemon.json(&["access", "token", "t", "--role", "type", "--workspace", "local"]);
+    let limited = As::Token(minted["secret"].as_str().unwrap().to_owned());
+    for (name, who, url) in [("mine", server.sign_in(), "url=postgres://x."), ("limited", limited, "url=.")] {
+        let body = json!({"name": name, "argv": ["only-here"], "cwd": "/"}).to_string();
+        let spawned = server.ask("POST", "/api/v1/processes", &who, body.as_bytes());
+        assert_eq!(spawned.status, 200, "{spawned:?}");
+        daemon.wait_exit(name);
+        let log = String::from_utf8(daemon.qd(&["logs", name]).stdout).unwrap();
+        assert!(log.contains(url), "{name}: {log}");
+    }
+}
+
+#[test]
+fn m7d_what_is_typed_through_the_api_across_a_killed_daemon_is_typed_once() {
+    let daemon = TestDaemon::without_start(QD);
+    let order = daemon.root().join("die");
+    let mut start = daemon.command(&["ps"]);
+    assert!(
+        start.env("QD_TEST_FAILPOINTS", &order).env("QD_LOG", "trace").output().unwrap().status.success()
+    );
+    daemon.spawn("echo", child::repeat_lines());
+    daemon.wait_pattern("echo", "ready");
+    let server = Server::start(&daemon);
+    let page = server.sign_in();
+    let id = daemon.process("echo").id;
+    let type_text = |text: &str| {
+        let body = json!({"input": {"text": text}}).to_string();
+        server.ask("POST", &format!("/api/v1/processes/{id}/input"), &page, body.as_bytes())
+    };
+    std::fs::write(&order, daemon::Failpoint::InputTyped.name()).unwrap();
+    let typed = type_text("word\n");
+    assert!(!order.exists(), "the daemon died");
+    assert_eq!((typed.status, &typed.json()["written"]), (200, &json!(5)), "{typed:?}");
+    type_text("fence\n");
+    daemon.wait_pattern("echo", "got:fence");
+    let log = String::from_utf8(daemon.qd(&["logs", "echo"]).stdout).unwrap();
+    assert_eq!(log.matches("got:word").count(), 1, "{log}");
+}
+
+#[test]
+fn m7d_an_answer_that_was_lost_is_an_unknown_outcome_and_no_reason_to_try_again() {
+    let daemon = TestDaemon::without_start(QD);
+    let order = daemon.root().join("die");
+    let mut start = daemon.command(&["ps"]);
+    assert!(
+        start.env("QD_TEST_FAILPOINTS", &order).env("QD_LOG", "trace").output().unwrap().status.success()
+    );
+    daemon.spawn("x", child::run_for_ever());
+    let server = Server::start(&daemon);
+    let page = server.sign_in();
+    let id = daemon.process("x").id;
+    std::fs::write(&order, daemon::Failpoint::Recorded.name()).unwrap();
+    let restarted = server.ask("POST", &format!("/api/v1/processes/{id}/restart"), &page, b"{}");
+    assert!(!order.exists(), "the daemon died");
+    let error = &restarted.json()["error"];
+    assert_eq!(error["code"], "unknown_outcome", "{restarted:?}");
+    assert!(error["hint"].as_str().unwrap().contains("look whether"), "{restarted:?}");
+}
+
+#[test]
+fn m13_the_api_gives_the_output_of_an_earlier_run() {
+    let daemon = traced_daemon();
+    let server = Server::start(&daemon);
+    let page = server.sign_in();
+    daemon.spawn("x", child::print_and_exit("first words", 3));
+    daemon.wait_exit("x");
+    let id = daemon.process("x").id;
+    assert!(daemon.qd(&["restart", "x"]).status.success());
+    daemon.wait_exit("x");
+    for run in ["previous", "1"] {
+        let read = |what: &str| {
+            let path = format!("/api/v1/processes/{id}/{what}?run={run}");
+            String::from_utf8(server.ask("GET", &path, &page, b"").body).unwrap()
+        };
+        assert!(read("log").contains("first words") && read("history").contains("first words"), "{run}");
+    }
+    let missing = server.ask("GET", &format!("/api/v1/processes/{id}/log?run=99"), &page, b"");
+    assert_eq!(missing.status, 404, "{missing:?}");
+}

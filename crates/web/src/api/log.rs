@@ -7,15 +7,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use client::Incoming;
 use proto::frame::DataKind;
-use proto::request::Follow;
+use proto::reply::Following;
+use proto::request::{Follow, RunChoice};
 use proto::{ErrorCode, Notice, Reply, Request, Target};
 use serde::Deserialize;
 
-use super::processes;
 use crate::api_query::ApiQuery;
+use crate::door::DoorConnection;
 use crate::gateway::{Gateway, Shared};
 use crate::identity::AccessIdentity;
 use crate::problem::Problem;
+use crate::verb_call::run_choice;
 
 /// The most bytes of a log in one answer.
 const MAX_LOG: usize = 1 << 20; // 1 MiB
@@ -23,6 +25,16 @@ const MAX_LOG: usize = 1 << 20; // 1 MiB
 #[derive(Debug, Deserialize)]
 struct Span {
     from: Option<u64>,
+    /// The number of an earlier run, or `previous`.
+    run: Option<String>,
+}
+
+/// Whose log.
+struct LogOf<'a> {
+    gateway: &'a Gateway,
+    caller: &'a AccessIdentity,
+    id: &'a str,
+    run: RunChoice,
 }
 
 /// A range of a log, as the header `Range` names it.
@@ -60,11 +72,12 @@ pub(crate) fn log() -> MethodRouter<Shared> {
         ApiQuery(span): ApiQuery<Span>,
         headers: HeaderMap,
     ) -> Result<Response, Problem> {
+        let run = span.run.as_deref().map(run_choice).transpose()?.unwrap_or_default();
+        let log = LogOf { gateway: &gateway, caller: &caller, id: &id, run };
         match LogRange::of(&headers).filter(|_| span.from.is_none()) {
-            Some(range) => ranged(&gateway, &caller, &id, range).await,
+            Some(range) => log.ranged(range).await,
             None => {
-                let (offset, bytes) =
-                    read_log(&gateway, &caller, &id, span.from.unwrap_or(0), MAX_LOG).await?;
+                let (offset, bytes) = log.read(span.from.unwrap_or(0), MAX_LOG).await?;
                 Ok(answer(StatusCode::OK, offset, bytes))
             }
         }
@@ -72,30 +85,64 @@ pub(crate) fn log() -> MethodRouter<Shared> {
     get(handle)
 }
 
-/// Answers with one range of a log.
-async fn ranged(
-    gateway: &Gateway,
-    caller: &AccessIdentity,
-    id: &str,
-    range: LogRange,
-) -> Result<Response, Problem> {
-    let end = processes::find(gateway, caller, id).await?.live.log.end;
-    let (first, last) = match range {
-        LogRange::From(first, last) => (first, last),
-        LogRange::Last(count) => (end.saturating_sub(count.min(MAX_LOG as u64)), None),
-    };
-    let wanted = last.map_or(MAX_LOG as u64, |last| (last - first).saturating_add(1));
-    let most = usize::try_from(wanted).map_or(MAX_LOG, |wanted| wanted.min(MAX_LOG));
-    let (offset, bytes) = read_log(gateway, caller, id, first, most).await?;
-    if offset != first || bytes.is_empty() {
-        return Ok(unsatisfied(end));
+impl LogOf<'_> {
+    /// Answers with one range of the log.
+    async fn ranged(&self, range: LogRange) -> Result<Response, Problem> {
+        let end = self.begin(None).await?.1.log.end;
+        let (first, last) = match range {
+            LogRange::From(first, last) => (first, last),
+            LogRange::Last(count) => (end.saturating_sub(count.min(MAX_LOG as u64)), None),
+        };
+        let wanted = last.map_or(MAX_LOG as u64, |last| (last - first).saturating_add(1));
+        let most = usize::try_from(wanted).map_or(MAX_LOG, |wanted| wanted.min(MAX_LOG));
+        let (offset, bytes) = self.read(first, most).await?;
+        if offset != first || bytes.is_empty() {
+            return Ok(unsatisfied(end));
+        }
+        let past = offset + bytes.len() as u64;
+        let mut response = answer(StatusCode::PARTIAL_CONTENT, offset, bytes);
+        // The log may be growing.
+        let content = format!("bytes {offset}-{}/{}", past - 1, end.max(past));
+        set(&mut response, header::CONTENT_RANGE, &content);
+        Ok(response)
     }
-    let past = offset + bytes.len() as u64;
-    let mut response = answer(StatusCode::PARTIAL_CONTENT, offset, bytes);
-    // The log may be growing.
-    let content = format!("bytes {offset}-{}/{}", past - 1, end.max(past));
-    set(&mut response, header::CONTENT_RANGE, &content);
-    Ok(response)
+
+    async fn begin(&self, from: Option<u64>) -> Result<(DoorConnection, Following), Problem> {
+        let mut connection = self.gateway.door.connect(self.caller).await?;
+        let tail = from.is_none().then_some(0);
+        let follow =
+            Follow { target: Target(self.id.to_owned()), run: self.run, from, tail, ..Follow::default() };
+        match connection.call(Request::Follow(follow)).await? {
+            Reply::Following(following) => Ok((connection, following)),
+            _ => Err(Problem::internal("follow was answered with something else")),
+        }
+    }
+
+    /// Returns the offset of the first byte, and at most so many bytes.
+    async fn read(&self, from: u64, most: usize) -> Result<(u64, Vec<u8>), Problem> {
+        let (mut connection, _) = self.begin(Some(from)).await?;
+        let (mut start, mut bytes) = (from, Vec::new());
+        while let Some(incoming) = connection.reader.receive().await? {
+            match incoming {
+                Incoming::Data(data) if data.kind == DataKind::Output => {
+                    if bytes.is_empty() {
+                        start = data.offset;
+                    } else if start + bytes.len() as u64 != data.offset {
+                        break;
+                    }
+                    bytes.extend_from_slice(&data.bytes);
+                    if bytes.len() >= most {
+                        bytes.truncate(most);
+                        break;
+                    }
+                }
+                Incoming::Notice(Notice::End { .. }) => break,
+                Incoming::Notice(Notice::Gap { to, .. }) if bytes.is_empty() => start = to,
+                _ => {}
+            }
+        }
+        Ok((start, bytes))
+    }
 }
 
 fn answer(status: StatusCode, offset: u64, bytes: Vec<u8>) -> Response {
@@ -121,43 +168,6 @@ fn set(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }
-}
-
-/// Returns the offset of the first byte, and at most so many bytes.
-async fn read_log(
-    gateway: &Gateway,
-    caller: &AccessIdentity,
-    id: &str,
-    from: u64,
-    most: usize,
-) -> Result<(u64, Vec<u8>), Problem> {
-    let mut connection = gateway.door.connect(caller).await?;
-    let follow = Follow { target: Target(id.to_owned()), from: Some(from), ..Follow::default() };
-    let reply = connection.call(Request::Follow(follow)).await?;
-    let Reply::Following(_) = reply else {
-        return Err(Problem::internal("follow was answered with something else"));
-    };
-    let (mut start, mut bytes) = (from, Vec::new());
-    while let Some(incoming) = connection.reader.receive().await? {
-        match incoming {
-            Incoming::Data(data) if data.kind == DataKind::Output => {
-                if bytes.is_empty() {
-                    start = data.offset;
-                } else if start + bytes.len() as u64 != data.offset {
-                    break;
-                }
-                bytes.extend_from_slice(&data.bytes);
-                if bytes.len() >= most {
-                    bytes.truncate(most);
-                    break;
-                }
-            }
-            Incoming::Notice(Notice::End { .. }) => break,
-            Incoming::Notice(Notice::Gap { to, .. }) if bytes.is_empty() => start = to,
-            _ => {}
-        }
-    }
-    Ok((start, bytes))
 }
 
 #[cfg(test)]

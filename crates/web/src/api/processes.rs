@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Json};
-use client::ClientError;
+use client::CallError;
 use proto::agent::InboxItem;
 use proto::request::{AskResult, Empty};
 use proto::{ErrorCode, Printable, ProcessView, Reply, Request, Target};
@@ -106,7 +106,7 @@ pub(crate) fn result() -> MethodRouter<Shared> {
             Ok(Reply::Turn(turn)) => Ok(Json(turn).into_response()),
             Ok(_) => Err(Problem::internal("result was answered with something else")),
             // Its first turn is under way.
-            Err(ClientError::Failed(failure)) if turn.is_none() && failure.code == ErrorCode::Conflict => {
+            Err(CallError::Refused(failure)) if turn.is_none() && failure.code == ErrorCode::Conflict => {
                 Ok(StatusCode::NO_CONTENT.into_response())
             }
             Err(error) => Err(error.into()),

@@ -116,7 +116,7 @@ async fn ask_exit(
     session: &str,
 ) -> Result<Option<Exit>, ClientError> {
     let wait = Wait::until(vec![Target(session.to_owned())], Until::Exit(Empty {}));
-    match gateway.door.ask(owner, Request::Wait(wait)).await? {
+    match gateway.door.connect(owner).await?.call(Request::Wait(wait)).await? {
         Reply::Waited(waited) => Ok(waited.satisfied.first().and_then(|satisfied| satisfied.exit)),
         _ => Ok(None),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::ws::Message;
-use client::{AsyncReader, AsyncWriter, ClientError, Incoming};
+use client::{AsyncReader, AsyncWriter, CallError, Incoming};
 use proto::frame::{Data, DataKind};
 use proto::reply::{Attached, Spawned};
 use proto::request::{Attach, Close, SizeRequest, Spawn, View};
@@ -93,7 +93,7 @@ pub(super) async fn attach(
 }
 
 /// Ends a session's terminal.
-pub(super) async fn end(gateway: &Shared, caller: &AccessIdentity, session: &str) -> Result<(), ClientError> {
+pub(super) async fn end(gateway: &Shared, caller: &AccessIdentity, session: &str) -> Result<(), CallError> {
     let close = Close { target: Target(session.to_owned()), keep_background: false, stop: Stop::default() };
     gateway.door.ask(caller, Request::Close(close)).await.map(drop)
 }

@@ -3,7 +3,7 @@
 use axum::extract::ws::Message;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use client::ClientError;
+use client::{CallError, ClientError};
 use proto::error::Cause;
 use proto::{ErrorCode, Failure};
 use serde::Deserialize;
@@ -117,6 +117,15 @@ impl From<ClientError> for DialectError {
                 let (code, cause) = (code_of(&failure), failure.cause);
                 Self { cause, ..Self::new(code, failure.message) }
             }
+            other => Self::new("internal", other.to_string()),
+        }
+    }
+}
+
+impl From<CallError> for DialectError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(failure) => ClientError::Failed(failure).into(),
             other => Self::new("internal", other.to_string()),
         }
     }

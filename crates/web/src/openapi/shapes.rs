@@ -50,6 +50,7 @@ const READ: &[QueryParameter] = &[
     ("limit", "integer", false),
     ("join", "boolean", false),
     ("styles", "boolean", false),
+    ("run", "string", false),
 ];
 const VIEW: &[QueryParameter] = &[
     ("from", "integer", false),
@@ -120,7 +121,9 @@ fn of_process(method: HttpMethod, path: &str) -> Option<Shape> {
         (Post, "processes/{id}/interrupt") => takes("Empty", "Empty"),
         (Post, "processes/{id}/see") => takes("See", "Empty"),
         (Get, "processes/{id}/screen" | "processes/{id}/history") => reads(READ, Answered::Json("read")),
-        (Get, "processes/{id}/log") => reads(&[("from", "integer", false)], Answered::Bytes),
+        (Get, "processes/{id}/log") => {
+            reads(&[("from", "integer", false), ("run", "string", false)], Answered::Bytes)
+        }
         (Get, "processes/{id}/search") => reads(SEARCH, Answered::Json("search")),
         (Get, "processes/{id}/result") => {
             reads(&[("turn", "integer", false)], Answered::JsonOrNothing("result"))
