@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::failure::ToolFailure;
 use crate::pages;
 use crate::tools::asking::Questions;
+use crate::tools::started_runs::{StartedRun, StartedRuns};
 use crate::tools::turn_told;
 use crate::views::{self, put};
 
@@ -54,6 +55,8 @@ pub(crate) struct Waiting {
 pub(crate) enum AfterWait {
     /// Who satisfied it.
     Tell,
+    /// Who satisfied it; the run is no longer one whose output counts from its start.
+    TellOutput(StartedRuns, StartedRun),
     /// The agent's text at the end of a turn, added to `base`.
     GiveTurn {
         /// Which agent.
@@ -154,7 +157,10 @@ impl Waiting {
 
     async fn finish(&self, daemon: &AsyncClient, waited: Waited) -> Result<Value, ToolFailure> {
         match &self.then {
-            AfterWait::Tell => {
+            AfterWait::Tell | AfterWait::TellOutput(..) => {
+                if let AfterWait::TellOutput(started, run) = &self.then {
+                    started.forget(*run);
+                }
                 let satisfied: Vec<Value> = waited.satisfied.iter().map(to_value).collect();
                 Ok(json!({"status": "satisfied", "satisfied": satisfied}))
             }
@@ -213,7 +219,7 @@ impl Waiting {
         }
         let (mut answer, hint) = match &self.then {
             AfterWait::GiveTurn { base, .. } => (base.clone(), "call this again to wait on"),
-            AfterWait::Tell => {
+            AfterWait::Tell | AfterWait::TellOutput(..) => {
                 let hint = match self.wait.since {
                     Some(_) => "call this again with this since to wait on without missing anything",
                     None => "call this again to wait on",

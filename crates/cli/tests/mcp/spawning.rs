@@ -2,8 +2,9 @@
 
 use proto::agent::ItemKind;
 use serde_json::{Value, json};
-use testkit::FakeAgents;
+use testkit::{FakeAgents, MarkedDaemon};
 
+use crate::QD;
 use crate::lead;
 use crate::proxy::Proxy;
 
@@ -143,4 +144,43 @@ fn the_ports_of_a_process_are_told_and_it_can_be_shown_to_the_person() {
         &mut subscriber,
         |event| matches!(event, proto::Event::Selected { id, .. } if json!(id) == told["id"]),
     );
+}
+
+#[test]
+fn m11_what_a_person_starts_by_a_server_gets_that_servers_environment_and_path() {
+    let stage = MarkedDaemon::start(QD);
+    let bin = stage.root().join("own-bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("only-here");
+    std::fs::write(&program, "#!/bin/sh\necho \"url=$DATABASE_URL\"\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = stage.command(&["mcp"]);
+    command.current_dir(stage.root()).env("DATABASE_URL", "postgres://x");
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let mut proxy = Proxy::run(command);
+    proxy.initialize("2025-11-25");
+    let argv = json!(["only-here"]);
+    proxy.tool("spawn_process", json!({"kind": "command", "name": "x", "argv": argv}));
+    stage.wait_exit("x");
+    let log = String::from_utf8(stage.qd(&["logs", "x"]).stdout).unwrap();
+    assert!(log.contains("url=postgres://x"), "{log}");
+}
+
+#[test]
+fn m13_the_output_of_a_run_before_and_what_a_start_lacks_are_told() {
+    let stage = MarkedDaemon::start(QD);
+    let mut proxy = Proxy::greeted(&stage);
+    let line = "echo run $QD_TASK_ID; exit 3";
+    proxy.tool("spawn_process", json!({"kind": "command", "name": "x", "shell": line}));
+    stage.wait_exit("x");
+    let first = stage.process("x").run;
+    let again = proxy.tool("restart_process", json!({"process": "x"}));
+    assert!(again.get("shortfalls").is_none(), "{again}");
+    stage.wait_exit("x");
+    for run in [json!(0), json!(first)] {
+        let told = proxy.tool("get_process_output", json!({"process": "x", "mode": "stream", "run": run}));
+        assert!(told["text"].as_str().unwrap().contains("run"), "{told}");
+    }
+    let missing = proxy.refusal("get_process_output", json!({"process": "x", "run": 99}));
+    assert_eq!(missing["code"], json!("not_found"), "{missing}");
 }

@@ -116,3 +116,19 @@ fn e7_more_calls_than_there_is_room_for_are_told_so() {
     }
     assert_eq!(proxy.tool("help", json!({}))["topic"], json!("topics"));
 }
+
+#[test]
+fn m14_the_first_wait_on_a_run_that_one_started_counts_from_its_start() {
+    let stage = MarkedDaemon::start(QD);
+    let mut proxy = Proxy::greeted(&stage);
+    let line = "echo listening on 80; exec sleep 1000";
+    proxy.tool("spawn_process", json!({"kind": "command", "name": "server", "shell": line}));
+    stage.wait_pattern("server", "listening");
+    let wait = json!({"process": "server", "pattern": "listening", "timeout_seconds": 0.1});
+    // A wrong pattern is no wait.
+    proxy.refusal("wait_for_pattern", json!({"process": "server", "pattern": "("}));
+    let told = proxy.tool("wait_for_pattern", wait.clone());
+    assert_eq!(told["satisfied"][0]["text"], json!("listening on 80"), "{told}");
+    let told = proxy.refusal("wait_for_pattern", wait);
+    assert_eq!(told["code"], json!("timeout"), "from then on only what is new counts: {told}");
+}

@@ -25,7 +25,7 @@ const TASK: Field = may("task", Shape::Text(200), "A task to work for, in its di
 /// Longest word of an argv.
 const WORD: usize = 128 << 10; // 128 KiB
 /// The result of a spawn.
-const SPAWNED: &str = "id: string, name: string, kind: string, status: string, run: integer, pid?: integer";
+const SPAWNED: &str = "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, shortfalls?: [string]";
 const SPAWN_FIELDS: &[(&str, &str)] =
     &[("argv", "argv"), ("name", "name"), ("cwd", "working_dir"), ("env", "env"), ("preset", "preset")];
 const PRESET_FIELDS: &[(&str, &str)] =
@@ -73,7 +73,7 @@ pub(super) const TOOLS: &[Tool] = &[
             WORKING_DIR,
         ],
         gives: "id: string, name: string, kind: string, status: string, run: integer, pid?: integer, \
-                turn?: integer, end?: string, text?: string, truncated?: boolean",
+                shortfalls?: [string], turn?: integer, end?: string, text?: string, truncated?: boolean",
         effect: ToolEffect::Adds,
         is_core: true,
         run: |context, arguments| Box::pin(spawn_agent(context, arguments)),
@@ -122,7 +122,8 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "stop_process",
         title: "Stop",
-        says: "End the run and everything it started, or send only one signal. The entry, its screen and log stay.",
+        says: "End the run and everything it started, or send only one signal. The entry, its screen and log \
+               stay. A second call kills at once.",
         fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
         gives: "id: string, exit?: string, signalled?: boolean",
         effect: ToolEffect::Destroys,
@@ -179,7 +180,7 @@ async fn spawn_agent(context: &ToolContext, arguments: &Arguments) -> Result<Too
         ..Spawn::default()
     };
     let spawned = context.request::<verb::Spawn>(AGENT_FIELDS, Box::new(request)).await?;
-    let base = to_value(&spawned);
+    let base = to_value(context, &spawned);
     if prompt.is_none() {
         return Ok(Value::Object(base).into());
     }
@@ -211,7 +212,7 @@ async fn spawn_process(context: &ToolContext, arguments: &Arguments) -> Result<T
     };
     let fields = if preset.is_some() { PRESET_FIELDS } else { SPAWN_FIELDS };
     let spawned = context.request::<verb::Spawn>(fields, Box::new(request)).await?;
-    Ok(Value::Object(to_value(&spawned)).into())
+    Ok(Value::Object(to_value(context, &spawned)).into())
 }
 
 /// Returns the command: exactly one of preset, argv and shell.
@@ -254,14 +255,14 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutco
             context.request::<verb::Restart>(TARGET, request).await?
         }
     };
-    Ok(Value::Object(to_value(&spawned)).into())
+    Ok(Value::Object(to_value(context, &spawned)).into())
 }
 
 async fn restart(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
     let target: Target = arguments.required("process").into();
     let request = Restart { target, ..Restart::default() };
     let spawned = context.request::<verb::Restart>(TARGET, request).await?;
-    Ok(Value::Object(to_value(&spawned)).into())
+    Ok(Value::Object(to_value(context, &spawned)).into())
 }
 
 async fn stop(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
@@ -343,7 +344,9 @@ fn working_dir(context: &ToolContext, arguments: &Arguments) -> String {
     joined.to_string_lossy().into_owned()
 }
 
-fn to_value(spawned: &Spawned) -> Map<String, Value> {
+/// Returns what was started, and remembers that its output counts from its start.
+fn to_value(context: &ToolContext, spawned: &Spawned) -> Map<String, Value> {
+    context.started.add((spawned.id, spawned.run));
     let mut all = Map::new();
     put(&mut all, "id", json!(spawned.id));
     put(&mut all, "name", json!(spawned.name));
@@ -351,8 +354,9 @@ fn to_value(spawned: &Spawned) -> Map<String, Value> {
     put(&mut all, "status", json!(spawned.status));
     put(&mut all, "run", json!(spawned.run));
     put(&mut all, "pid", json!(spawned.pid));
-    if !spawned.shortfalls.is_empty() {
-        put(&mut all, "shortfalls", json!(spawned.shortfalls));
+    let shortfalls: Vec<&String> = spawned.shortfalls.iter().chain(&spawned.warning).collect();
+    if !shortfalls.is_empty() {
+        put(&mut all, "shortfalls", json!(shortfalls));
     }
     all
 }

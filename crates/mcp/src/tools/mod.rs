@@ -9,6 +9,7 @@ mod lifecycle;
 mod meta;
 mod output;
 mod scratchpads;
+pub(crate) mod started_runs;
 mod tasks;
 pub(crate) mod timers;
 mod waits;
@@ -32,6 +33,7 @@ use crate::outputs;
 use crate::vendors;
 use crate::waiting::Waiting;
 use asking::{Question, Questions};
+use started_runs::StartedRuns;
 
 pub(crate) use coordination::turn_told;
 pub(crate) use meta::TOPICS;
@@ -100,6 +102,8 @@ pub(crate) struct ToolContext {
     pub(crate) sent: Mutex<VecDeque<MailId>>,
     /// Questions that a person has not answered yet.
     pub(crate) questions: Questions,
+    /// Runs whose output was not waited for yet.
+    pub(crate) started: StartedRuns,
     /// Set by the first answer: it follows from where this server runs, which does not change.
     caller: OnceLock<ServerCaller>,
     /// A callback for the first call of a tool, and whether it was called.
@@ -110,7 +114,8 @@ impl ToolContext {
     pub(crate) fn new(daemon: AsyncClient, here: PathBuf, on_first_call: fn()) -> Arc<Self> {
         let (questions, caller) = (Questions::default(), OnceLock::new());
         let on_first_call = (Once::new(), on_first_call);
-        Arc::new(Self { daemon, here, sent: Mutex::default(), questions, caller, on_first_call })
+        let (sent, started) = (Mutex::default(), StartedRuns::default());
+        Arc::new(Self { daemon, here, sent, questions, started, caller, on_first_call })
     }
 
     /// Records that a client has called a tool.

@@ -4,7 +4,7 @@
 use client::{CallError, CallOptions, Incoming};
 use proto::frame::DataKind;
 use proto::reply::Text;
-use proto::request::{Empty, Follow, Read, ReadMode, Search, Target};
+use proto::request::{Empty, Follow, Read, ReadMode, RunChoice, Search, Target};
 use proto::{Notice, verb};
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,8 @@ use crate::views::{put, shortened};
 const DEFAULT_LIMIT: i64 = 12_000;
 /// The most text that a caller may ask for.
 const MAX_LIMIT: i64 = 16_000;
+/// The highest number of a run that a caller may ask for.
+const MAX_RUN: i64 = 999_999;
 /// The most raw bytes: one of them may take five characters of JSON.
 const MAX_RAW: i64 = 3_600;
 /// Most matches.
@@ -41,6 +43,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may("since", Shape::Integer(0, i64::MAX), SINCE),
             may("until", Shape::Integer(0, i64::MAX), "End before this offset (stream) or line (history)."),
             may("limit", Shape::Integer(MIN_LIMIT, MAX_LIMIT), "Bytes of text; default 12000."),
+            may("run", Shape::Integer(0, MAX_RUN), "An earlier run; 0: the last before this."),
         ],
         gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
                 title?: string, cursor?: object, alternate?: boolean, first_line?: integer, \
@@ -102,6 +105,7 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcom
             until: arguments.count("until"),
             limit: u32::try_from(limit).ok(),
             join: mode != ReadMode::Screen,
+            run: run(arguments),
             ..Read::default()
         };
         let text = context.request::<verb::Read>(TARGET, request).await?;
@@ -112,6 +116,15 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcom
             return Ok(answer.into());
         }
         limit /= 2;
+    }
+}
+
+/// Returns the run to read.
+fn run(arguments: &Arguments) -> RunChoice {
+    match arguments.integer("run").and_then(|number| u32::try_from(number).ok()) {
+        None => RunChoice::Present,
+        Some(0) => RunChoice::Previous,
+        Some(number) => RunChoice::Number(number),
     }
 }
 

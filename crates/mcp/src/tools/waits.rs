@@ -69,8 +69,9 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "wait_for_pattern",
         title: "Wait for output",
-        says: "Wait until a line matching a regular expression appears, also right before exit. Without since only \
-               new output counts. After still_running, pass its since to miss nothing.",
+        says: "Wait until a line matching a regular expression appears, also right before exit. Counts a run that \
+               you started from its start, until a wait on it is satisfied; else only what is new. After \
+               still_running, pass its since.",
         fields: &[
             PROCESS,
             must("pattern", Shape::Text(1024), "A regular expression."),
@@ -102,7 +103,7 @@ async fn state(_bench: &ToolContext, arguments: &Arguments) -> Result<ToolOutcom
         quantifier: if arguments.text("mode") == Some("any") { Quantifier::Any } else { Quantifier::All },
         ..Wait::until(processes.into_iter().map(Target).collect(), until)
     };
-    Ok(waiting(wait, arguments, status, STATE_FIELDS))
+    Ok(waiting(wait, arguments, status, STATE_FIELDS, AfterWait::Tell))
 }
 
 async fn turn(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcome, ToolFailure> {
@@ -132,14 +133,19 @@ async fn pattern(context: &ToolContext, arguments: &Arguments) -> Result<ToolOut
     let wanted = arguments.required("process").to_owned();
     // The start is fixed before the wait begins, so that output between two calls, or while the daemon is
     // away, still counts.
-    let since = match arguments.count("since") {
-        Some(since) => since,
-        None => find(context, &wanted).await?.live.log.end,
+    let (since, then) = match arguments.count("since") {
+        Some(since) => (since, AfterWait::Tell),
+        None => {
+            let view = find(context, &wanted).await?;
+            let (started, run) = (context.started.clone(), (view.id, view.run));
+            let since = if started.has(run) { 0 } else { view.live.log.end };
+            (since, AfterWait::TellOutput(started, run))
+        }
     };
     let pattern = arguments.required("pattern").to_owned();
     let status = format!("waiting for {pattern} in {wanted}");
     let wait = Wait { since: Some(since), ..Wait::until(vec![Target(wanted)], Until::Pattern(pattern)) };
-    Ok(waiting(wait, arguments, status, PATTERN_FIELDS))
+    Ok(waiting(wait, arguments, status, PATTERN_FIELDS, then))
 }
 
 fn waiting(
@@ -147,10 +153,11 @@ fn waiting(
     arguments: &Arguments,
     status: String,
     fields: &'static [(&'static str, &'static str)],
+    then: AfterWait,
 ) -> ToolOutcome {
     let timeout = arguments.millis("timeout_seconds").map(Duration::from_millis);
     let status = crate::views::shortened(&status, 200);
-    let (meanwhile, is_over_when_blocked, then) = (None, false, AfterWait::Tell);
+    let (meanwhile, is_over_when_blocked) = (None, false);
     ToolOutcome::Waiting(Box::new(Waiting {
         wait,
         timeout,
