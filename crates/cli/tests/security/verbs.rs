@@ -20,7 +20,7 @@ pub(crate) fn every_verb() -> Vec<Request> {
 /// Returns the verb after this one.
 fn following(request: &Request) -> Option<Request> {
     let stop = proto::Stop::default();
-    let target = || Target::from("sibling");
+    let (target, one) = (|| Target::from("sibling"), || "1".to_owned());
     Some(match request {
         Request::Status(_) => {
             Request::Spawn(Box::new(Spawn { argv: child::run_for_ever(), ..Spawn::default() }))
@@ -68,9 +68,7 @@ fn following(request: &Request) -> Option<Request> {
         Request::Interrupt(_) => Request::Result(AskResult { target: target(), turn: None }),
         Request::Result(_) => Request::Explain(Explain { target: target() }),
         Request::Explain(_) => Request::Inbox(Empty {}),
-        Request::Inbox(_) => {
-            Request::Answer(GiveAnswer { item: 1, choice: "1".to_owned(), ..GiveAnswer::default() })
-        }
+        Request::Inbox(_) => Request::Answer(GiveAnswer { item: 1, choice: one(), ..GiveAnswer::default() }),
         Request::Answer(_) => Request::Resume(Resume { target: target(), ..Resume::default() }),
         Request::Resume(_) => Request::Hook(Hook { payload: json!({}), event: None }),
         Request::Hook(_) => Request::Agents(proto::request::AskAgents::default()),
@@ -109,7 +107,7 @@ fn wait(target: Target) -> Wait {
 
 /// Returns the verb after this one among timers, grants, trust and the like.
 fn following_in_crew(request: &Request) -> Option<Request> {
-    let target = || Target::from("sibling");
+    let (target, one) = (|| Target::from("sibling"), || "1".to_owned());
     Some(match request {
         Request::WhoAmI(_) => Request::SetTimer(SetTimer {
             owner: None,

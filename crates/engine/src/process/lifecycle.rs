@@ -187,7 +187,7 @@ impl Engine {
         // Whatever an earlier run or daemon left in the middle belongs to that run.
         self.inbox.clear_failure(id, &mut self.ctx);
         self.mail.run_over(id, &mut self.ctx);
-        self.replace_lost_environment(id);
+        self.ctx.processes.replace_lost_environment(id, &self.tasks, &self.ctx.config);
         let Some(process) = self.ctx.processes.get_mut(&id) else { return };
         process.run = RunState::new(number, token, now);
         process.seen.ended_at = None;

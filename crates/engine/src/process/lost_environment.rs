@@ -10,8 +10,9 @@ use proto::{Kind, ProcessId};
 
 use super::spec::StandIn;
 use super::{Environment, Processes, environment};
-use crate::Engine;
+use crate::Config;
 use crate::input::Caller;
+use crate::tasks::Tasks;
 
 /// The warning about a process that has no environment of a person or a parent.
 const DAEMONS_ENV: &str = "the environment it was first started with is lost, so it got only the harmless part \
@@ -85,26 +86,23 @@ impl Processes {
         };
         process.spec.environment.replace(StandIn::Persons, text, hex);
     }
-}
 
-impl Engine {
     /// Gives a process whose environment is lost the one that was offered, else the allow-listed part of the daemon's. An
     /// agent's program takes over variables from the topmost process above it, so an offer counts for that one too.
-    pub(super) fn replace_lost_environment(&mut self, id: ProcessId) {
-        let processes = &mut self.ctx.processes;
-        let offer = processes.get_mut(&id).and_then(|process| process.launch.offer.take());
+    pub(super) fn replace_lost_environment(&mut self, id: ProcessId, tasks: &Tasks, config: &Config) {
+        let offer = self.get_mut(&id).and_then(|process| process.launch.offer.take());
         if let Some(offer) = offer {
-            let topmost = processes.topmost_above(id);
-            topmost.into_iter().chain([id]).for_each(|id| processes.take_over(id, &offer));
+            let topmost = self.topmost_above(id);
+            topmost.into_iter().chain([id]).for_each(|id| self.take_over(id, &offer));
         }
-        let Some(process) = processes.get_mut(&id) else { return };
+        let Some(process) = self.get_mut(&id) else { return };
         if process.spec.environment.env.is_empty() {
             // Holder and daemon are gone, and it was not recorded: what every process may have is left.
-            let allowed = environment::allowed(&self.ctx.config.base_env);
+            let allowed = environment::allowed(&config.base_env);
             process.spec.environment.replace(StandIn::Daemons, allowed, BTreeMap::new());
         }
         if process.spec.environment.stand_in.is_some() {
-            let task = process.spec.task.as_ref().and_then(|task| self.tasks.find(task));
+            let task = process.spec.task.as_ref().and_then(|task| tasks.find(task));
             let ports = task.map_or(&[][..], |task| &task.ports);
             environment::set_ports(&mut process.spec.environment.env, ports);
         }
