@@ -38,8 +38,8 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "ask_human",
         title: "Ask a person",
-        says: "Ask the person something and wait for the answer. After still_running call it again with the same \
-               words to wait on, or go on: the answer then comes as a message.",
+        says: "Ask the person something and wait for the answer. After still_running repeat it to wait \
+               on, or go on: the answer comes as a message.",
         fields: &[
             must("question", Shape::Text(MAX_WORDS), ""),
             may("options", Shape::Texts(200), "Answers to choose from; default: any text."),

@@ -58,7 +58,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "get_project_status",
         title: "Project status",
-        says: "The crew at a glance: counts, who needs an answer, and which agents and presets can be spawned here.",
+        says: "The crew at a glance: counts, who needs an answer, which agents and presets there are.",
         fields: &[],
         gives: "project?: string, processes: integer, statuses: object, states: object, needs_answer: [object], \
                 agents: [object], presets: [object], working_dir: string, warnings?: [string]",
@@ -79,7 +79,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "explain_state",
         title: "Explain a state",
-        says: "Why an agent is believed to be in its state: every source's opinion, and which one won.",
+        says: "Why an agent is in its state: each source's opinion, and which won.",
         fields: &[PROCESS],
         gives: "id: string, name: string, state: string, why: string, opinions: [object], composer: string, \
                 drifts: integer, version?: string",

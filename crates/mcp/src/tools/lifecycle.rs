@@ -60,8 +60,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "spawn_agent",
         title: "Spawn an agent",
         says: "Start a coding agent as your child and give it its first instructions. Answers at once with its id; \
-               with MCP tasks and instructions, the task completes with its first answer. get_project_status lists \
-               agents.",
+               with MCP tasks and instructions, the task completes with its first answer.",
         fields: &[
             must("agent", Shape::Text(64), "Which, e.g. from get_project_status."),
             NAME,
@@ -82,8 +81,8 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "spawn_process",
         title: "Spawn a command or terminal",
         says: "Start a command (its entry stays after it exits) or a terminal (its entry goes): a preset of the \
-               project, argv, or a line of shell. needs_trust means that a person was asked: call again when you \
-               are told of the answer.",
+               project, argv, or a line of shell. needs_trust: a person was asked; call again when told of \
+               the answer.",
         fields: &[
             must("kind", Shape::OneOf(&["command", "terminal"]), ""),
             may("preset", Shape::Text(64), "From get_project_status."),
@@ -123,7 +122,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "stop_process",
         title: "Stop",
         says: "End the run and everything it started, or send only one signal. The entry, its screen and log \
-               stay. A second call kills at once.",
+               stay. Repeat to kill.",
         fields: &[PROCESS, may("signal", Shape::OneOf(SIGNAL_NAMES), "Send only this.")],
         gives: "id: string, exit?: string, signalled?: boolean",
         effect: ToolEffect::Destroys,
@@ -144,7 +143,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "rename_process",
         title: "Rename",
         says: "Give a process another name.",
-        fields: &[PROCESS, must("name", Shape::Text(40), "1-40 of A-Z a-z 0-9 . _ -")],
+        fields: &[PROCESS, must("name", Shape::Text(40), "")],
         gives: "id: string, name: string",
         effect: ToolEffect::Adds,
         is_core: false,

@@ -18,8 +18,6 @@ use crate::views::{put, shortened};
 const DEFAULT_LIMIT: i64 = 12_000;
 /// The most text that a caller may ask for.
 const MAX_LIMIT: i64 = 16_000;
-/// The highest number of a run that a caller may ask for.
-const MAX_RUN: i64 = 999_999;
 /// The most raw bytes: one of them may take five characters of JSON.
 const MAX_RAW: i64 = 3_600;
 /// Most matches.
@@ -29,21 +27,21 @@ const MIN_LIMIT: i64 = 4;
 /// The most bytes of matching lines: quotes and backslashes take two characters in JSON.
 const MATCH_BYTES: u32 = 12_000;
 
-const SINCE: &str = "Continue from here: the offset of an answer before.";
+const SINCE: &str = "From an answer's offset on.";
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "get_process_output",
         title: "Read output",
         says: "Read a process: screen (what it shows now), history (rendered lines, scrollback included) or stream \
-               (everything it printed, as text). Without since: the newest. offset leads on.",
+               (everything it printed, as text). Without since: the newest.",
         fields: &[
             PROCESS,
             may("mode", Shape::OneOf(&["screen", "stream", "history"]), "Default: screen."),
             may("since", Shape::Integer(0, i64::MAX), SINCE),
-            may("until", Shape::Integer(0, i64::MAX), "End before this offset (stream) or line (history)."),
+            may("until", Shape::Integer(0, i64::MAX), "End before this."),
             may("limit", Shape::Integer(MIN_LIMIT, MAX_LIMIT), "Bytes of text; default 12000."),
-            may("run", Shape::Integer(0, MAX_RUN), "An earlier run; 0: the last before this."),
+            may("run", Shape::Integer(0, i64::MAX), "An earlier run; 0: the last one."),
         ],
         gives: "text: string, offset: integer, version: integer, missed?: integer, truncated?: boolean, \
                 title?: string, cursor?: object, alternate?: boolean, first_line?: integer, \
@@ -72,7 +70,7 @@ pub(super) const TOOLS: &[Tool] = &[
         says: "Find a regular expression in the rendered lines of a process, scrollback included.",
         fields: &[
             PROCESS,
-            must("pattern", Shape::Text(1024), "A regular expression."),
+            must("pattern", Shape::Text(1024), ""),
             may("limit", Shape::Integer(1, MAX_MATCHES), "Most matches; default 50."),
         ],
         gives: "matches: [object], truncated?: boolean",
@@ -121,10 +119,11 @@ async fn read(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutcom
 
 /// Returns the run to read.
 fn run(arguments: &Arguments) -> RunChoice {
-    match arguments.integer("run").and_then(|number| u32::try_from(number).ok()) {
+    match arguments.integer("run") {
         None => RunChoice::Present,
         Some(0) => RunChoice::Previous,
-        Some(number) => RunChoice::Number(number),
+        // No run has such a high number: the daemon says so.
+        Some(number) => RunChoice::Number(u32::try_from(number).unwrap_or(u32::MAX)),
     }
 }
 

@@ -37,8 +37,8 @@ pub(super) const TOOLS: &[Tool] = &[
         title: "Wait for a state",
         says: "Wait until agents are in one of the states (idle: takes a prompt; blocked: needs an answer), or with \
                states [exited] until processes of any kind are over, with [ready] until commands say that they are \
-               ready. Becomes an MCP task where the client has them; \
-               else it answers still_running within 50 s: then call it again.",
+               ready. Answers still_running within 50 s (call it again) unless the \
+               client has MCP tasks.",
         fields: &[
             must("processes", Shape::Texts(64), "Ids or names."),
             must("states", Shape::SomeOf(STATES), ""),
@@ -69,12 +69,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "wait_for_pattern",
         title: "Wait for output",
-        says: "Wait until a line matching a regular expression appears, also right before exit. Counts a run that \
-               you started from its start, until a wait on it is satisfied; else only what is new. After \
+        says: "Wait until a line matching a regular expression appears, also right before exit. A run you \
+               started counts from its start until a wait on it succeeds; else only new output counts. After \
                still_running, pass its since.",
         fields: &[
             PROCESS,
-            must("pattern", Shape::Text(1024), "A regular expression."),
+            must("pattern", Shape::Text(1024), ""),
             may("since", Shape::Integer(0, i64::MAX), "Count output from this offset on."),
             TIMEOUT,
         ],
