@@ -75,7 +75,7 @@ pub use connection::Connection;
 pub use error::ClientError;
 pub use events::EventStream;
 pub use follow::{Chunk, FollowStream};
-pub use plain_file::read_plain_file;
+pub use plain_file::{read_plain_bytes, read_plain_file};
 pub use protocol::{Incoming, Protocol, RemotePerson};
 pub use reconnect_policy::{CallError, DaemonStart};
 pub use reconnecting::{Next, ReconnectingEvents, ReconnectingFollow};

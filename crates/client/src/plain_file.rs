@@ -15,13 +15,22 @@ const MAX_TEXT: u64 = 1 << 20; // 1 MiB
 /// # Errors
 /// It is missing, is not a plain file, cannot be read, is not UTF-8 or is too long.
 pub fn read_plain_file(path: &Path) -> Result<String> {
+    let text = String::from_utf8(read_plain_bytes(path)?);
+    text.map_err(|_| Error::new(ErrorKind::InvalidData, "is not UTF-8"))
+}
+
+/// Returns the bytes of a plain file.
+///
+/// # Errors
+/// It is missing, is not a plain file, cannot be read or is too long.
+pub fn read_plain_bytes(path: &Path) -> Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "is not a plain file"));
     }
-    let mut text = String::new();
-    file.take(MAX_TEXT + 1).read_to_string(&mut text)?;
+    let mut text = Vec::new();
+    file.take(MAX_TEXT + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_TEXT {
         return Err(Error::new(ErrorKind::InvalidInput, "has more than 1 MiB"));
     }

@@ -58,7 +58,7 @@ pub use id::{ProcessId, RunNumber};
 pub use limit::{Limit, Role};
 pub use name::Name;
 pub use nearest::nearest_word;
-pub use printable::Printable;
+pub use printable::{Printable, ShellWord};
 pub use process::{Exit, ExitReason, Kind, Owner, ProcessView, Size, Status};
 pub use repeat::Repeat;
 pub use reply::Outcome;

@@ -29,6 +29,19 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
+/// A word of a command line that a person may copy: in quotes where a shell would read it as something else.
+pub struct ShellWord<'a>(pub &'a str);
+
+impl fmt::Display for ShellWord<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/@%+=:,-".contains(&byte);
+        if !self.0.is_empty() && self.0.bytes().all(is_plain) {
+            return f.write_str(self.0);
+        }
+        write!(f, "'{}'", Printable(&self.0.replace('\'', "'\\''")))
+    }
+}
+
 /// Returns equal JSON that is safe to draw: characters that JSON allows and a terminal acts on are written as
 /// escapes. They occur only inside strings, where an escape means the character.
 #[must_use]
@@ -113,6 +126,19 @@ mod tests {
         assert!(!text.chars().any(must_be_shown), "{text:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), json);
         assert!(matches!(visible_json("{\"a\":\"größe\"}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn m15_a_word_of_a_hint_is_one_word_of_a_shell() {
+        for (word, shown) in [
+            ("fix-2", "fix-2"),
+            ("feature/a", "feature/a"),
+            ("two words", "'two words'"),
+            ("it's $HOME", "'it'\\''s $HOME'"),
+            ("", "''"),
+        ] {
+            assert_eq!(ShellWord(word).to_string(), shown);
+        }
     }
 
     #[test]

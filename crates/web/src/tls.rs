@@ -75,7 +75,8 @@ pub(crate) fn load(source: &CertificateSource, names: &ServerNames, directory: &
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    fs::read(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    let read = client::read_plain_bytes(path);
+    read.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
@@ -176,6 +177,17 @@ mod tests {
         kept.until = now_ms() + RENEWAL - 1;
         fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
         assert_ne!(load(&["desk.example"]), before, "it is about to end");
+    }
+
+    #[test]
+    fn m8_a_pipe_in_the_place_of_a_certificate_is_refused_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let pipe = root.path().join("pipe");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
+        let source = CertificateSource::Files { chain: pipe.clone(), key: pipe };
+        let refused = load(&source, &names(&["a"]), root.path()).unwrap_err();
+        assert!(refused.to_string().contains("pipe: is not a plain file"), "{refused}");
     }
 
     #[test]

@@ -76,6 +76,9 @@ impl DoctorArgs {
         let mut checks = vec![
             private("runtime directory", &dirs.runtime),
             private("data directory", &dirs.data),
+            private("holders' directory", &dirs.holders()),
+            private("launch files", &dirs.launches()),
+            private("earlier runs", &dirs.kept_runs()),
             configuration(&dirs),
             file_size(),
             room(&[&dirs.runtime, &dirs.data]),

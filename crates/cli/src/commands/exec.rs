@@ -1,7 +1,7 @@
 //! `qd exec`: runs a command in the foreground and exits with its code.
 //!
 //! With a terminal on both sides the command is attached. Otherwise its output goes to standard output as it comes, and
-//! standard input goes to it until the end.
+//! standard input goes to it until the end, unless that is a terminal: a pager beside this command may read its keys.
 
 mod input;
 
@@ -31,6 +31,9 @@ const READY: u8 = 1;
 const DEATHS: u32 = 5;
 
 /// Run a command in the foreground and exit with its exit code
+///
+/// With a terminal on both sides the command is attached. Otherwise its output, errors included, goes to stdout, and what
+/// is piped in goes to it; a terminal as stdin is not read, so a command that asks something needs both sides.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// Its name [default: command-N]
@@ -62,9 +65,8 @@ impl ExecArgs {
     pub(crate) fn run(self, context: &mut Context) -> Result<ExitCode, CliError> {
         let (keep, has_input) = (self.keep, !isatty(rustix::stdio::stdin()));
         let is_attached = !has_input && context.out.is_terminal() && !context.json;
-        let size = is_attached.then(attach::shown_size).flatten();
         let mut spawn = SpawnArgs::of_kind(Kind::Command);
-        (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, size);
+        (spawn.name, spawn.cwd, spawn.size) = (self.name, self.cwd, attach::shown_size());
         (spawn.env, spawn.clean_env) = (self.env, self.clean_env);
         spawn.argv = if is_attached { self.argv } else { plain(check_program(self.argv, &spawn.env)?) };
         let request = spawn.request(std::env::vars_os().collect())?;

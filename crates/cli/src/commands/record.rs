@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +12,7 @@ use client::{Chunk, Next, ReconnectingFollow, Stops, StreamEnd};
 use proto::request::{Follow, Target};
 use proto::terminal::{Clipboard, Filter};
 use proto::{ErrorCode, Failure, Printable, Size};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde_json::json;
 
 use crate::context::Context;
@@ -106,10 +108,21 @@ impl RecordArgs {
         let may_be_there = self.force || std::fs::metadata(path).is_ok_and(|found| !found.is_file());
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).create_new(!may_be_there);
-        options.open(path).map_err(|error| match error.kind() {
+        // A pipe that nobody reads would hold up its opening, before a signal could end this command.
+        let waitless = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = options.custom_flags(waitless).open(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => self.exists(),
+            _ if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => self.unread(),
             _ => self.unwritable(error),
-        })
+        })?;
+        let flags = fcntl_getfl(&file).map_err(|error| self.unwritable(error.into()))?;
+        fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|error| self.unwritable(error.into()))?;
+        Ok(file)
+    }
+
+    fn unread(&self) -> CliError {
+        let message = format!("{} is a pipe that nobody reads", Printable(&self.file));
+        CliError::Own(Failure::new(ErrorCode::Conflict, message).hint("start its reader first"))
     }
 
     fn exists(&self) -> CliError {

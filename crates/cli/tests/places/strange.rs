@@ -136,3 +136,14 @@ fn m8_a_holder_survives_a_limit_of_file_sizes_and_its_child_has_the_usual_signal
     assert_eq!(ignored >> (limit - 1) & 1, 0, "a child meets the limit as it would without us");
     assert!(daemon.qd(&["close", "x"]).status.success());
 }
+
+#[test]
+fn m8_a_directory_of_holders_that_others_may_enter_is_found_by_doctor() {
+    let daemon = TestDaemon::without_start(QD);
+    daemon.spawn("x", testkit::child::run_for_ever());
+    assert!(daemon.qd(&["doctor"]).status.success());
+    let holders = daemon.dirs().holders();
+    std::fs::set_permissions(&holders, Permissions::from_mode(0o755)).unwrap();
+    let told = said(&daemon.qd(&["doctor"]));
+    assert!(told.contains(&format!("chmod 700 {}", holders.display())), "{told}");
+}

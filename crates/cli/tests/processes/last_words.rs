@@ -123,3 +123,14 @@ fn m13_a_recording_begins_with_the_screen_and_overwrites_nothing() {
     assert_ne!(std::fs::read_to_string(&file).unwrap(), cast);
     assert!(stage.qd(&["record", "x", "/dev/null"]).status.success());
 }
+
+#[test]
+fn m8_a_recording_into_a_pipe_that_nobody_reads_says_so_at_once() {
+    let stage = stage();
+    stage.run("x", sh("echo seen; exec sleep 1000"));
+    let pipe = stage.root().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = stage.qd(&["record", "x", pipe.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("a pipe that nobody reads"), "{said}");
+}

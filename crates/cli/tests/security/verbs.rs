@@ -107,7 +107,7 @@ fn wait(target: Target) -> Wait {
 
 /// Returns the verb after this one among timers, grants, trust and the like.
 fn following_in_crew(request: &Request) -> Option<Request> {
-    let (target, one) = (|| Target::from("sibling"), || "1".to_owned());
+    let target = || Target::from("sibling");
     Some(match request {
         Request::WhoAmI(_) => Request::SetTimer(SetTimer {
             owner: None,

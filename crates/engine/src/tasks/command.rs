@@ -7,7 +7,7 @@ use proto::agent::MailId;
 use proto::process::ProcessView;
 use proto::reply::Done;
 use proto::task::{ReviewComment, TaskCheckout, TaskConflict, TaskOperationKind};
-use proto::{ErrorCode, Failure, Printable, Reply, Role};
+use proto::{ErrorCode, Failure, Printable, Reply, Role, ShellWord};
 
 use super::{NewTask, TaskOperation, TaskRecord, no_task};
 use crate::Engine;
@@ -339,7 +339,7 @@ impl<'a> TaskDecision<'a> {
             _ if task.is_dropped() => Err(no_task(&task.name)),
             TaskOperationKind::Drop => match self.processes(task).find(|process| process.is_live()) {
                 Some(process) => Err(conflict(format!("{} still works on task \"{shown}\"", process.name))
-                    .hint(format!("qd stop {shown} ends it"))),
+                    .hint(format!("qd stop {} ends it", ShellWord(&task.name)))),
                 None => Ok(()),
             },
             TaskOperationKind::Create | TaskOperationKind::Land | TaskOperationKind::Prepare => Ok(()),
@@ -370,7 +370,8 @@ impl<'a> TaskDecision<'a> {
         let is_agent = |process: &&Process| process.agent.is_some() && process.is_live();
         let agent = self.processes(task).find(is_agent).ok_or_else(|| {
             let message = format!("no agent works on task \"{shown}\"");
-            Failure::new(ErrorCode::NotRunning, message).hint(format!("qd run {shown} starts one"))
+            Failure::new(ErrorCode::NotRunning, message)
+                .hint(format!("qd run {} starts one", ShellWord(&task.name)))
         })?;
         let to = agent.id;
         let from = self.caller.process();

@@ -31,7 +31,7 @@ use proto::event::Event;
 use proto::task::{
     ReviewStatus, TaskConflict, TaskEvent, TaskEventKind, TaskOperationKind, broken_name_rule,
 };
-use proto::{ErrorCode, Failure, Printable};
+use proto::{ErrorCode, Failure, Printable, ShellWord};
 
 pub(crate) use command::TaskDecision;
 pub use command::{TaskChange, TaskCommand, TaskEnd, TaskWithProcesses, unfinished_tasks};
@@ -402,7 +402,7 @@ impl TaskRecord {
 pub fn task_exists(name: &str) -> Failure {
     let shown = Printable(name).to_string();
     Failure::new(ErrorCode::Conflict, format!("there is a task \"{shown}\" already"))
-        .hint(format!("qd run {shown} continues it; or choose another name"))
+        .hint(format!("qd run {} continues it; or choose another name", ShellWord(name)))
 }
 
 /// There is no such task.

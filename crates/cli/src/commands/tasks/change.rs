@@ -7,7 +7,7 @@ use clap::Args;
 use proto::inherited_variables::{Variables, is_inheritable};
 use proto::request::{CreateTask, DropTask, TaskAct, TaskTarget};
 use proto::task::{TaskCreated, TaskOutcome, TaskView, name_from_prompt};
-use proto::{ErrorCode, Failure, Printable};
+use proto::{ErrorCode, Failure, Printable, ShellWord};
 
 use super::{dropped, operate, progress, run, target, unexpected};
 use crate::commands::project::absolute;
@@ -169,8 +169,9 @@ impl DropArgs {
             match &dropped.trash {
                 Some(_) => {
                     out.line(&format!(
-                        "dropped {0}; qd restore {0} brings it back for 14 days",
-                        dropped.name
+                        "dropped {}; qd restore {} brings it back for 14 days",
+                        dropped.name,
+                        ShellWord(&dropped.name)
                     ))?;
                 }
                 None => out.line(&format!("dropped {}; its directory was left alone", dropped.name))?,

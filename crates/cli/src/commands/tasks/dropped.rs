@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use client::Connection;
-use proto::Printable;
 use proto::request::{Empty, TaskAct};
 use proto::task::{TaskOutcome, TaskRestorable};
+use proto::{Printable, ShellWord};
 
 use super::list::waited;
 use super::{ask, unexpected};
@@ -57,8 +57,8 @@ fn table(tasks: &[TaskRestorable], now: u64) -> Table {
             plain(format!("{} ago", waited(now.saturating_sub(task.dropped_at)))),
             plain(waited(task.kept_until.saturating_sub(now))),
             plain(match task.is_name_taken {
-                true => format!("qd drop {} first: another task has the name", task.name),
-                false => format!("qd restore {}", task.name),
+                true => format!("qd drop {} first: another task has the name", ShellWord(&task.name)),
+                false => format!("qd restore {}", ShellWord(&task.name)),
             }),
             plain(task.branch.clone().unwrap_or_else(|| "-".to_owned())),
             (task.directory.clone(), Style::Dim),

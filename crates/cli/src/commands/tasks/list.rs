@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use client::Connection;
-use proto::Size;
 use proto::request::{Empty, TaskAct};
 use proto::task::{TaskOutcome, TaskStatus, TaskView};
+use proto::{ShellWord, Size};
 
 use super::{ask, dropped, operate, unexpected};
 use crate::commands::attach::shown_size;
@@ -184,7 +184,7 @@ pub(super) fn waited(ms: u64) -> String {
 
 /// What the person who reads the list does about a task; the last failure, where there is one, is the reason.
 fn next_step(task: &TaskView) -> String {
-    let name = &task.name;
+    let name = ShellWord(&task.name);
     let failure = task.failure.as_deref().and_then(|why| why.lines().next());
     match (task.status, failure) {
         _ if task.operation.is_some() => "-".to_owned(),

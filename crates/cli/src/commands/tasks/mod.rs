@@ -16,7 +16,7 @@ mod sessions;
 use client::{ClientError, Connection};
 use proto::request::{Task, TaskAct, TaskTarget};
 use proto::task::{TaskOutcome, TaskProcess, TaskView};
-use proto::{ErrorCode, Failure, Kind, Printable};
+use proto::{ErrorCode, Failure, Kind, Printable, ShellWord};
 
 use super::project::absolute;
 use crate::context::Context;
@@ -71,7 +71,7 @@ pub(crate) fn process_to_attach(task: &TaskView) -> Result<&TaskProcess, CliErro
         (None, []) => {
             let message = format!("nothing runs in task \"{shown}\"");
             let failure = Failure::new(ErrorCode::NotRunning, message);
-            Err(CliError::Own(failure.hint(format!("qd run {shown} starts its agent"))))
+            Err(CliError::Own(failure.hint(format!("qd run {} starts its agent", ShellWord(&task.name)))))
         }
         (None, several) => {
             let names: Vec<&str> = several.iter().map(|process| process.name.as_str()).collect();

@@ -7,7 +7,7 @@ use clap::Args;
 use proto::reply::Spawned;
 use proto::request::{Close, Spawn, Target, TaskAct};
 use proto::task::{TaskOutcome, TaskView, process_name};
-use proto::{Kind, Printable, Stop};
+use proto::{Kind, Printable, ShellWord, Stop};
 use serde_json::json;
 
 use super::sessions::{self, Choice, can_ask, named, sessions};
@@ -133,7 +133,8 @@ fn start_in(context: &mut Context, task: &TaskView, start: Start) -> Result<Spaw
         (true, _) => start.argv,
         (false, Some(agent)) => vec![agent],
         (false, None) => {
-            let words = format!("task {} has no agent: qd run {0} --agent NAME", Printable(&task.name));
+            let (shown, word) = (Printable(&task.name), ShellWord(&task.name));
+            let words = format!("task {shown} has no agent: qd run {word} --agent NAME");
             return Err(CliError::usage(words).hinted("qd agents lists them"));
         }
     };

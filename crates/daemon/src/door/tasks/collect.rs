@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use engine::{Caller, KEPT_MS, Principal, TaskCommand, TaskWithProcesses, Verb};
-use proto::Failure;
 use proto::request::{CollectTasks, DropTask, TaskTarget};
 use proto::task::{TaskCollected, TaskKept, TaskOutcome, TaskStatus, TaskView};
+use proto::{Failure, ShellWord};
 use worktree::{Repository, TrashEntry};
 
 use super::super::Server;
@@ -28,7 +28,7 @@ pub(super) async fn collect(client: &Client, request: CollectTasks) -> Result<Ta
     let mut collected = TaskCollected::default();
     for view in runner.views(items.clone()).await?.into_iter().filter(is_finished) {
         if let Some(process) = view.processes.iter().find(|process| process.status.is_live()) {
-            let why = format!("{} still runs in it; qd stop {} ends it", process.name, view.name);
+            let why = format!("{} still runs in it; qd stop {} ends it", process.name, ShellWord(&view.name));
             collected.kept.push(TaskKept { name: view.name, why });
             continue;
         }
