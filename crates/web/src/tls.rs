@@ -3,7 +3,6 @@
 //! A self-signed certificate is kept, so that a browser that was once told to accept it does so after a restart. It is
 //! made anew when the server gets another name or the certificate is about to end.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,6 +147,8 @@ fn fingerprint(pem: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(hosts: &[&str]) -> ServerNames {
