@@ -20,8 +20,9 @@ export function openNew(task?: string): void {
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     try {
-      const spawned = await post<{ id: string; warning?: string }>("processes", { ...request(kind, new FormData(event.target as HTMLFormElement)), ...(task ? { task } : {}) });
-      if (spawned.warning) note(spawned.warning);
+      const spawned = await post<{ id: string; warning?: string; shortfalls?: string[] }>("processes", { ...request(kind, new FormData(event.target as HTMLFormElement)), ...(task ? { task } : {}) });
+      const lacks = [spawned.warning, ...(spawned.shortfalls ?? [])].filter((sentence) => sentence);
+      if (lacks.length > 0) note(lacks.join(" "));
       dialog.close();
       go(paths.process(spawned.id));
     } catch (failure) {

@@ -172,6 +172,8 @@ test("w28 a size is leased, a message is sent, a process is started and the them
     await tabTo(page, "dialog button.primary");
     await page.keyboard.press("Enter");
     await until(page, () => told(server, "processes").length === 1);
+    // What the start lacks is told.
+    await page.getByText("it has no hooks: its state is read from the screen").waitFor();
   });
 });
 
