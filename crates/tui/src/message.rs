@@ -182,6 +182,8 @@ pub(crate) enum Command {
     Paste(PaneId, String),
     /// To the program in a pane, if it wants to hear of the mouse.
     Mouse(PaneId, Mouse),
+    /// Asks for what a pane shows, to select text in it with the mouse.
+    Select(PaneId, Mouse),
     /// Tells the program in a pane about the focus, if it wants to hear of it.
     Focus(PaneId, bool),
     Call(CallFor, Box<Request>),

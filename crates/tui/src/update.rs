@@ -49,11 +49,12 @@ mod tests;
 
 use term::{Key, KeyCode, KeyEvent};
 
-use crate::host::{InputEvent, What};
+use crate::host::{InputEvent, MouseButton, What};
 use crate::keymap::{Action, Context};
 use crate::message::{Command, Message};
 use crate::model::agent_form::AgentField;
 use crate::model::overlay::{Overlay, POPUP, Wall};
+use crate::model::pointer::PressOwner;
 use crate::model::splits::PaneId;
 use crate::model::tasks::Field;
 use crate::model::{Away, Model, Prefix, Toast, hints};
@@ -112,6 +113,8 @@ pub(crate) fn update(model: &mut Model, message: Message) -> Vec<Command> {
         }
         Message::ChildCopies(pane, text) => child_copies::take(model, pane, &text),
         Message::Link(link) => {
+            // The press that has asked for it is no program's.
+            model.pointer.own(MouseButton::Left, PressOwner::Deck);
             overlays::ask_link(model, &link);
             Vec::new()
         }

@@ -12,7 +12,7 @@ use super::window::Window;
 use super::{running, sh, stage};
 
 /// Opens a process from the empty deck.
-fn open(window: &mut Window, name: &str) {
+pub(super) fn open(window: &mut Window, name: &str) {
     window.until_shows("4  Go to a process");
     window.type_keys("4");
     window.until_shows("SWITCH");
@@ -99,7 +99,7 @@ fn u5_a_deck_of_idle_processes_writes_nothing_and_is_not_woken() {
 }
 
 /// A program that shows every byte it gets, and asks for these modes.
-fn shows_bytes(stage: &MarkedDaemon, name: &str, modes: &str) {
+pub(super) fn shows_bytes(stage: &MarkedDaemon, name: &str, modes: &str) {
     stage.run(name, sh(&format!("stty raw -echo; printf '{modes}ready\\r\\n'; exec cat -v")));
     stage.wait_pattern(name, "ready");
 }

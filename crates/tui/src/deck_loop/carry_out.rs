@@ -50,6 +50,7 @@ impl DeckLoop<'_> {
                 self.flush(id);
             }
             Command::Mouse(id, mouse) => self.mouse(id, mouse),
+            Command::Select(id, mouse) => self.unwanted_mouse(id, mouse),
             Command::Focus(id, has_focus) => {
                 if let Some(pane) = self.panes.get_mut(&id) {
                     pane.focus(has_focus);
@@ -127,8 +128,9 @@ impl DeckLoop<'_> {
                 return self.update_model(Message::Link(link));
             }
         }
-        // Alt is the person's way to select although the program asked for the mouse.
-        if mouse.is_wanted(modes.mouse) && !mouse.alt {
+        // Alt is the person's way to select although the program asked for the mouse; later it changes nothing for a program that got the press.
+        let is_held = matches!(mouse.act, MouseAct::Drag(_) | MouseAct::Release(_));
+        if mouse.is_wanted(modes.mouse) && (is_held || !mouse.alt) {
             let at = Point { col: mouse.at.col - screen.col, row: mouse.at.row - screen.row };
             pane.type_bytes(&Mouse { at, ..mouse }.encode(modes.mouse_encoding));
             return self.flush(id);
@@ -143,8 +145,13 @@ impl DeckLoop<'_> {
         if id == POPUP {
             return;
         }
-        let (lines, is_alternate) = (pane.lines(), pane.screen.is_alternate());
-        self.update_model(Message::UnwantedMouse { pane: id, mouse, lines, is_alternate });
+        self.unwanted_mouse(id, mouse);
+    }
+
+    fn unwanted_mouse(&mut self, pane: PaneId, mouse: Mouse) {
+        let Some(open) = self.panes.get(&pane) else { return };
+        let (lines, is_alternate) = (open.lines(), open.screen.is_alternate());
+        self.update_model(Message::UnwantedMouse { pane, mouse, lines, is_alternate });
     }
 
     /// Asks the terminal for a notice; a program's name in it cannot end the sequence.

@@ -31,6 +31,15 @@ impl Rect {
         (self.col..self.right()).contains(&point.col) && (self.row..self.bottom()).contains(&point.row)
     }
 
+    /// The place in it that is nearest to a point; its corner if it is empty.
+    pub(crate) fn nearest(self, point: Point) -> Point {
+        let within = |at: u16, first: u16, end: u16| at.min(end.saturating_sub(1)).max(first);
+        Point {
+            col: within(point.col, self.col, self.right()),
+            row: within(point.row, self.row, self.bottom()),
+        }
+    }
+
     /// The first column behind it.
     pub(crate) fn right(self) -> u16 {
         self.col.saturating_add(self.cols)

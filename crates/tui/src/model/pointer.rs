@@ -1,7 +1,8 @@
-//! The mouse between a press and its release: what is dragged, and how often in a row was pressed.
+//! The mouse between a press and its release: who got the press, what is dragged, and how often in a row was pressed.
 
-use super::splits::Border;
+use super::splits::{Border, PaneId};
 use crate::frame::Point;
+use crate::host::MouseButton;
 
 /// A press so soon after another at the same place is the next click of the same gesture, in milliseconds.
 const CLICKS_MS: u64 = 400;
@@ -15,6 +16,17 @@ pub(crate) enum Drag {
     Rail,
     /// A tab, by its place.
     Tab(usize),
+}
+
+/// Who got a press: what follows it until the button is released goes there, and to nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PressOwner {
+    /// The deck has done what the press means.
+    Deck,
+    /// The program in this pane.
+    Program(PaneId),
+    /// The selection of text in this pane.
+    Selection(PaneId),
 }
 
 /// One press.
@@ -32,6 +44,8 @@ pub(crate) struct Pointer {
     /// The row of the cursor in the last picture: notices leave it free, so it decides where they are.
     pub(crate) cursor_row: Option<u16>,
     last: Option<Press>,
+    /// Who got the presses of the left, the middle and the right button that is down.
+    owners: [Option<PressOwner>; 3],
 }
 
 impl Pointer {
@@ -46,6 +60,34 @@ impl Pointer {
     /// Returns the number of the last press in its gesture.
     pub(crate) fn clicks(&self) -> u8 {
         self.last.map_or(1, |last| last.clicks)
+    }
+
+    /// Returns where the left button was pressed last.
+    pub(crate) fn pressed_at(&self) -> Option<Point> {
+        self.last.map(|last| last.at)
+    }
+
+    /// Notes who gets what follows a press of this button.
+    pub(crate) fn own(&mut self, button: MouseButton, owner: PressOwner) {
+        self.owners[index(button)] = Some(owner);
+    }
+
+    /// Returns who got the press of a button that is down.
+    pub(crate) fn owner(&self, button: MouseButton) -> Option<PressOwner> {
+        self.owners[index(button)]
+    }
+
+    /// Notes that a button is up; returns who got its press.
+    pub(crate) fn release(&mut self, button: MouseButton) -> Option<PressOwner> {
+        self.owners[index(button)].take()
+    }
+}
+
+fn index(button: MouseButton) -> usize {
+    match button {
+        MouseButton::Left => 0,
+        MouseButton::Middle => 1,
+        MouseButton::Right => 2,
     }
 }
 

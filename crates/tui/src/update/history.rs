@@ -7,6 +7,7 @@ use term::{Key, KeyCode};
 
 use super::actions::{call, prompt};
 use super::to_child;
+use crate::frame::{Point, Rect};
 use crate::host::{InputEvent, Mouse, MouseAct, MouseButton};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
@@ -14,6 +15,7 @@ use crate::model::Model;
 use crate::model::deck::Deck;
 use crate::model::history::{History, HistoryLine, HistoryPosition, SelectBy, Sought, WordClass, word_class};
 use crate::model::overlay::{Overlay, Purpose};
+use crate::model::pointer::PressOwner;
 use crate::model::splits::PaneId;
 
 /// Lines per notch of the wheel.
@@ -25,6 +27,7 @@ const PAGE_BYTES: u32 = 65_536;
 const SEARCH_BYTES: u32 = 1 << 20; // 1 MiB
 
 /// What a pane shows.
+#[derive(Default)]
 pub(super) struct Shown {
     pub(super) lines: Vec<HistoryLine>,
     /// The alternate screen has no history.
@@ -263,10 +266,24 @@ fn yank(model: &mut Model) -> Vec<Command> {
     vec![Command::Copy(text)]
 }
 
+/// A drag or a release after a press in a pane whose program did not want it, wherever the mouse is now.
+pub(super) fn selecting_mouse(model: &mut Model, pane: PaneId, mouse: Mouse) -> Vec<Command> {
+    let is_open = lines(model).is_some_and(|history| history.pane == pane);
+    if is_open {
+        return unwanted_mouse(model, pane, mouse, Shown::default());
+    }
+    // What the keyboard has opened meanwhile is not closed for a drag.
+    if model.overlays.is_empty() { vec![Command::Select(pane, mouse)] } else { Vec::new() }
+}
+
 /// The mouse in a pane whose program does not want it: the wheel scrolls, a drag selects and copies.
 pub(super) fn unwanted_mouse(model: &mut Model, pane: PaneId, mouse: Mouse, shown: Shown) -> Vec<Command> {
     let is_open = lines(model).is_some_and(|history| history.pane == pane);
+    if let MouseAct::Press(button) = mouse.act {
+        model.pointer.own(button, PressOwner::Selection(pane));
+    }
     match mouse.act {
+        MouseAct::Drag(button) if model.pointer.owner(button) != Some(PressOwner::Selection(pane)) => Vec::new(),
         MouseAct::WheelUp if !is_open && !shown.is_alternate => {
             let mut commands = begin(model, pane, shown, true);
             commands.extend(wheel(model, -WHEEL));
@@ -276,13 +293,16 @@ pub(super) fn unwanted_mouse(model: &mut Model, pane: PaneId, mouse: Mouse, show
         MouseAct::WheelDown => wheel(model, WHEEL),
         MouseAct::Drag(MouseButton::Left) => {
             let mut commands = if is_open { Vec::new() } else { begin(model, pane, shown, true) };
-            drag(model, pane, mouse);
+            if !is_open {
+                press(model, pane, model.pointer.pressed_at().unwrap_or(mouse.at));
+            }
+            drag(model, pane, mouse.at);
             commands.extend(ask_page(model));
             commands
         }
         MouseAct::Press(MouseButton::Left) if is_open || model.pointer.clicks() > 1 => {
             let mut commands = if is_open { Vec::new() } else { begin(model, pane, shown, true) };
-            press(model, pane, mouse);
+            press(model, pane, mouse.at);
             commands.extend(ask_page(model));
             commands
         }
@@ -304,26 +324,40 @@ fn wheel(model: &mut Model, by: isize) -> Vec<Command> {
     ask_page(model)
 }
 
-/// The place in the open lines that is under the mouse.
-fn position_under(model: &mut Model, pane: PaneId, mouse: Mouse) -> Option<HistoryPosition> {
-    let (_, place) = model.places().into_iter().find(|(id, _)| *id == pane)?;
-    let screen = Deck::screen_of(place);
+/// Where the lines of a pane are on the screen.
+fn lines_screen(model: &Model, pane: PaneId) -> Option<Rect> {
+    let place = model.places().into_iter().find(|(id, _)| *id == pane);
+    place.map(|(_, place)| Deck::screen_of(place))
+}
+
+/// The place in the open lines that is nearest to the mouse.
+fn position_under(model: &mut Model, pane: PaneId, mouse: Point) -> Option<HistoryPosition> {
+    let screen = lines_screen(model, pane)?;
+    let at = screen.nearest(mouse);
     let history = lines(model)?;
-    let row = usize::from(mouse.at.row.saturating_sub(screen.row));
-    let col = usize::from(mouse.at.col.saturating_sub(screen.col));
+    let (row, col) = (usize::from(at.row - screen.row), usize::from(at.col - screen.col));
     Some(HistoryPosition { line: (history.top + row).min(history.lines.len().saturating_sub(1)), col })
 }
 
-fn drag(model: &mut Model, pane: PaneId, mouse: Mouse) {
+/// Selects up to the mouse. Beyond the upper or the lower edge of the pane the lines scroll by one with each report.
+fn drag(model: &mut Model, pane: PaneId, mouse: Point) {
+    let Some(screen) = lines_screen(model, pane) else { return };
+    let by = match mouse.row {
+        row if row < screen.row => -1,
+        row if row >= screen.bottom() => 1,
+        _ => 0,
+    };
+    let Some(history) = lines(model) else { return };
+    history.anchor = history.anchor.or(Some(history.cursor));
+    history.scroll(by);
     let position = position_under(model, pane, mouse);
     if let (Some(position), Some(history)) = (position, lines(model)) {
         history.cursor = position;
-        history.anchor = history.anchor.or(Some(position));
     }
 }
 
 /// A click places the cursor, the second one at the same place selects the word, the third one the line.
-fn press(model: &mut Model, pane: PaneId, mouse: Mouse) {
+fn press(model: &mut Model, pane: PaneId, mouse: Point) {
     let (position, clicks) = (position_under(model, pane, mouse), model.pointer.clicks());
     let (Some(position), Some(history)) = (position, lines(model)) else { return };
     (history.cursor, history.anchor, history.select_by) = (position, None, SelectBy::Character);

@@ -1,4 +1,5 @@
-//! Clicks, drags and the wheel: what they hit decides what they do.
+//! Clicks, drags and the wheel: what they hit decides what they do. Only a press hits something: what follows it until the
+//! button is released goes where the press went, so that a click which the deck has taken is no program's.
 
 use super::{actions, history, overlays, palette, rail, row_menu};
 use crate::frame::{Point, Rect};
@@ -8,7 +9,7 @@ use crate::message::Command;
 use crate::model::deck::Deck;
 use crate::model::overlay::{Overlay, POPUP};
 use crate::model::palette::Placement;
-use crate::model::pointer::Drag;
+use crate::model::pointer::{Drag, PressOwner};
 use crate::model::rail::RailRow;
 use crate::model::settings::Setting;
 use crate::model::splits::PaneId;
@@ -27,9 +28,16 @@ pub(super) fn mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
     if is_left {
         let ms = model.now.ms;
         model.pointer.press(mouse.at, ms);
+        model.pointer.drag = None;
     }
-    if let Some(drag) = model.pointer.drag.clone() {
-        return dragged(model, &drag, mouse);
+    match mouse.act {
+        MouseAct::Press(button) => model.pointer.own(button, PressOwner::Deck),
+        MouseAct::Drag(button) => return held(model, model.pointer.owner(button), mouse),
+        MouseAct::Release(button) => {
+            let owner = model.pointer.release(button);
+            return held(model, owner, mouse);
+        }
+        MouseAct::Move | MouseAct::WheelUp | MouseAct::WheelDown | MouseAct::Other(_) => {}
     }
     if is_left && let Some(at) = toasts::hit(model, mouse.at) {
         return click_toast(model, at);
@@ -42,6 +50,37 @@ pub(super) fn mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
         Some(_) => in_overlay(model, mouse, is_left),
         None => on_deck(model, mouse, is_left),
     }
+}
+
+/// A drag or a release, for who got the press.
+fn held(model: &mut Model, owner: Option<PressOwner>, mouse: Mouse) -> Vec<Command> {
+    match owner {
+        Some(PressOwner::Deck) => model.pointer.drag.clone().map(|drag| dragged(model, &drag, mouse)),
+        Some(PressOwner::Program(pane)) => screen(model, pane).map(|screen| {
+            let at = screen.nearest(mouse.at);
+            vec![Command::Mouse(pane, Mouse { at, ..mouse })]
+        }),
+        Some(PressOwner::Selection(pane)) => Some(history::selecting_mouse(model, pane, mouse)),
+        None => None,
+    }
+    .unwrap_or_default()
+}
+
+/// Where the program of a pane draws.
+fn screen(model: &Model, pane: PaneId) -> Option<Rect> {
+    if pane == POPUP {
+        return model.popup().map(|_| popup_view::screen(model));
+    }
+    let place = model.places().into_iter().find(|(id, _)| *id == pane);
+    place.map(|(_, place)| Deck::screen_of(place))
+}
+
+/// Hands the mouse to the program in a pane, which has what follows a press too.
+fn to_program(model: &mut Model, pane: PaneId, mouse: Mouse) -> Vec<Command> {
+    if let MouseAct::Press(button) = mouse.act {
+        model.pointer.own(button, PressOwner::Program(pane));
+    }
+    vec![Command::Mouse(pane, mouse)]
 }
 
 /// Returns true if a press or the wheel is beside the view that is open: on the tabs, on the rail or, while one pane is scrolled, on
@@ -162,7 +201,7 @@ fn in_pane(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
     if !screen.contains(mouse.at) {
         return Vec::new();
     }
-    vec![Command::Mouse(pane, mouse)]
+    to_program(model, pane, mouse)
 }
 
 fn focus(model: &mut Model, pane: PaneId) {
@@ -182,7 +221,7 @@ fn in_overlay(model: &mut Model, mouse: Mouse, is_left: bool) -> Vec<Command> {
     match model.overlays.last() {
         Some(Overlay::History(_)) => return history_mouse(model, mouse),
         Some(Overlay::Popup(_)) if popup_view::screen(model).contains(mouse.at) => {
-            return vec![Command::Mouse(POPUP, mouse)];
+            return to_program(model, POPUP, mouse);
         }
         Some(Overlay::Wall(_)) if is_left => return click_wall(model, mouse.at),
         Some(Overlay::Palette(_)) if is_left => return click_palette(model, mouse.at),
@@ -219,8 +258,7 @@ fn history_mouse(model: &mut Model, mouse: Mouse) -> Vec<Command> {
     if place.is_none_or(|place| !place.contains(mouse.at)) {
         return Vec::new();
     }
-    let shown = history::Shown { lines: Vec::new(), is_alternate: true };
-    history::unwanted_mouse(model, pane, mouse, shown)
+    history::unwanted_mouse(model, pane, mouse, history::Shown::default())
 }
 
 fn click_toast(model: &mut Model, at: usize) -> Vec<Command> {

@@ -14,6 +14,7 @@ mod own_commands;
 mod parity;
 mod pins;
 mod plain_words;
+mod pointer;
 mod review;
 mod tasks;
 mod unsent;

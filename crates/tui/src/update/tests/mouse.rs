@@ -16,31 +16,31 @@ use crate::update::update;
 use crate::view::status::StatusClick;
 
 /// Two panes side by side, the right one focused; the deck begins at column 26.
-fn two_panes() -> Model {
+pub(super) fn two_panes() -> Model {
     let mut model = model(vec![process(1, "a", json!({})), process(2, "b", json!({}))]);
     open(&mut model, 1);
     model.deck.split(ProcessId::from_entropy(2), Axis::Columns);
     model
 }
 
-fn press(at: [u16; 2]) -> String {
+pub(super) fn press(at: [u16; 2]) -> String {
     format!("\x1b[<0;{};{}M", at[0] + 1, at[1] + 1)
 }
 
-fn drag(at: [u16; 2]) -> String {
+pub(super) fn drag(at: [u16; 2]) -> String {
     format!("\x1b[<32;{};{}M", at[0] + 1, at[1] + 1)
 }
 
-fn release(at: [u16; 2]) -> String {
+pub(super) fn release(at: [u16; 2]) -> String {
     format!("\x1b[<0;{};{}m", at[0] + 1, at[1] + 1)
 }
 
-fn act(model: &mut Model, gestures: &[String]) -> Vec<Command> {
+pub(super) fn act(model: &mut Model, gestures: &[String]) -> Vec<Command> {
     gestures.iter().flat_map(|gesture| typed(model, gesture.as_bytes())).collect()
 }
 
 /// A screen with this first line, as the pane would hand it over.
-fn lines(text: &str) -> Vec<HistoryLine> {
+pub(super) fn lines(text: &str) -> Vec<HistoryLine> {
     let mut screen = term::Screen::new(term::GridSize::clamped(46, 37), term::Limits { history_lines: 0 });
     screen.feed(text.as_bytes());
     let rows = (0..37).filter_map(|row| screen.visible_row(row));
@@ -60,7 +60,7 @@ fn unwanted(model: &mut Model, act: MouseAct, at: [u16; 2], text: &str) -> Vec<C
     update(model, Message::UnwantedMouse { pane, mouse, lines: lines(text), is_alternate: false })
 }
 
-fn copied(commands: &[Command]) -> Option<&str> {
+pub(super) fn copied(commands: &[Command]) -> Option<&str> {
     commands.iter().find_map(|command| match command {
         Command::Copy(text) => Some(text.as_str()),
         _ => None,
