@@ -166,6 +166,7 @@ fn input(model: &mut Model, event: InputEvent) -> Vec<Command> {
             let pane = model.deck.focused().map(|(pane, _)| pane);
             pane.map(|pane| Command::Focus(pane, has_focus)).into_iter().collect()
         }
+        What::Text(_) => typed_text(model, event),
         What::PasteBegins | What::PasteText | What::PasteEnds => paste(model, event),
         What::Unknown => to_child(model, event),
         What::Answer(_) => Vec::new(),
@@ -326,6 +327,12 @@ fn to_child(model: &mut Model, event: InputEvent) -> Vec<Command> {
     pane.map(|pane| Command::Type(pane, event)).into_iter().collect()
 }
 
+/// Text without a key goes where letters go.
+fn typed_text(model: &mut Model, event: InputEvent) -> Vec<Command> {
+    let is_after_prefix = matches!(std::mem::replace(&mut model.prefix, Prefix::None), Prefix::Pressed(_));
+    if is_after_prefix || model.is_too_small() || model.rail.has_keys { Vec::new() } else { paste(model, event) }
+}
+
 /// A paste goes to the line that is edited, else to the program.
 fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
     if let Some(pane) = typed_tile(model) {
@@ -359,8 +366,12 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
         },
         Some(_) => return Vec::new(),
     };
-    let text = String::from_utf8_lossy(&event.raw);
+    let text = match &event.what {
+        What::Text(text) => text.into(),
+        _ => String::from_utf8_lossy(&event.raw),
+    };
     match event.what {
+        What::Text(_) => line.insert(&text),
         What::PasteText if has_lines => line.insert_lines(&text),
         What::PasteText => line.insert(&text.replace(['\r', '\n', '\t'], " ")),
         _ => {}

@@ -10,6 +10,7 @@ mod deck_drafts;
 mod deck_facts;
 mod deck_hostile;
 mod deck_inbox;
+mod deck_keys;
 mod deck_mouse;
 mod deck_own;
 mod deck_paste;

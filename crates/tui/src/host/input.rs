@@ -35,6 +35,8 @@ pub(crate) struct InputEvent {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     Key(Key),
+    /// Text that no single key has typed, as input methods write it.
+    Text(String),
     /// The beginning, a piece or the end of a paste; only pieces have text.
     PasteBegins,
     PasteText,

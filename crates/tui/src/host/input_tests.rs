@@ -79,10 +79,31 @@ fn u8_keys_are_known_in_every_form() {
 
 #[test]
 fn u12_every_encoding_of_the_prefix_is_one_key() {
-    for bytes in [&b"\x1c"[..], b"\x1b[92;5u", b"\x1b[27;5;92~", b"\x1b[92::92;5:1u"] {
-        let key = pressed(bytes);
-        assert_eq!((key.code, key.modifiers.ctrl), (KeyCode::Character('\\'), true), "{bytes:?}");
+    // Caps lock and num lock add 64 and 128 to what is held; a key that is held comes again.
+    let prefix: crate::keymap::KeyName = "ctrl-\\".parse().unwrap();
+    let kitty = [92, 52].map(|code| ["5", "69", "133", "197", "5:1", "69:2"].map(|held| format!("[{code};{held}u")));
+    let others = ["[27;5;92~", "[27;5;52~", "[92::92;5:1u", "[92:124:92;5u", "[92;5:2u"].map(str::to_owned);
+    let sequences = kitty.into_iter().flatten().chain(others).map(|sequence| format!("\u{1b}{sequence}"));
+    for bytes in sequences.chain(["\u{1c}".to_owned()]) {
+        assert!(prefix.matches(&pressed(bytes.as_bytes())), "{}", bytes.escape_default());
     }
+    for bytes in ["\u{1b}[92;5:3u", "\u{1b}[52;7u", "\u{1b}[92;13u", "\u{1b}[27;5;51~", "4", "\\"] {
+        assert!(!prefix.matches(&pressed(bytes.as_bytes())), "{}", bytes.escape_default());
+    }
+}
+
+#[test]
+fn u8_text_without_a_key_is_text_and_keys_have_theirs() {
+    let text = |bytes: &[u8]| match parse(&[bytes]).as_slice() {
+        [InputEvent { what: What::Text(text), .. }] => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text(b"\x1b[0;;104:105u"), "hi");
+    assert_eq!(text("\u{1b}[0;;28450u".as_bytes()), "漢");
+    assert_eq!(text(b"\x1b[105;;105:775u"), "i\u{307}");
+    assert_eq!(pressed(b"\x1b[97;2;65u").text, Some('A'));
+    assert_eq!(pressed(b"\x1b[97;2u").text, None);
+    assert_eq!(parse(&[b"\x1b[0;;27u"])[0].what, What::Unknown);
 }
 
 #[test]

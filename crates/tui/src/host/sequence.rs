@@ -117,16 +117,18 @@ fn function(number: u16) -> KeyCode {
     KeyCode::Function(u8::try_from(number).unwrap_or(1))
 }
 
-/// `code:shifted:base ; modifiers:event ; text u`.
+/// `code:shifted:base ; modifiers:event ; text u`. Input methods write text alone; some keys write several characters.
 fn kitty_key(parameters: &str) -> What {
     let mut fields = parameters.split(';');
     let number = fields.next().unwrap_or_default().split(':').next().and_then(|code| code.parse().ok());
     let state = fields.next().unwrap_or_default();
-    let text = fields.next().and_then(|text| text.parse().ok()).and_then(char::from_u32);
-    let Some(code) = number.and_then(code_of_number) else { return What::Unknown };
-    match with_state(code, state) {
-        What::Key(typed) => What::Key(Key { text: text.filter(|text| !text.is_control()), ..typed }),
-        other => other,
+    let codes = fields.next().unwrap_or_default().split(':').filter_map(|code| code.parse().ok());
+    let text: String = codes.filter_map(char::from_u32).filter(|text| !text.is_control()).collect();
+    let one = text.chars().next().filter(|one| one.len_utf8() == text.len());
+    match number.and_then(code_of_number).map(|code| with_state(code, state)) {
+        Some(What::Key(typed)) if one.is_some() || text.is_empty() => What::Key(Key { text: one, ..typed }),
+        Some(_) | None if !text.is_empty() => What::Text(text),
+        Some(_) | None => What::Unknown,
     }
 }
 

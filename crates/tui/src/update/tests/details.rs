@@ -210,3 +210,20 @@ fn an_earlier_session_of_one_turn_has_one_turn() {
     let text = picture(&model).join("\n");
     assert!(text.contains(", 1 turn ") && text.contains(", 2 turns"), "{text}");
 }
+
+#[test]
+fn text_of_an_input_method_goes_where_letters_go() {
+    let text = "\u{1b}[0;;28450:23383u".as_bytes();
+    let mut model = model(vec![process(1, "a", json!({}))]);
+    open(&mut model, 1);
+    assert!(matches!(typed(&mut model, text).as_slice(), [Command::Type(..)]), "to the program");
+    typed(&mut model, b"\x1cg");
+    typed(&mut model, text);
+    let Some(Overlay::Palette(palette)) = model.overlays.last() else { panic!("no palette") };
+    assert_eq!(palette.line.text(), "漢字");
+    // After the prefix it is no key of the deck, and nobody's.
+    typed(&mut model, b"\x1b");
+    typed(&mut model, b"\x1c");
+    assert!(typed(&mut model, text).is_empty());
+    assert!(matches!(typed(&mut model, text).as_slice(), [Command::Type(..)]));
+}
