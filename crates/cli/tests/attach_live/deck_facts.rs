@@ -100,7 +100,7 @@ fn u5_a_deck_of_idle_processes_writes_nothing_and_is_not_woken() {
 
 /// A program that shows every byte it gets, and asks for these modes.
 pub(super) fn shows_bytes(stage: &MarkedDaemon, name: &str, modes: &str) {
-    stage.run(name, sh(&format!("stty raw -echo; printf '{modes}ready\\r\\n'; exec cat -v")));
+    stage.run(name, sh(&format!("stty raw -echo opost; printf '{modes}ready\\r\\n'; exec cat -v")));
     stage.wait_pattern(name, "ready");
 }
 
@@ -136,10 +136,40 @@ fn u14_answers_of_the_terminal_that_come_late_reach_no_program() {
     let mut window = Window::open(&stage, SIZE, &[]);
     window.answers = false;
     open(&mut window, "plain");
+    type_in_pieces(&stage, &mut window, "before");
     window.type_keys("\u{1b}[?62;4c\u{1b}[?1u\u{1b}[?2026;2$y\u{1b}]11;rgb:0000/0000/0000\u{1b}\\end.");
     window.until_shows("end.");
+    type_in_pieces(&stage, &mut window, "after");
     assert!(!window.text().contains("^[") && !window.text().contains("rgb"), "{}", window.text());
     leave(window);
+}
+
+/// What terminals answer to questions about themselves.
+const ANSWERS: [&str; 10] = [
+    "\u{1b}[?2026;2$y",
+    "\u{1b}[?997;1n",
+    "\u{1b}[>41;379;0c",
+    "\u{1b}[24;80R",
+    "\u{1b}[8;30;100t",
+    "\u{1b}]4;1;rgb:cdcd/0000/0000\u{7}",
+    "\u{1b}]10;rgb:ffff/ffff/ffff\u{1b}\\",
+    "\u{1b}]11;rgb:0000/0000/0000\u{1b}\\",
+    "\u{1b}P>|XTerm(379)\u{1b}\\",
+    "\u{1b}P1$r2 q\u{1b}\\",
+];
+
+/// Types each answer cut at each place, with a picture of what `plain` has got between the pieces.
+fn type_in_pieces(stage: &MarkedDaemon, window: &mut Window, word: &str) {
+    for (number, answer) in ANSWERS.iter().enumerate() {
+        // An Escape alone, or one before `[`, is a key after its pause.
+        for cut in 3..answer.len() {
+            window.type_keys(&answer[..cut]);
+            stage.type_text("plain", &format!("\n{word}{number}.{cut}."));
+            window.until_shows(&format!("{word}{number}.{cut}."));
+            window.type_keys(&answer[cut..]);
+            assert!(!window.text().contains("^["), "{}", window.text());
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod colors;
 mod deck;
 mod deck_away;
+mod deck_copies;
 mod deck_direct;
 mod deck_drafts;
 mod deck_facts;

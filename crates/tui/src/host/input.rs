@@ -106,6 +106,8 @@ impl InputParser {
             [] => None,
             _ if self.is_pasting => Some(REST_OF_ANSWER),
             held if is_answer_head(held) => Some(REST_OF_ANSWER),
+            // Nobody types the beginning of a sequence by hand within the pause: its rest is on the way, whatever it is.
+            [ESC, b'[', 0x30..=0x3f, ..] => Some(REST_OF_ANSWER),
             [ESC] | [ESC, b'['] if self.is_status_awaited => Some(REST_OF_ANSWER),
             [ESC] | [ESC, b'[' | b']' | b'P'] if self.is_waiting => Some(REST_OF_ANSWER),
             _ if self.is_remote => Some(REMOTE_KEY_PAUSE),
@@ -315,7 +317,7 @@ fn release_keys(held: &[u8], events: &mut Vec<InputEvent>) {
 fn is_answer_head(held: &[u8]) -> bool {
     match held {
         // No key that people have begins with `CSI 0`; the status does.
-        [ESC, b'[', b'?', ..] | [ESC, b'[', b'0'] => true,
+        [ESC, b'[', b'?' | b'>', ..] | [ESC, b'[', b'0'] => true,
         [ESC, b']', byte, ..] => byte.is_ascii_digit(),
         [ESC, b'P', byte, ..] => byte.is_ascii_digit() || *byte == b'>',
         _ => false,

@@ -108,7 +108,15 @@ fn u8_text_without_a_key_is_text_and_keys_have_theirs() {
 
 #[test]
 fn u14_answers_cut_anywhere_and_late_are_no_keys() {
-    let answers: [&[u8]; 5] = [
+    let answers: [&[u8]; 13] = [
+        b"\x1b[>41;379;0c",
+        b"\x1b[?997;2n",
+        b"\x1b[24;80R",
+        b"\x1b[8;30;100t",
+        b"\x1b]10;rgb:ffff/ffff/ffff\x07",
+        b"\x1b]4;1;rgb:cdcd/0000/0000\x1b\\",
+        b"\x1bP>|XTerm(379)\x1b\\",
+        b"\x1b[0n",
         b"\x1b[?62;4c",
         b"\x1b[?1u",
         b"\x1b[?2026;2$y",
@@ -130,6 +138,14 @@ fn u14_answers_cut_anywhere_and_late_are_no_keys() {
             assert!(matches!(events.as_slice(), [InputEvent { what: What::Answer(_), .. }]), "{events:?}");
         }
     }
+}
+
+#[test]
+fn u14_the_third_function_key_with_a_modifier_is_no_report_of_the_cursor() {
+    let shift = Modifiers { shift: true, ..Modifiers::default() };
+    assert_eq!(pressed(b"\x1b[1;2R"), Key::press(KeyCode::Function(3), shift));
+    assert_eq!(pressed(b"\x1b[R"), Key::press(KeyCode::Function(3), Modifiers::default()));
+    assert_eq!(parse(&[b"\x1b[24;2R"])[0].what, What::Answer(Answer::Other));
 }
 
 #[test]

@@ -35,6 +35,10 @@ pub(super) fn control(bytes: &[u8]) -> Token {
         }
         b'n' if parameters == "0" => Token::Whole(length, What::Answer(Answer::Status)),
         b'c' | b't' | b'n' => Token::Whole(length, What::Answer(Answer::Other)),
+        // A key is in row 1 for all that looks like a report of the cursor.
+        b'R' if parameters.split_once(';').is_some_and(|(row, _)| row != "1") => {
+            Token::Whole(length, What::Answer(Answer::Other))
+        }
         b'u' => Token::Whole(length, kitty_key(parameters)),
         b'~' => Token::Whole(length, tilde_key(parameters)),
         letter @ 0x40..=0x7e => Token::Whole(length, lettered_key(parameters, letter)),

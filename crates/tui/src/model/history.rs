@@ -347,7 +347,7 @@ impl History {
             let is_in = |col: usize| self.is_selected(HistoryPosition { line, col });
             let cells = row.cells.iter().enumerate().filter(|(col, _)| is_in(*col));
             let piece: String = cells.map(|(_, cell)| cell.text.as_str()).collect();
-            let is_joined = row.is_wrapped && self.select_by == SelectBy::Character;
+            let is_joined = row.is_wrapped && self.select_by != SelectBy::Block && line < last.line;
             text.push_str(if is_joined { &piece } else { piece.trim_end() });
             if line < last.line && !is_joined {
                 text.push('\n');

@@ -261,3 +261,47 @@ fn a_middle_click_closes_a_view_and_leaves_its_processes() {
     typed(&mut model, b"\x1b[<1;3;1M\x1b[<1;3;1m");
     assert_eq!((model.deck.tabs.len(), model.crew.processes.len()), (0, processes));
 }
+
+/// What `y` copies after these keys in the lines of a pane, from the first line on.
+fn yanked(lines: Vec<HistoryLine>, keys: &str) -> String {
+    let mut model = two_panes();
+    let (pane, place) = screen(&model, 1);
+    let mut history = History::new(pane, ProcessId::from_entropy(2), lines);
+    (history.rows, history.is_complete) = (usize::from(place.rows), true);
+    history.cursor = crate::model::history::HistoryPosition::default();
+    model.overlays.push(Overlay::History(Box::new(history)));
+    let done = typed(&mut model, keys.as_bytes());
+    copied(&done).unwrap_or_else(|| panic!("{keys:?}: {done:?}")).to_owned()
+}
+
+#[test]
+fn a_block_is_copied_over_short_and_wide_lines() {
+    let text = ["abcdef", "xy", "", "a漢字def", "uvwxyz"].map(str::to_owned);
+    // Columns 1 to 3 of all five lines.
+    assert_eq!(yanked(lines(&text), "l\u{16}jjjjlly"), "bcd\ny\n\n漢字\nvwx");
+    // The other way round it is the same block.
+    assert_eq!(yanked(lines(&text), "jjjjlll\u{16}kkkkhhy"), "bcd\ny\n\n漢字\nvwx");
+}
+
+#[test]
+fn lines_are_copied_whole_and_characters_from_the_first_to_the_last() {
+    let text = ["one two", "three four", "five"].map(str::to_owned);
+    assert_eq!(yanked(lines(&text), "llllVjy"), "one two\nthree four");
+    assert_eq!(yanked(lines(&text), "llllvjy"), "two\nthree");
+    // The same key ends the selection: then it is the line.
+    assert_eq!(yanked(lines(&text), "llvjvy"), "three four");
+    // A selection by characters that becomes one by lines keeps its beginning.
+    assert_eq!(yanked(lines(&text), "llvjVy"), "one two\nthree four");
+}
+
+#[test]
+fn rows_that_the_terminal_wrapped_are_copied_as_one_line_with_its_blanks_and_in_a_block_as_rows() {
+    let mut rows = lines(&["a long ", "line", "end"].map(str::to_owned));
+    rows[0].cells.truncate("a long ".len());
+    rows[0].is_wrapped = true;
+    assert_eq!(yanked(rows.clone(), "llvjjy"), "long line\nend");
+    assert_eq!(yanked(rows.clone(), "Vjjy"), "a long line\nend");
+    assert_eq!(yanked(rows.clone(), "Vy"), "a long");
+    // A block has the rows as they are on the screen.
+    assert_eq!(yanked(rows, "\u{16}jllllly"), "a long\nline");
+}
