@@ -350,6 +350,7 @@ def people(stage):
     stage.verb("spawn", "--name", "web", "--", "python3", "-c", SERVER)
     stage.verb("spawn", "--name", "worker", "--", "sh", "-c", "echo 'starting worker 3'; echo 'panic: no DATABASE_URL'; exit 1")
     stage.verb("spawn", "--name", "build", "--", "sh", "-c", "seq -f 'compiled %g of 400' 400; cat")
+    stage.verb("restart", "build")
     stage.verb("timers", "set", "--for", "lead", "--label", "ci-check", "--after", "600", "Look at the build.")
     stage.verb("pads", "write", "plan", PLAN)
     stage.verb("grant", "lead", "read", "web")
@@ -364,6 +365,12 @@ PLAN = """# Release
 ## Afterwards
 
 Tell the customers that the routes of version 1 go in March.
+"""
+
+
+QUESTIONS = """# Questions
+
+- How many tries before an account is locked, and for how long?
 """
 
 
@@ -392,7 +399,9 @@ def play(stage):
     stage.save("history")
     stage.keys("q", "C-\\", "/", "380 of")
     stage.save("search")
-    stage.keys("Escape", "q", "C-\\", "Tab")
+    stage.keys("Escape", "q", "C-\\", "Space", "runs have printed", "Enter")
+    stage.save("runs")
+    stage.keys("Escape", "C-\\", "Tab")
     stage.save("rail")
     # Below the pad is the timer, above it are the tasks, the shell and the commands.
     stage.keys("j", "Enter")
@@ -408,18 +417,41 @@ def views(stage):
     """What one or a few keys open from the deck."""
     prefixed = {"menu": [], "palette": ["Space"], "start": ["c"], "inbox": ["a"], "wall": ["w"], "help": ["?"]}
     more = {
+        "agent": ["c", "agent demo", "Enter", "Write a page about the limits.", "Tab"],
+        "signal": ["K"],
         "explain": ["e"], "settings": [","], "end": ["X"],
         "new-task": ["C", "Limit logins to five tries a minute"], "tasks": ["t"],
         "messages": ["Space", "messages with", "Enter"], "grants": ["Space", "rights that were", "Enter"],
         "viewers": ["Space", "who looks at it", "Enter"],
     }
-    comment = ["t", "d", "]", "j", "j", "j", "c", "Compare in constant time; == leaks timing.", "Enter"]
-    tasks = {"review": comment, "land": ["t", "L"], "drop": ["t", "x"], "stop": ["t", "s"]}
+    comment = ["t", "d", "]", "j", "j", "j", "c", "Compare in constant time; == leaks timing."]
+    tasks = {
+        "comment": comment, "review": [*comment, "Enter"], "land": ["t", "L"], "drop": ["t", "x"], "stop": ["t", "s"],
+        "forecast": ["t", "f"],
+    }
     for name, keys in {**prefixed, **more, **tasks}.items():
         stage.keys("C-\\", *keys)
         stage.save(name)
-        stage.keys(*["Escape"] * (2 if name in tasks else 1))
+        stage.keys(*["Escape"] * (3 if name == "comment" else 2 if name in tasks else 1))
         time.sleep(0.4)
+    gone(stage)
+
+
+def gone(stage):
+    """Lists of what is there for this picture only."""
+    stage.verb("pads", "write", "questions", QUESTIONS)
+    stage.keys("C-\\", "p")
+    stage.save("pads")
+    stage.keys("Escape")
+    stage.verb("pads", "rm", "questions")
+    # Nothing is prepared in these worktrees: there is no npm here.
+    os.remove(os.path.join(stage.project, ".worktree-init.toml"))
+    for name in ("rate-limits", "dark-mode"):
+        stage.task(name, f"src/{name}.rs", "pub fn draft() {}\n")
+        stage.verb("drop", name, "--force", "--branch")
+    stage.keys("C-\\", ".", "C-\\", "t", "u")
+    stage.save("restore")
+    stage.keys("Escape", "Escape")
 
 
 def others(stage):

@@ -330,7 +330,11 @@ fn to_child(model: &mut Model, event: InputEvent) -> Vec<Command> {
 /// Text without a key goes where letters go.
 fn typed_text(model: &mut Model, event: InputEvent) -> Vec<Command> {
     let is_after_prefix = matches!(std::mem::replace(&mut model.prefix, Prefix::None), Prefix::Pressed(_));
-    if is_after_prefix || model.is_too_small() || model.rail.has_keys { Vec::new() } else { paste(model, event) }
+    if is_after_prefix || model.is_too_small() || model.rail.has_keys {
+        Vec::new()
+    } else {
+        paste(model, event)
+    }
 }
 
 /// A paste goes to the line that is edited, else to the program.

@@ -14,8 +14,22 @@ const RECORDED: &str = include_str!("../../../tui/fixtures/recorded_keys.txt");
 
 /// What terminals with the kitty protocol type: events, other keys, texts, locks, modifiers alone, input methods.
 const KITTY: [&str; 16] = [
-    "[97:65:99;2u", "[97:65;2:2;65u", "[97;1:3u", "[97;69u", "[97;133u", "[105;;105:775u", "[0;;28450:23383u", "[57441;2u",
-    "[57441;1:3u", "[1;1:2A", "[1;5:3H", "[3;2:2~", "[15;1:3~", "[57414;129u", "[13;2:1u", "[27;1:3u",
+    "[97:65:99;2u",
+    "[97:65;2:2;65u",
+    "[97;1:3u",
+    "[97;69u",
+    "[97;133u",
+    "[105;;105:775u",
+    "[0;;28450:23383u",
+    "[57441;2u",
+    "[57441;1:3u",
+    "[1;1:2A",
+    "[1;5:3H",
+    "[3;2:2~",
+    "[15;1:3~",
+    "[57414;129u",
+    "[13;2:1u",
+    "[27;1:3u",
 ];
 
 /// A program that asks for these modes and writes all that it is typed to a file.

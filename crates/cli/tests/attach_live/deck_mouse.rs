@@ -4,8 +4,8 @@ use term::{MouseTracking, Wraps};
 
 use super::deck::SIZE;
 use super::deck_facts::{leave, open, shows_bytes};
-use super::window::Window;
 use super::stage;
+use super::window::Window;
 
 /// What the terminal reports about a button, at a place that is counted from zero.
 fn report(code: u16, at: [u16; 2], last: char) -> String {

@@ -100,12 +100,12 @@ fn u19_u25_a_task_is_begun_reviewed_with_three_comments_and_landed_in_the_deck()
     window.until_shows("REVIEW fix-the-greeting");
     window.until_shows("+     1  hello there");
     // File, change, the removed line, the first added one.
-    comment(&mut window, &keys, ("j", 3), ("1-1", "Say whom you greet."));
+    comment(&mut window, &keys, ("j", 3), ("1", "Say whom you greet."));
     window.until_shows("comment on 1 (draft)");
-    comment(&mut window, &keys, ("j", 2), ("2-2", "One line is enough."));
+    comment(&mut window, &keys, ("j", 2), ("2", "One line is enough."));
     window.until_shows("2 comments, 2 unsent");
     // Back over the first comment to the removed line.
-    comment(&mut window, &keys, ("k", 3), ("1-1", "Why was it shorter?"));
+    comment(&mut window, &keys, ("k", 3), ("1", "Why was it shorter?"));
     window.until_shows("3 comments, 3 unsent");
     window.until_shows("sends to: a, as one message");
     keys.press(&mut window, "S", "send 3");

@@ -214,9 +214,9 @@ fn the_tour(vendor: Vendor) {
     tour.review("+2-1");
     tour.window.until_shows("+     1  hello there");
     // File, change, the removed line, the first added one.
-    comment(&mut tour, 3, "1-1", "Say whom you greet.");
+    comment(&mut tour, 3, "1", "Say whom you greet.");
     let order = tour.order(2);
-    comment(&mut tour, 2, "2-2", &order);
+    comment(&mut tour, 2, "2", &order);
     tour.window.until_shows("2 comments, 2 unsent");
     tour.press("S", "send 2");
     tour.window.until_shows("2 comments, 0 unsent");

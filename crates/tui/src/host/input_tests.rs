@@ -81,7 +81,8 @@ fn u8_keys_are_known_in_every_form() {
 fn u12_every_encoding_of_the_prefix_is_one_key() {
     // Caps lock and num lock add 64 and 128 to what is held; a key that is held comes again.
     let prefix: crate::keymap::KeyName = "ctrl-\\".parse().unwrap();
-    let kitty = [92, 52].map(|code| ["5", "69", "133", "197", "5:1", "69:2"].map(|held| format!("[{code};{held}u")));
+    let kitty =
+        [92, 52].map(|code| ["5", "69", "133", "197", "5:1", "69:2"].map(|held| format!("[{code};{held}u")));
     let others = ["[27;5;92~", "[27;5;52~", "[92::92;5:1u", "[92:124:92;5u", "[92;5:2u"].map(str::to_owned);
     let sequences = kitty.into_iter().flatten().chain(others).map(|sequence| format!("\u{1b}{sequence}"));
     for bytes in sequences.chain(["\u{1c}".to_owned()]) {

@@ -256,10 +256,13 @@ fn sessions(model: &Model, name: &str) -> Vec<Entry> {
 /// Dropped tasks that can be brought back, the newest first.
 fn restorable(model: &Model) -> Vec<Entry> {
     let row = |task: &proto::task::TaskRestorable| {
-        let dropped = super::age(model.now.epoch_ms.saturating_sub(task.dropped_at));
+        let dropped = match super::age(model.now.epoch_ms.saturating_sub(task.dropped_at)).as_str() {
+            "now" => "just now".to_owned(),
+            age => format!("{age} ago"),
+        };
         let kept = super::age(task.kept_until.saturating_sub(model.now.epoch_ms));
         let taken = if task.is_name_taken { ", another task has its name" } else { "" };
-        let note = format!("dropped {dropped} ago, kept for {kept}{taken}");
+        let note = format!("dropped {dropped}, kept for {kept}{taken}");
         let name = proto::Printable(&task.name).to_string();
         entry(Section::Restore, name, note, Choice::Restore(task.name.clone()))
     };

@@ -57,19 +57,27 @@ fn sequences() -> Vec<Vec<u8>> {
 
 /// What only a terminal with the kitty protocol writes: events, other keys, text, locks, and modifiers alone.
 fn kitty_sequences() -> Vec<Vec<u8>> {
-    let forms = ["[97:65:99;{m}u", "[97::113;{m}u", "[97:65;{m};65u", "[105;{m};105:775u", "[0;;{t}u", "[57442;{m}u"];
+    let forms =
+        ["[97:65:99;{m}u", "[97::113;{m}u", "[97:65;{m};65u", "[105;{m};105:775u", "[0;;{t}u", "[57442;{m}u"];
     let forms = forms.iter().copied().chain(["[1;{m}A", "[1;{m}H", "[3;{m}~", "[15;{m}~", "[57414;{m}u"]);
-    let states = [1, 2, 5, 8, 9, 65, 69, 129, 133].map(|held| ["", ":1", ":2", ":3"].map(|event| (held, event)));
+    let states =
+        [1, 2, 5, 8, 9, 65, 69, 129, 133].map(|held| ["", ":1", ":2", ":3"].map(|event| (held, event)));
     let states: Vec<(u16, &str)> = states.into_iter().flatten().collect();
     let state = |form: &str, (held, event): &(u16, &str)| {
-        format!("\x1b{}", form.replace("{m}", &format!("{held}{event}")).replace("{t}", &format!("104:{held}")))
+        format!(
+            "\x1b{}",
+            form.replace("{m}", &format!("{held}{event}")).replace("{t}", &format!("104:{held}"))
+        )
     };
-    forms.flat_map(|form| states.iter().map(move |held| state(form, held).into_bytes()).collect::<Vec<_>>()).collect()
+    forms
+        .flat_map(|form| states.iter().map(move |held| state(form, held).into_bytes()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// What xterm has typed for keys with modifiers, in its own forms and in those of modifyOtherKeys.
 fn recorded() -> Vec<Vec<u8>> {
-    let lines = include_str!("../../fixtures/recorded_keys.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines =
+        include_str!("../../fixtures/recorded_keys.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.rsplit_once(' ')).map(|(_, bytes)| unescaped(bytes)).collect()
 }
 
@@ -135,7 +143,8 @@ fn u8_events_alternates_texts_and_locks_arrive_as_they_were_typed_also_in_the_mo
                 application_keypad: is_application,
                 ..Modes::default()
             };
-            let is_text = |raw: &[u8]| raw.starts_with(b"\x1b[0;") || raw.windows(7).any(|part| part == b"105:775");
+            let is_text =
+                |raw: &[u8]| raw.starts_with(b"\x1b[0;") || raw.windows(7).any(|part| part == b"105:775");
             for raw in all.iter().filter(|raw| flags == 31 || !is_text(raw)) {
                 assert_arrives(raw, &modes, HostKeyboard { flags }, raw);
             }

@@ -283,7 +283,9 @@ pub(super) fn unwanted_mouse(model: &mut Model, pane: PaneId, mouse: Mouse, show
         model.pointer.own(button, PressOwner::Selection(pane));
     }
     match mouse.act {
-        MouseAct::Drag(button) if model.pointer.owner(button) != Some(PressOwner::Selection(pane)) => Vec::new(),
+        MouseAct::Drag(button) if model.pointer.owner(button) != Some(PressOwner::Selection(pane)) => {
+            Vec::new()
+        }
         MouseAct::WheelUp if !is_open && !shown.is_alternate => {
             let mut commands = begin(model, pane, shown, true);
             commands.extend(wheel(model, -WHEEL));

@@ -227,8 +227,10 @@ fn comment(model: &mut Model) -> Vec<Command> {
     let Some(Overlay::Review(review)) = model.overlays.last() else { return Vec::new() };
     match review.place() {
         Some(place) => {
-            let title =
-                format!("Comment on {}:{}-{}", proto::Printable(&place.file), place.first, place.last);
+            let is_one = place.first == place.last;
+            let lines =
+                if is_one { place.first.to_string() } else { format!("{}-{}", place.first, place.last) };
+            let title = format!("Comment on {}:{lines}", proto::Printable(&place.file));
             prompt(model, title, "", Purpose::Comment(place))
         }
         None => {

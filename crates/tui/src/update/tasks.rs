@@ -199,7 +199,10 @@ fn stop(model: &mut Model, task: &TaskView) -> Vec<Command> {
     let names: Vec<String> = task.processes.iter().map(|process| process.name.to_string()).collect();
     let confirm = Confirm::yes(
         format!("Stop {}?", Printable(&task.name)),
-        vec![format!("{} end; the task and its files stay.", names.join(", "))],
+        vec![match names.as_slice() {
+            [one] => format!("{one} ends; the task and its files stay."),
+            all => format!("{} end; the task and its files stay.", all.join(", ")),
+        }],
         task.processes.iter().map(|process| call(CallFor::TaskDone, close(process.id))).collect(),
     );
     model.overlays.push(Overlay::Confirm(Box::new(confirm)));

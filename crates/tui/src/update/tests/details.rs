@@ -227,3 +227,15 @@ fn text_of_an_input_method_goes_where_letters_go() {
     assert!(typed(&mut model, text).is_empty());
     assert!(matches!(typed(&mut model, text).as_slice(), [Command::Type(..)]));
 }
+
+#[test]
+fn a_task_that_was_dropped_this_minute_was_dropped_just_now() {
+    let mut model = with_two();
+    typed(&mut model, b"u");
+    let dropped = json!({"restorable": [{"name": "docs", "workspace": "local", "directory": "/wt/docs", "branch": "docs",
+        "dropped_at": model.now.epoch_ms, "kept_until": model.now.epoch_ms + 900_000}]});
+    let reply = Reply::Task(Box::new(serde_json::from_value(dropped).unwrap()));
+    update(&mut model, Message::Answered(CallFor::Restorable, Ok(reply)));
+    let text = picture(&model).join("\n");
+    assert!(text.contains("dropped just now, kept for 15m"), "{text}");
+}

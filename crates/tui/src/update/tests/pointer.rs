@@ -76,9 +76,8 @@ fn u13_a_release_over_a_pane_whose_press_the_deck_took_reaches_no_program() {
     let mut model = two_panes();
     model.toast_about("look at b".to_owned(), ProcessId::from_entropy(2));
     let column = model.size.cols - 3;
-    let notice = (1..model.size.rows).find(|row| {
-        crate::view::toasts::hit(&model, Point { col: column, row: *row }).is_some()
-    });
+    let notice = (1..model.size.rows)
+        .find(|row| crate::view::toasts::hit(&model, Point { col: column, row: *row }).is_some());
     assert_eq!(to_programs(&act(&mut model, &click([column - 1, notice.unwrap()]))), [], "a notice");
     assert!(model.toasts.is_empty());
     // Entries of the palette, tiles, tasks and rows of the menu open what is then below the mouse.

@@ -112,6 +112,22 @@ pub(super) fn compare(name: &str, text: &str) {
 }
 
 #[test]
+fn every_view_and_page_has_a_picture_that_the_documentation_shows() {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name: &str| std::fs::read_to_string(docs.join(name)).unwrap();
+    let (shown, maker) = (read("tui.md") + &read("tour.md"), read("screens/make.py"));
+    for name in VIEWS.map(|(name, _)| name).into_iter().chain(super::lists::LISTS) {
+        let name = if name == "notices" { "notice" } else { name };
+        assert!(maker.contains(&format!("\"{name}\"")), "docs/screens/make.py makes no {name}");
+        for ending in ["png", "txt"] {
+            let file = format!("screens/{name}.{ending}");
+            assert!(docs.join(&file).exists(), "docs/{file} is missing: run docs/screens/make.py");
+        }
+        assert!(shown.contains(&format!("screens/{name}.png")), "neither tui.md nor tour.md shows {name}");
+    }
+}
+
+#[test]
 fn u24_golden_every_view_looks_as_it_did_at_every_size() {
     for (name, keys) in VIEWS {
         let mut text = String::new();
