@@ -343,6 +343,7 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
         return vec![Command::Type(pane, event)];
     }
     let mut has_lines = false;
+    history::leave_casual(model);
     let line = match model.overlays.last_mut() {
         None | Some(Overlay::Popup(_)) => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,

@@ -18,19 +18,16 @@ pub(crate) enum Situation {
     Needed,
     /// A tab has a second pane.
     Beside,
-    /// The wheel has scrolled.
-    Scrolled,
 }
 
 impl Situation {
-    const ALL: [Self; 3] = [Self::Needed, Self::Beside, Self::Scrolled];
+    const ALL: [Self; 2] = [Self::Needed, Self::Beside];
 
     /// Its name in the file that counts.
     fn word(self) -> &'static str {
         match self {
             Self::Needed => "needed",
             Self::Beside => "beside",
-            Self::Scrolled => "scrolled",
         }
     }
 
@@ -38,9 +35,6 @@ impl Situation {
         match self {
             Self::Needed => model.crew.processes.iter().any(|process| model.crew.need(process).is_some()),
             Self::Beside => model.deck.tab().is_some_and(|tab| tab.root.panes().len() > 1),
-            Self::Scrolled => {
-                matches!(model.overlays.last(), Some(Overlay::History(history)) if history.is_casual)
-            }
         }
     }
 }
@@ -107,6 +101,5 @@ pub(crate) fn words(model: &Model) -> Option<String> {
             let (left, zoom) = (key(Action::FocusLeft)?, key(Action::Zoom)?);
             Some(format!("{prefix} {left} other pane, {prefix} {zoom} zooms"))
         }
-        Situation::Scrolled => Some(format!("type to return, {prefix} {} copies", key(Action::Copy)?)),
     }
 }

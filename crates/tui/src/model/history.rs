@@ -1,8 +1,10 @@
 //! Lines of a process to scroll, search, select and copy, in their colours.
 
+mod page;
+
 use proto::ProcessId;
-use proto::styled::{CellColor, StyledRow, StyledRun, UnderlineKind};
-use term::{Attributes, Cell, CellText, Color, Style, Underline};
+use proto::styled::StyledRow;
+use term::Cell;
 
 use super::splits::PaneId;
 
@@ -42,6 +44,8 @@ pub(crate) enum Sought {
     Text { other_way: bool },
     /// A prompt.
     Prompt { is_back: bool },
+    /// The first line that is kept.
+    Top,
 }
 
 /// What a cell is to words.
@@ -92,6 +96,8 @@ pub(crate) struct History {
     pub(crate) sought: Option<Sought>,
     /// Opened by the wheel or the mouse: any other key closes it.
     pub(crate) is_casual: bool,
+    /// Lines that the wheel was turned up by before they were here.
+    owed: usize,
     /// The first key of two that go to the top was pressed.
     pub(crate) has_g: bool,
 }
@@ -100,7 +106,7 @@ impl History {
     /// Begins with what a screen shows.
     pub(crate) fn new(pane: PaneId, process: ProcessId, lines: Vec<HistoryLine>) -> Self {
         let rows = lines.len();
-        let cursor = HistoryPosition { line: rows.saturating_sub(1), col: 0 };
+        let cursor = HistoryPosition { line: page::used_rows(&lines).saturating_sub(1), col: 0 };
         Self {
             pane,
             process,
@@ -116,32 +122,36 @@ impl History {
             search: None,
             sought: None,
             is_casual: false,
+            owed: 0,
             has_g: false,
         }
     }
 
-    /// Takes a page from the daemon: the first one replaces what the screen showed, each other goes above.
+    /// Takes a page from the daemon: the first one is laid under what the screen showed, each other one goes above. What is in
+    /// sight stays where it is.
     pub(crate) fn take_page(&mut self, rows: Vec<StyledRow>, missed: u64) {
         self.is_loading = false;
         let Some(first) = rows.first().map(|row| row.line) else {
-            self.is_complete = true;
+            (self.is_complete, self.owed) = (true, 0);
             return;
         };
-        let page: Vec<HistoryLine> = rows.iter().map(line_of).collect();
-        let before = self.lines.len();
-        if self.first_id.is_none() {
-            self.lines = page;
-        } else {
-            self.lines.splice(0..0, page);
-        }
-        let moved = self.lines.len() as isize - before as isize;
-        self.top = self.top.saturating_add_signed(moved);
-        self.cursor.line = self.cursor.line.saturating_add_signed(moved);
+        let mut page: Vec<HistoryLine> = rows.iter().map(page::line_of).collect();
+        let above = match self.first_id {
+            None => page::lay_under(&mut page, &mut self.lines),
+            Some(_) => isize::try_from(page.len()).unwrap_or(0),
+        };
+        self.lines.splice(0..0, page);
+        let moved = usize::try_from(above).unwrap_or(0);
+        self.top += moved;
+        self.cursor.line += moved;
         if let Some(anchor) = &mut self.anchor {
-            anchor.line = anchor.line.saturating_add_signed(moved);
+            anchor.line += moved;
         }
-        self.first_id = Some(first);
+        // A page that begins below the upper edge of the screen leaves the rows above it as they were seen.
+        self.first_id = Some(first.saturating_sub(above.min(0).unsigned_abs() as u64));
         self.is_complete = first <= missed || self.lines.len() >= LINES_MAX;
+        let owed = std::mem::take(&mut self.owed);
+        self.wheel(-isize::try_from(owed).unwrap_or(0));
     }
 
     /// Returns true if older lines are wanted now.
@@ -165,6 +175,20 @@ impl History {
         self.top < most
     }
 
+    /// Scrolls as the wheel does: what it was turned beyond the lines that are here is done when they are.
+    pub(crate) fn wheel(&mut self, by: isize) -> bool {
+        let up = by.min(0).unsigned_abs();
+        let short = up.saturating_sub(self.top);
+        let waits = if self.is_complete { 0 } else { short };
+        self.owed = if by > 0 { 0 } else { self.owed + waits };
+        self.scroll(by)
+    }
+
+    /// Returns true if the wheel was turned up and there is nothing above.
+    pub(crate) fn is_turned_in_vain(&self) -> bool {
+        self.is_complete && self.is_casual && self.anchor.is_none() && self.lines.len() <= self.rows
+    }
+
     /// Scrolls by lines and takes the cursor along; at an end only the cursor goes on.
     pub(crate) fn page(&mut self, by: isize) {
         let most = self.lines.len().saturating_sub(self.rows);
@@ -180,10 +204,13 @@ impl History {
         }
     }
 
+    /// Lines without the blank rows at the end.
+    pub(crate) fn count(&self) -> usize {
+        page::used_rows(&self.lines)
+    }
+
     pub(crate) fn text_of(&self, line: usize) -> String {
-        let cells = self.lines.get(line).map_or(&[][..], |line| &line.cells);
-        let text: String = cells.iter().map(|cell| cell.text.as_str()).collect();
-        text.trim_end().to_owned()
+        self.lines.get(line).map(page::text_of).unwrap_or_default()
     }
 
     /// Goes to what is sought; returns false when it is not in these lines.
@@ -199,6 +226,7 @@ impl History {
                 };
                 line.map(|line| HistoryPosition { line, col: 0 })
             }
+            Sought::Top => self.is_complete.then_some(HistoryPosition { line: 0, ..self.cursor }),
         };
         if let Some(position) = found {
             self.cursor = position;
@@ -221,6 +249,7 @@ impl History {
                 self.search.as_ref().is_some_and(|(_, is_back)| *is_back != other_way)
             }
             Sought::Prompt { is_back } => is_back,
+            Sought::Top => true,
         }
     }
 
@@ -357,65 +386,10 @@ impl History {
     }
 }
 
-fn line_of(row: &StyledRow) -> HistoryLine {
-    let cells = row.runs.iter().flat_map(cells_of).collect();
-    HistoryLine { cells, is_wrapped: row.wrapped, is_prompt: row.prompt }
-}
-
-fn cells_of(run: &StyledRun) -> Vec<Cell> {
-    let style = style_of(run);
-    let link = run.link.as_deref().map(std::sync::Arc::from);
-    let clusters: Vec<String> = match run.joined {
-        true => vec![run.text.clone()],
-        false => run.text.chars().map(String::from).collect(),
-    };
-    let mut cells = Vec::with_capacity(clusters.len());
-    for cluster in clusters {
-        cells.push(Cell {
-            text: CellText::new(&cluster),
-            style,
-            width: run.width.clamp(1, 2),
-            link: link.clone(),
-        });
-        if run.width == 2 {
-            cells.push(Cell { text: CellText::new(""), style, width: 0, link: link.clone() });
-        }
-    }
-    cells
-}
-
-fn style_of(run: &StyledRun) -> Style {
-    let color = |color: Option<CellColor>| match color {
-        None => Color::Default,
-        Some(CellColor::Index(index @ 0..=15)) => Color::Basic(index),
-        Some(CellColor::Index(index)) => Color::Indexed(index),
-        Some(CellColor::Rgb(red, green, blue)) => Color::Rgb(red, green, blue),
-    };
-    let mut attributes = Attributes::default();
-    let switches = [
-        (run.bold, Attributes::BOLD),
-        (run.dim, Attributes::DIM),
-        (run.italic, Attributes::ITALIC),
-        (run.blink, Attributes::BLINK),
-        (run.reverse, Attributes::INVERSE),
-        (run.strike, Attributes::STRIKE),
-        (run.overline, Attributes::OVERLINE),
-    ];
-    switches.iter().filter(|(is_on, _)| *is_on).for_each(|(_, attribute)| attributes.insert(*attribute));
-    let underline = match run.underline {
-        None => Underline::None,
-        Some(UnderlineKind::Single) => Underline::Single,
-        Some(UnderlineKind::Double) => Underline::Double,
-        Some(UnderlineKind::Curly) => Underline::Curly,
-        Some(UnderlineKind::Dotted) => Underline::Dotted,
-        Some(UnderlineKind::Dashed) => Underline::Dashed,
-    };
-    let underline_color = run.underline_color.map(|line| color(Some(line)));
-    Style { fg: color(run.fg), bg: color(run.bg), underline, underline_color, attributes }
-}
-
 #[cfg(test)]
 mod tests {
+    use term::{CellText, Style};
+
     use super::*;
 
     fn line(text: &str) -> HistoryLine {

@@ -4,7 +4,7 @@ use proto::request::{Empty, Explain, Restart, See, Target};
 use proto::{ProcessId, Request};
 use term::{Key, KeyCode};
 
-use super::{ends, own_commands, pads, palette, process_acts, tasks};
+use super::{ends, history, own_commands, pads, palette, process_acts, tasks};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
@@ -347,6 +347,11 @@ fn kept_words(model: &Model, process: ProcessId) -> String {
 }
 
 fn lines(model: &mut Model, search: bool) -> Vec<Command> {
+    if let Some((pane, _)) = model.deck.focused()
+        && history::hold(model, pane, search)
+    {
+        return Vec::new();
+    }
     model.overlays.clear();
     match model.deck.focused() {
         Some((pane, _)) => vec![Command::Lines { pane, search }],

@@ -1,5 +1,7 @@
 //! Scrolling, searching, selecting and copying the lines of a process.
 
+mod motions;
+
 use proto::reply::Text;
 use proto::request::{Read, ReadMode, Target};
 use proto::{ProcessId, Request};
@@ -13,7 +15,7 @@ use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::history::{History, HistoryLine, HistoryPosition, SelectBy, Sought, WordClass, word_class};
+use crate::model::history::{History, HistoryLine, HistoryPosition, SelectBy, Sought};
 use crate::model::overlay::{Overlay, Purpose};
 use crate::model::pointer::PressOwner;
 use crate::model::splits::PaneId;
@@ -38,9 +40,33 @@ pub(super) struct Shown {
 pub(super) fn open(model: &mut Model, pane: PaneId, shown: Shown, search: bool) -> Vec<Command> {
     let mut commands = begin(model, pane, shown, false);
     if search {
-        commands.extend(prompt(model, "Search back".to_owned(), "", Purpose::Search(true)));
+        commands.extend(ask_text(model));
     }
     commands
+}
+
+fn ask_text(model: &mut Model) -> Vec<Command> {
+    prompt(model, "Search back".to_owned(), "", Purpose::Search(true))
+}
+
+/// Gives the keyboard to the lines that are open in a pane already, where they are; returns false if there are none.
+pub(super) fn hold(model: &mut Model, pane: PaneId, search: bool) -> bool {
+    let Some(Overlay::History(history)) = model.overlays.last_mut() else { return false };
+    if history.pane != pane {
+        return false;
+    }
+    history.is_casual = false;
+    if search {
+        ask_text(model);
+    }
+    true
+}
+
+/// Returns to the bottom if only the wheel or the mouse has opened the lines, as typing does.
+pub(super) fn leave_casual(model: &mut Model) {
+    if matches!(model.overlays.last(), Some(Overlay::History(history)) if history.is_casual) {
+        model.overlays.pop();
+    }
 }
 
 fn begin(model: &mut Model, pane: PaneId, shown: Shown, is_casual: bool) -> Vec<Command> {
@@ -94,6 +120,7 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
         Some(Action::Cancel) => drop(model.overlays.pop()),
         // As in vi the key comes twice.
         Some(Action::Top) if is_first_g => history.has_g = true,
+        Some(Action::Top) => return seek(model, Sought::Top),
         Some(Action::Yank) => return yank(model),
         Some(action @ (Action::Search | Action::SearchForward)) => {
             let is_back = action == Action::Search;
@@ -116,7 +143,7 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
             let text: Vec<String> = (0..history.lines.len()).map(|line| history.text_of(line)).collect();
             return vec![Command::Edit(EditFor::Reading, text.join("\n") + "\n")];
         }
-        Some(action) => step(history, action),
+        Some(action) => motions::step(history, action),
         None => {}
     }
     ask_page(model)
@@ -135,6 +162,7 @@ fn seek(model: &mut Model, sought: Sought) -> Vec<Command> {
         return ask_page(model);
     }
     let words = match sought {
+        Sought::Top => return Vec::new(),
         Sought::Prompt { .. } => "no prompt further on: the shell may not mark its prompts".to_owned(),
         Sought::Text { .. } => wrap_round(history, sought),
     };
@@ -157,7 +185,7 @@ fn wrap_round(history: &mut History, sought: Sought) -> String {
     }
     history.cursor = here;
     let above = if history.is_complete { "" } else { " that are loaded" };
-    format!("not found in the {} lines{above}", history.lines.len())
+    format!("not found in the {} lines{above}", history.count())
 }
 
 /// Takes older lines, and goes on with what is sought in them.
@@ -166,80 +194,12 @@ pub(super) fn take_page(model: &mut Model, process: ProcessId, text: Text) -> Ve
     history.take_page(text.rows.unwrap_or_default(), text.missed);
     match history.sought {
         Some(sought) => seek(model, sought),
-        None => Vec::new(),
-    }
-}
-
-fn step(history: &mut History, action: Action) {
-    let half = isize::try_from(history.rows / 2).unwrap_or(1).max(1);
-    let last = history.lines.len();
-    match action {
-        Action::Down => history.move_lines(1),
-        Action::Up => history.move_lines(-1),
-        Action::PageDown => history.page(half),
-        Action::PageUp => history.page(-half),
-        Action::Top => history.move_lines(-isize::try_from(last).unwrap_or(isize::MAX)),
-        Action::Bottom => history.move_lines(isize::try_from(last).unwrap_or(isize::MAX)),
-        Action::FocusLeft => history.cursor.col = history.cursor.col.saturating_sub(1),
-        Action::FocusRight => history.cursor.col += 1,
-        Action::LineStart => history.cursor.col = 0,
-        Action::LineEnd => {
-            let text = history.text_of(history.cursor.line);
-            history.cursor.col = usize::from(crate::frame::width::columns(&text)).saturating_sub(1);
+        // There is nothing to scroll: the wheel has begun nothing.
+        None if history.is_turned_in_vain() => {
+            leave_casual(model);
+            Vec::new()
         }
-        Action::WordForward => word(history, WordMove::Forward, false),
-        Action::WordBack => word(history, WordMove::Back, false),
-        Action::WordEnd => word(history, WordMove::End, false),
-        Action::LongWordForward => word(history, WordMove::Forward, true),
-        Action::LongWordBack => word(history, WordMove::Back, true),
-        Action::LongWordEnd => word(history, WordMove::End, true),
-        Action::ParagraphForward => history.paragraph(false),
-        Action::ParagraphBack => history.paragraph(true),
-        Action::SelectText => select(history, SelectBy::Character),
-        Action::SelectLines => select(history, SelectBy::Line),
-        Action::SelectBlock => select(history, SelectBy::Block),
-        _ => {}
-    }
-}
-
-/// Begins a selection here, or ends the one that there is.
-fn select(history: &mut History, by: SelectBy) {
-    let is_same = history.anchor.is_some() && history.select_by == by;
-    history.anchor = if is_same { None } else { history.anchor.or(Some(history.cursor)) };
-    history.select_by = by;
-}
-
-/// Where to among the words.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WordMove {
-    Forward,
-    Back,
-    End,
-}
-
-/// Moves to another word of the line; at its ends to the next or the previous line. Long words end at blanks only.
-fn word(history: &mut History, to: WordMove, is_long: bool) {
-    let cells = history.lines.get(history.cursor.line).map_or(&[][..], |line| &line.cells);
-    let class = |at: usize| match word_class(cells, at) {
-        WordClass::Sign if is_long => WordClass::Word,
-        class => class,
-    };
-    let is_word = |at: usize| class(at) != WordClass::Blank;
-    let starts = |at: &usize| is_word(*at) && (*at == 0 || class(at - 1) != class(*at));
-    let ends = |at: &usize| is_word(*at) && class(at + 1) != class(*at);
-    let col = history.cursor.col;
-    let found = match to {
-        WordMove::Forward => (col + 1..cells.len()).find(starts),
-        WordMove::End => (col + 1..cells.len()).find(ends),
-        WordMove::Back => (0..col.min(cells.len())).rev().find(starts),
-    };
-    match (found, to) {
-        (Some(col), _) => history.cursor.col = col,
-        (None, WordMove::Back) => history.move_lines(-1),
-        (None, _) => {
-            history.move_lines(1);
-            history.cursor.col = 0;
-        }
+        None => ask_page(model),
     }
 }
 
@@ -318,7 +278,7 @@ pub(super) fn unwanted_mouse(model: &mut Model, pane: PaneId, mouse: Mouse, show
 
 fn wheel(model: &mut Model, by: isize) -> Vec<Command> {
     let Some(history) = lines(model) else { return Vec::new() };
-    let is_above = history.scroll(by);
+    let is_above = history.wheel(by);
     if history.is_casual && !is_above && history.first_id.is_some() && by > 0 {
         model.overlays.pop();
         return Vec::new();

@@ -16,6 +16,7 @@ mod pins;
 mod plain_words;
 mod pointer;
 mod review;
+mod scrolling;
 mod tasks;
 mod unsent;
 mod verbs;

@@ -6,7 +6,7 @@ use super::{text, text_to};
 use crate::frame::{Grid, Point, Rect, ShownCursor};
 use crate::model::Model;
 use crate::model::deck::Deck;
-use crate::model::history::{History, HistoryPosition};
+use crate::model::history::{History, HistoryPosition, Sought};
 use crate::theme::Role;
 
 pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
@@ -25,11 +25,16 @@ pub(crate) fn draw(model: &Model, history: &History, grid: &mut Grid) {
         }
     }
     let below = history.lines.len().saturating_sub(history.top + usize::from(screen.rows));
+    let here = history.cursor.line + 1;
+    let count = history.count().max(here);
     let words = match (history.is_loading, below) {
+        (true, _) if history.sought == Some(Sought::Top) => " going to the top ".to_owned(),
         (true, _) if history.sought.is_some() => " searching above ".to_owned(),
         (true, _) => " loading ".to_owned(),
         (false, 0) if history.anchor.is_none() => " bottom ".to_owned(),
-        (false, _) => format!(" {} of {} ", history.cursor.line + 1, history.lines.len()),
+        (false, _) if history.is_complete => format!(" {here} of {count} "),
+        // How many there are is not known before the first one is here.
+        (false, _) => format!(" {} lines below ", count - here),
     };
     text_to(grid, place.right().saturating_sub(1), place.row, &words, text(model, Role::Warn));
     let row = u16::try_from(history.cursor.line.saturating_sub(history.top)).unwrap_or(0);

@@ -344,6 +344,18 @@ fn deck_hints(model: &Model) -> Vec<Hint> {
     hints
 }
 
+/// After the wheel there is no mode: typing is for the program, and the prefix begins what searches and copies.
+fn scroll_hints(model: &Model) -> Vec<Hint> {
+    let mut hints = plain_hints(&["type to return"]);
+    let prefix = model.looks.keymap.prefix_text();
+    let copies = model.looks.keymap.key_of(Context::Deck, Action::Copy);
+    hints.extend(copies.map(|key| Hint {
+        words: format!("{prefix} {key} search, select, copy"),
+        click: Some(StatusClick::Act(Action::Copy)),
+    }));
+    hints
+}
+
 fn overlay_hints(model: &Model, overlay: &Overlay) -> Vec<Hint> {
     let of = |context, actions: &[(Action, &str)]| {
         let tail = [(Action::Help, "help"), (Action::Cancel, "back")];
@@ -384,7 +396,7 @@ fn overlay_hints(model: &Model, overlay: &Overlay) -> Vec<Hint> {
             )
         }
         Overlay::Popup(_) => deck_hints(model),
-        Overlay::History(history) if history.is_casual => plain_hints(&["type to return"]),
+        Overlay::History(history) if history.is_casual => scroll_hints(model),
         Overlay::History(_) => plain_hints(&[
             "y copy",
             "v select",

@@ -10,7 +10,7 @@ use super::tasks::{listed, task, task_made};
 use super::{agent, model, open, process, typed};
 use crate::frame::Grid;
 use crate::message::{CallFor, Command, Message};
-use crate::model::history::{History, HistoryLine, HistoryPosition};
+use crate::model::history::{History, HistoryPosition};
 use crate::model::overlay::Overlay;
 use crate::model::splits::PaneId;
 use crate::model::{Away, Model};
@@ -221,7 +221,9 @@ fn answer(model: &mut Model, rows: Vec<StyledRow>) -> bool {
 fn u28_a_search_loads_older_lines_until_it_finds_and_goes_on_from_the_other_end() {
     let mut model = model(vec![process(1, "web", json!({}))]);
     open(&mut model, 1);
-    let mut history = History::new(PaneId(1), ProcessId::from_entropy(1), vec![HistoryLine::default(); 5]);
+    let screen = super::mouse::lines("line 495\r\nline 496\r\nline 497\r\nline 498\r\nline 499");
+    let screen = screen.into_iter().take(5).collect();
+    let mut history = History::new(PaneId(1), ProcessId::from_entropy(1), screen);
     history.rows = 5;
     model.overlays.push(Overlay::History(Box::new(history)));
     let text = |id: u64| if id == 7 { "needle".to_owned() } else { format!("line {id}") };
