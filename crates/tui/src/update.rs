@@ -347,6 +347,7 @@ fn paste(model: &mut Model, event: InputEvent) -> Vec<Command> {
     let line = match model.overlays.last_mut() {
         None | Some(Overlay::Popup(_)) => return to_child(model, event),
         Some(Overlay::Palette(palette)) => &mut palette.line,
+        Some(Overlay::Help(help)) if help.is_filtering => &mut help.filter,
         Some(Overlay::Prompt(prompt)) => {
             has_lines = prompt.purpose.may_be_long();
             &mut prompt.line

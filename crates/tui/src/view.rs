@@ -87,7 +87,7 @@ fn layer(model: &Model, overlay: &Overlay, grid: &mut Grid) {
     match overlay {
         Overlay::Palette(palette) => palette::draw(model, palette, grid),
         Overlay::Inbox(inbox) => inbox::draw(model, inbox, grid),
-        Overlay::Help(top) => help::draw(model, *top, grid),
+        Overlay::Help(help) => help::draw(model, help, grid),
         Overlay::Page(page) => dialogs::page(model, page, grid),
         Overlay::Prompt(prompt) => dialogs::prompt(model, prompt, grid),
         Overlay::Confirm(confirm) => dialogs::confirm(model, confirm, grid),

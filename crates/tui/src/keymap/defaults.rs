@@ -260,6 +260,7 @@ const KEYS: &[(Context, &str, Action)] = &[
     (Context::Pads, "Ctrl-U PgUp", Action::PageUp),
     (Context::Pads, "E", Action::Edit),
     (Context::Pads, "H", Action::Revisions),
+    (Context::Pads, "/", Action::Search),
     (Context::Pads, "?", Action::Help),
     (Context::Pads, "Esc q", Action::Cancel),
     (Context::Tasks, "j Down", Action::Down),

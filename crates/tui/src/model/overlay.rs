@@ -23,8 +23,7 @@ use crate::message::Command;
 pub(crate) enum Overlay {
     Palette(Palette),
     Inbox(InboxView),
-    /// Every key, from this row on.
-    Help(usize),
+    Help(Help),
     /// Text to read.
     Page(Page),
     Prompt(Prompt),
@@ -43,6 +42,16 @@ pub(crate) enum Overlay {
     Popup(ProcessId),
     /// What can be done to a row of the rail.
     RowMenu(RowMenu),
+}
+
+/// Every key of every context, from a row on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Help {
+    pub(crate) top: usize,
+    /// Only the rows with this text are shown.
+    pub(crate) filter: Line,
+    /// Keys go to the filter.
+    pub(crate) is_filtering: bool,
 }
 
 /// Text to read, from a row on.

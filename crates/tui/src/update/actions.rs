@@ -8,7 +8,7 @@ use super::{ends, history, own_commands, pads, palette, process_acts, tasks};
 use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command};
 use crate::model::line::Line;
-use crate::model::overlay::{Confirm, InboxView, Overlay, Prompt, Purpose, Wall};
+use crate::model::overlay::{Confirm, Help, InboxView, Overlay, Prompt, Purpose, Wall};
 use crate::model::palette::{Palette, Placement, Scope};
 use crate::model::rail::{self, RailItem};
 use crate::model::settings::SettingsView;
@@ -80,7 +80,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
             Vec::new()
         }
         Action::Settings => push(model, Overlay::Settings(SettingsView::default())),
-        Action::Help => push(model, Overlay::Help(0)),
+        Action::Help => push(model, Overlay::Help(Help::default())),
         Action::StartDaemon if model.daemon.away.is_some() => vec![Command::StartDaemon],
         Action::StartDaemon => {
             model.toast("the daemon is there");
@@ -104,7 +104,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Command> {
 /// Opens help at the keys of a context.
 pub(super) fn help(model: &mut Model, context: Context) {
     let top = crate::view::help::top_of(model, context);
-    model.overlays.push(Overlay::Help(top));
+    model.overlays.push(Overlay::Help(Help { top, ..Help::default() }));
 }
 
 /// Does an action to a process, from the deck or from the rail.

@@ -14,7 +14,7 @@ use crate::keymap::{Action, Context};
 use crate::message::{CallFor, Command, EditFor, Written};
 use crate::model::Model;
 use crate::model::line::Line;
-use crate::model::overlay::{Confirm, ConfirmAnswer, Overlay, Page, Purpose};
+use crate::model::overlay::{Confirm, ConfirmAnswer, Help, Overlay, Purpose};
 use crate::model::palette::Placement;
 use crate::model::splits::{PaneId, neighbour};
 use crate::view::{dialogs, help};
@@ -48,43 +48,68 @@ pub(super) fn key(model: &mut Model, key: Key, event: InputEvent) -> Vec<Command
     }
 }
 
+/// A key while something is read. A key that it does not know does not close it: what is typed next would be for the program.
 fn page_key(model: &mut Model, key: Key) -> Vec<Command> {
-    match model.looks.keymap.action(Context::Pads, &key) {
-        Some(Action::Edit) => {
-            let pad = match model.overlays.last() {
-                Some(Overlay::Page(Page { pad: Some(pad), .. })) => pad.clone(),
-                _ => return Vec::new(),
-            };
-            return pads::edit(model, &pad);
+    let (is_help, pad) = match model.overlays.last_mut() {
+        Some(Overlay::Help(help)) if help.is_filtering => {
+            filter_key(help, &key);
+            return Vec::new();
         }
-        Some(Action::Revisions) => {
-            let name = match model.overlays.last() {
-                Some(Overlay::Page(Page { pad: Some(pad), .. })) => pad.name.clone(),
-                _ => return Vec::new(),
-            };
-            return pads::ask_revisions(model, &name);
+        Some(Overlay::Help(_)) => (true, None),
+        Some(Overlay::Page(page)) => (false, page.pad.clone()),
+        _ => return Vec::new(),
+    };
+    match (model.looks.keymap.action(Context::Pads, &key), pad) {
+        (Some(Action::Edit), Some(pad)) => return pads::edit(model, &pad),
+        (Some(Action::Revisions), Some(pad)) => return pads::ask_revisions(model, &pad.name),
+        (Some(Action::Help), _) if !is_help => actions::help(model, Context::Pads),
+        (Some(Action::Help | Action::Cancel), _) => close_page(model),
+        (Some(Action::Search), _) if is_help => {
+            if let Some(Overlay::Help(help)) = model.overlays.last_mut() {
+                help.is_filtering = true;
+            }
         }
-        Some(Action::Help) if matches!(model.overlays.last(), Some(Overlay::Page(_))) => {
-            actions::help(model, Context::Pads);
+        (Some(Action::Down), _) => scroll_page(model, 1),
+        (Some(Action::Up), _) => scroll_page(model, -1),
+        (Some(Action::PageDown), _) => scroll_page(model, HALF_PAGE),
+        (Some(Action::PageUp), _) => scroll_page(model, -HALF_PAGE),
+        _ => {
+            let back = model.looks.keymap.key_of(Context::Pads, Action::Cancel).unwrap_or_default();
+            model.toast(format!("that key does nothing here; {back} goes back"));
         }
-        Some(Action::Down) => scroll_page(model, 1),
-        Some(Action::Up) => scroll_page(model, -1),
-        Some(Action::PageDown) => scroll_page(model, HALF_PAGE),
-        Some(Action::PageUp) => scroll_page(model, -HALF_PAGE),
-        _ => drop(model.overlays.pop()),
     }
     Vec::new()
+}
+
+/// A key while the list of keys is filtered.
+fn filter_key(help: &mut Help, key: &Key) {
+    match key.code {
+        KeyCode::Enter => help.is_filtering = false,
+        KeyCode::Escape => *help = Help::default(),
+        _ => {
+            help.filter.edit(key);
+            help.top = 0;
+        }
+    }
+}
+
+/// Leaves what is read; a filtered list of keys is whole again first.
+fn close_page(model: &mut Model) {
+    match model.overlays.last_mut() {
+        Some(Overlay::Help(help)) if !help.filter.text().is_empty() => *help = Help::default(),
+        _ => drop(model.overlays.pop()),
+    }
 }
 
 /// Scrolls the page that is read, at most to its last row.
 pub(super) fn scroll_page(model: &mut Model, by: isize) {
     let last = match model.overlays.last() {
-        Some(Overlay::Help(_)) => help::last_top(model),
+        Some(Overlay::Help(help)) => help::last_top(model, help),
         Some(Overlay::Page(page)) => dialogs::last_top(model, page),
         _ => return,
     };
     let top = match model.overlays.last_mut() {
-        Some(Overlay::Help(top)) => top,
+        Some(Overlay::Help(help)) => &mut help.top,
         Some(Overlay::Page(page)) => &mut page.top,
         _ => return,
     };
@@ -226,18 +251,27 @@ fn rename(model: &mut Model, process: ProcessId, name: String) -> Vec<Command> {
     vec![call(CallFor::Nothing, Request::Rename(rename))]
 }
 
+/// A key that is no answer does nothing: closed by it, the question would leave what is typed next to the program.
 fn confirm_key(model: &mut Model, key: Key) -> Vec<Command> {
-    let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else { return Vec::new() };
+    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { return Vec::new() };
     let is_it = |answer: &&ConfirmAnswer| match key.code {
         KeyCode::Character(typed) => typed.eq_ignore_ascii_case(&answer.key),
         _ => false,
     };
-    let Confirm { answers, .. } = *confirm;
+    let answers = &confirm.answers;
     let chosen = if key.code == KeyCode::Enter { answers.first() } else { answers.iter().find(is_it) };
-    let Some(answer) = chosen else { return Vec::new() };
-    // What was asked from a view goes back to it.
-    model.overlays.retain(|overlay| matches!(overlay, Overlay::Tasks(_) | Overlay::Review(_)));
-    answer.commands.clone()
+    match (chosen.cloned(), key.code) {
+        (Some(answer), _) => {
+            // What was asked from a view goes back to it.
+            model.overlays.retain(|overlay| matches!(overlay, Overlay::Tasks(_) | Overlay::Review(_)));
+            answer.commands
+        }
+        (None, KeyCode::Escape | KeyCode::Character('n' | 'N')) => {
+            model.overlays.pop();
+            Vec::new()
+        }
+        (None, _) => Vec::new(),
+    }
 }
 
 /// Asks before a link is opened: its text may say something else than its target.

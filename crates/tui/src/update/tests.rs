@@ -15,6 +15,7 @@ mod parity;
 mod pins;
 mod plain_words;
 mod pointer;
+mod reading;
 mod review;
 mod scrolling;
 mod tasks;

@@ -170,12 +170,12 @@ pub(crate) fn confirm(model: &Model, confirm: &Confirm, grid: &mut Grid) {
     let mut lines: Vec<String> = confirm.lines.iter().flat_map(|line| wrap(line, columns)).collect();
     let answers: Vec<String> =
         confirm.answers.iter().map(|answer| format!("{} {}", answer.key, answer.label)).collect();
-    let mut hints = format!("{}  any other key: no", answers.join("  "));
+    let mut hints = format!("{}  Esc no", answers.join("  "));
     // Answers that do not fit into the frame are lines of their own.
     if width::columns(&hints) + 2 > columns {
         lines.push(String::new());
         lines.extend(answers);
-        hints = "any other key: no".to_owned();
+        hints = "Esc no".to_owned();
     }
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
     let area = model.areas().body.middle(COLUMNS, rows);
