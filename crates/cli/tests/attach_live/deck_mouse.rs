@@ -1,11 +1,11 @@
 //! The mouse in the deck and in its programs, in a real terminal.
 
-use term::{MouseTracking, Wraps};
+use term::{MouseTracking, Screen, Wraps};
 
 use super::deck::SIZE;
 use super::deck_facts::{leave, open, shows_bytes};
-use super::stage;
 use super::window::Window;
+use super::{sh, stage};
 
 /// What the terminal reports about a button, at a place that is counted from zero.
 fn report(code: u16, at: [u16; 2], last: char) -> String {
@@ -152,5 +152,32 @@ fn a_middle_click_on_a_tab_closes_the_view_and_its_process_runs_on() {
     window.type_keys(&[report(1, [3, 0], 'M'), report(1, [3, 0], 'm')].concat());
     window.until_shows("4  Go to a process");
     assert!(stage.process("plain").pid.is_some());
+    leave(window);
+}
+
+#[test]
+fn what_was_under_the_mouse_is_copied_where_history_goes_on_above_blank_rows() {
+    let stage = stage();
+    stage.run("cleared", sh("seq 100; printf '\\033[H\\033[2Jcopy me please\\r\\nready'; exec cat"));
+    stage.wait_pattern("cleared", "ready");
+    let mut window = Window::open(&stage, SIZE, &[]);
+    open_ready(&mut window, "cleared");
+    let at =
+        |screen: &Screen, text: &str| screen.text(Wraps::Keep).lines().position(|row| row.contains(text));
+    let before = at(&window.screen, "copy me please");
+    let row = u16::try_from(before.unwrap()).unwrap();
+    window.type_keys(&[report(0, [26, row], 'M'), report(32, [32, row], 'M')].concat());
+    // The lines above have come.
+    window.until_shows(" of ");
+    assert_eq!(at(&window.screen, "copy me please"), before, "{}", window.text());
+    window.type_keys(&report(0, [32, row], 'm'));
+    window.until_drawn(b"\x1b]52;c;Y29weSBtZQ==\x07");
+    // One notch of the wheel scrolls; `q` returns, and is not typed.
+    window.type_keys(&report(64, [49, 9], 'M'));
+    window
+        .until("three lines further up", |screen| at(screen, "copy me please") == before.map(|row| row + 3));
+    window.type_keys("qend.");
+    window.until_shows("readyend.");
+    assert_eq!(at(&window.screen, "copy me please"), before, "{}", window.text());
     leave(window);
 }
