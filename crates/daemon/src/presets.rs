@@ -11,7 +11,7 @@
 
 mod section;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -165,14 +165,20 @@ impl PresetSet {
     /// Reads the user's presets, then the project's over them. A worktree without a file of its own has that of the main
     /// checkout. Runs on a thread that may block.
     pub(crate) fn read(project_dir: &ProjectDir, config: &Path) -> Self {
+        let mut preset_set = Self::of_user(config);
+        let own = project_dir.dir.join(project::FILE);
+        let file = if own.symlink_metadata().is_ok() { own } else { project_dir.shared(&own) };
+        preset_set.read_file(&file, Origin::Project, Shape::Many);
+        preset_set
+    }
+
+    /// Reads the user's own presets. Runs on a thread that may block.
+    fn of_user(config: &Path) -> Self {
         let mut preset_set = Self::default();
         for file in own_files(&config.join("presets")) {
             preset_set.read_file(&file, Origin::User, Shape::One);
         }
         preset_set.read_file(&config.join("presets.toml"), Origin::User, Shape::Many);
-        let own = project_dir.dir.join(project::FILE);
-        let file = if own.symlink_metadata().is_ok() { own } else { project_dir.shared(&own) };
-        preset_set.read_file(&file, Origin::Project, Shape::Many);
         preset_set
     }
 
@@ -263,11 +269,41 @@ impl PresetSet {
     }
 }
 
-/// Returns what is wrong with a project's file: each fault with its line, if it has one.
-pub fn check_presets(path: &Path) -> Vec<(Option<usize>, String)> {
+/// Returns what is wrong with a project's file: each fault with its line, if it has one. Its presets may come after those of
+/// the user, which are in the directory of the configuration.
+pub fn check_presets(path: &Path, config: &Path) -> Vec<(Option<usize>, String)> {
     let mut set = PresetSet::default();
-    let faults = set.faults_of(path, Origin::Project, Shape::Many);
+    let mut faults = set.faults_of(path, Origin::Project, Shape::Many);
+    let own: BTreeSet<String> = PresetSet::of_user(config).presets.into_keys().collect();
+    faults.extend(unknown_before(path, own));
+    faults.sort();
     faults.into_iter().map(|(line, why)| ((line > 0).then_some(line), Printable(&why).to_string())).collect()
+}
+
+/// Returns the words in `after` of a project's presets that are the name of no preset, with their lines.
+fn unknown_before(path: &Path, mut known: BTreeSet<String>) -> Vec<(usize, String)> {
+    let Ok(Some(text)) = read_text(path) else { return Vec::new() };
+    let parsed = DeTable::parse(&text).ok();
+    let presets = parsed.as_ref().and_then(|table| table.get_ref().get("preset")?.get_ref().as_table());
+    known.extend(presets.into_iter().flat_map(|table| table.keys()).map(|name| name.get_ref().to_string()));
+    let mut found = Vec::new();
+    for (name, preset) in presets.into_iter().flat_map(|table| table.iter()) {
+        let after = preset.get_ref().get("after").and_then(|after| after.get_ref().as_array());
+        for before in after.into_iter().flat_map(|list| list.iter()) {
+            let Some(word) = before.get_ref().as_str().filter(|word| !known.contains(*word)) else {
+                continue;
+            };
+            let line = text.bytes().take(before.span().start).filter(|byte| *byte == b'\n').count() + 1;
+            let nearest = proto::nearest_word(word, known.iter().map(String::as_str));
+            let tip = nearest.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
+            let name = Printable(name.get_ref());
+            found.push((
+                line,
+                format!("after: preset {name} comes after \"{word}\", which is not there{tip}"),
+            ));
+        }
+    }
+    found
 }
 
 /// What a file holds.

@@ -13,6 +13,7 @@ mod limits;
 pub(crate) mod machine;
 mod mail_format;
 mod notices;
+mod preset_names;
 mod properties;
 mod questions;
 mod random_tree;

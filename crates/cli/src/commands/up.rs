@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use client::{ClientError, Connection};
 use proto::presets::{PresetList, PresetView};
-use proto::request::{Close, Empty, Presets, Quantifier, Restart, Target, Until, Wait};
+use proto::request::{Close, Empty, Presets, Quantifier, Read, ReadMode, Restart, Target, Until, Wait};
 use proto::{ErrorCode, Failure, Kind, Printable, ProcessView, Status};
 
 use crate::commands::project::ProjectArgs;
@@ -16,6 +16,8 @@ use crate::errors::{self, CliError};
 
 /// How long a preset may take to be ready by default.
 const TIMEOUT_MS: u64 = 60_000;
+/// Lines of output that the error about a preset shows which ended too soon.
+const SHOWN_LINES: usize = 8;
 
 /// Start the project's presets; each waits until the presets in its `after` are ready
 #[derive(Debug, Args)]
@@ -302,10 +304,17 @@ fn start(context: &mut Context, list: &PresetList, preset: &PresetView) -> Resul
         })?,
         None => {
             let mut spawn = SpawnArgs::of_kind(Kind::Command);
-            spawn.name = Some(preset.name.clone());
             spawn.cwd = Some(list.project.path.clone());
             spawn.spawn_limits.preset = Some(preset.name.clone());
-            client::reconnecting::spawn(context.address()?, spawn.request(std::env::vars_os().collect())?)?
+            let request = spawn.request(std::env::vars_os().collect())?;
+            let spawned = client::reconnecting::spawn(context.address()?, request)?;
+            if spawned.name.as_str() != preset.name && !context.json {
+                let (name, other) = (Printable(&preset.name), &spawned.name);
+                context.print_status(&format!(
+                    "{name} is called {other} here: another process is named {name}"
+                ))?;
+            }
+            spawned
         }
     };
     context.confirm(&spawned, super::spawn::print_spawned)
@@ -333,9 +342,43 @@ fn until_ready(
         since_version: None,
         timeout_ms: Some(timeout_ms),
     };
-    client::reconnecting::wait(context.address()?, wait)
-        .map_err(|error| late(error, &entry.name.to_string(), timeout_ms))?;
+    client::reconnecting::wait(context.address()?, wait).map_err(|error| {
+        match with_output(context, &entry, error) {
+            Ok(ended) => ended,
+            Err(error) => late(error, &entry.name.to_string(), timeout_ms),
+        }
+    })?;
     if context.json { Ok(()) } else { context.print_status(&format!("{} is ready", entry.name)) }
+}
+
+/// Adds the end of what a process printed to the error that it ended before it was ready: why is mostly there. Returns any
+/// other error as it is.
+fn with_output(
+    context: &mut Context,
+    entry: &ProcessView,
+    error: ClientError,
+) -> Result<CliError, ClientError> {
+    let ClientError::Failed(failure) = &error else { return Err(error) };
+    if failure.code != ErrorCode::NotRunning {
+        return Err(error);
+    }
+    let read = Read {
+        target: Target(entry.id.to_string()),
+        run: proto::request::RunChoice::default(),
+        mode: ReadMode::Screen,
+        since: None,
+        until: None,
+        limit: None,
+        join: false,
+        styles: false,
+    };
+    let text = context.connect().ok().and_then(|mut connection| connection.read(read).ok());
+    let lines: Vec<String> = text.iter().flat_map(|text| text.text.lines()).map(str::to_owned).collect();
+    let printed: Vec<&String> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
+    let end = printed.iter().skip(printed.len().saturating_sub(SHOWN_LINES));
+    let message = end.fold(failure.message.clone(), |all, line| format!("{all}\n{}", line.trim_end()));
+    let hint = format!("`qd logs {}` shows all that it printed; `qd up` starts it again", entry.name);
+    Ok(CliError::Own(Failure::new(ErrorCode::NotRunning, message).hint(hint)))
 }
 
 /// Says which preset was not ready in time; any other error stays as it is.

@@ -171,3 +171,14 @@ fn what_is_no_plain_file_or_too_long_is_a_fault() {
     std::fs::remove_file(&file).unwrap();
     assert_eq!(fixture.preset_set().faults, Vec::<String>::new());
 }
+
+#[test]
+fn k10_a_preset_that_comes_after_one_that_is_not_there_is_a_fault_with_its_line() {
+    let text =
+        "[preset.db]\nargv = [\"x\"]\n[preset.web]\nargv = [\"x\"]\nafter = [\"db\",\n\"nope\", \"mine\"]\n";
+    let fixture = fixture(text);
+    std::fs::write(fixture.config.join("presets.toml"), "[preset.mine]\nargv = [\"x\"]\n").unwrap();
+    let faults = check_presets(&fixture.project_dir.dir.join(project::FILE), &fixture.config);
+    let words = "after: preset web comes after \"nope\", which is not there";
+    assert_eq!(faults, [(Some(6), words.to_owned())]);
+}

@@ -14,6 +14,7 @@ mod interrupt;
 mod kill;
 mod list;
 mod locate;
+mod process_name;
 mod rename;
 mod resize;
 mod restart;

@@ -11,6 +11,7 @@ use proto::{
     ErrorCode, Failure, Kind, Limit, Name, Owner, Printable, ProcessId, Reply, Role, RunNumber, Size, Status,
 };
 
+use super::process_name::check_name;
 use super::resume::check_session;
 use super::tell::check_text;
 use super::{Asker, CommandResult, Decide, Needs};
@@ -192,18 +193,6 @@ fn check_workspace(
     }
 }
 
-fn check_name(ctx: &Context, name: Option<&str>, kind: Kind) -> Result<Name, Failure> {
-    let Some(name) = name else { return Ok(ctx.processes.default_name(kind)) };
-    let name = name.parse::<Name>().map_err(|why| Failure::invalid("name", why))?;
-    if ctx.processes.is_taken(&name) {
-        let message = format!("there is a process named {name} already");
-        return Err(
-            Failure::new(ErrorCode::Conflict, message).hint("choose another --name, or close that one")
-        );
-    }
-    Ok(name)
-}
-
 fn check_argv(ctx: &Context, caller: Caller, spawn: &Spawn) -> Result<Vec<String>, Failure> {
     let program = spawn.argv.first().map(String::as_str);
     match (program, spawn.kind) {
@@ -235,7 +224,7 @@ fn check_cwd(ctx: &Context, cwd: Option<&str>, task: Option<&TaskPlace>) -> Resu
 /// The entry that a spawn describes, if its words are in order.
 fn check_spawn(engine: &mut Engine, caller: Caller, order: &SpawnOrder) -> Result<Process, Failure> {
     let spawn = order.spawn.clone();
-    let name = check_name(&engine.ctx, spawn.name.as_deref(), spawn.kind)?;
+    let name = check_name(&engine.ctx, order)?;
     let task = check_task(engine, caller, &spawn)?;
     let argv = check_argv(&engine.ctx, caller, &spawn)?;
     environment::check_declared(&spawn.env)?;

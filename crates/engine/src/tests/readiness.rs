@@ -96,7 +96,9 @@ fn an_end_before_it_fails_the_wait_for_a_port_at_once_and_for_a_pattern_when_its
     let port = stage.spawn(with(Ready::Port(1)));
     let ticket = wait(&mut stage, &[port], Quantifier::All);
     stage.exit(port, 1);
-    assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
+    let failure = stage.failure(ticket);
+    assert_eq!(failure.code, ErrorCode::NotRunning);
+    assert!(failure.message.ends_with("ended before it listened on port 1"), "{failure}");
 
     let printed = stage.spawn(Spawn { name: None, ..with(pattern()) });
     let ticket = wait(&mut stage, &[printed], Quantifier::All);
@@ -104,7 +106,9 @@ fn an_end_before_it_fails_the_wait_for_a_port_at_once_and_for_a_pattern_when_its
     assert!(stage.answer(ticket).is_none(), "it may have said so with its last words");
     let watch = watch(&stage, printed);
     stage.fact(printed, RunFact::Unmatched { wait: watch });
-    assert_eq!(stage.failure(ticket).code, ErrorCode::NotRunning);
+    let failure = stage.failure(ticket);
+    assert_eq!(failure.code, ErrorCode::NotRunning);
+    assert!(failure.message.ends_with("sign of readiness, \"listening\""), "{failure}");
 }
 
 #[test]

@@ -189,8 +189,8 @@ impl Waits {
                 | Until::Item(_),
                 _,
             ) => {
-                let name = satisfied.name;
-                let message = format!("{name} ended before that happened");
+                let what = readiness::awaited_words(&wait.until, process.spec.ready.as_ref());
+                let message = format!("{} ended before {what}", satisfied.name);
                 self.fail_wait(
                     id,
                     Failure::new(ErrorCode::NotRunning, message).hint("qd read shows its last screen"),

@@ -2,9 +2,9 @@
 //!
 //! Nothing is guessed: a process whose spawn named no sign is never ready, and a run that is over is no longer ready.
 
-use proto::Failure;
 use proto::process::Ready;
 use proto::request::Until;
+use proto::{Failure, Printable};
 
 use crate::context::Context;
 use crate::effect::Effect;
@@ -25,6 +25,19 @@ pub(crate) fn check_ready(ready: Option<&Ready>) -> Result<(), Failure> {
         }
         Some(Ready::Port(0)) => Err(Failure::invalid("ready.port", "between 1 and 65535")),
         Some(Ready::Pattern(_) | Ready::Port(_)) | None => Ok(()),
+    }
+}
+
+/// What a wait was for, in words that follow "before".
+pub(crate) fn awaited_words(until: &Until, ready: Option<&Ready>) -> String {
+    match (until, ready) {
+        (Until::Ready(_), Some(Ready::Port(port))) => format!("it listened on port {port}"),
+        (Until::Ready(_), Some(Ready::Pattern(pattern))) => {
+            format!("it printed its sign of readiness, \"{}\"", Printable(pattern))
+        }
+        (Until::Ready(_), None) => "it was ready".to_owned(),
+        (Until::Pattern(pattern), _) => format!("it showed \"{}\"", Printable(pattern)),
+        _ => "that happened".to_owned(),
     }
 }
 

@@ -194,7 +194,7 @@ fn check_files(context: &mut Context, file: Option<PathBuf>) -> Result<ExitCode,
 fn check_file(path: &Path) -> Result<Checked, CliError> {
     let shown = path.display().to_string();
     if path.file_name().is_some_and(|name| name == PROJECT_FILE) {
-        let faults = daemon::check_presets(path).into_iter();
+        let faults = daemon::check_presets(path, &crate::context::dirs()?.config).into_iter();
         let faults = faults.map(|(line, message)| Fault { line, message }).collect();
         return Ok(Checked { path: shown, faults, warnings: Vec::new() });
     }
