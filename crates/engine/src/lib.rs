@@ -56,7 +56,7 @@ pub use input::{
     TypingOutcome, ViewerId, WaitId,
 };
 pub use mail::delivery::LEASE_MS;
-pub use mail::{MailRecord, MailStage};
+pub use mail::{MailRecord, MailStage, MailedReview};
 pub use process::backoff::Backoff;
 pub use process::seen::SeenMark;
 pub use proto::rights::GrantRecord;

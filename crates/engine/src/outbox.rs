@@ -61,6 +61,8 @@ pub(crate) enum Signal {
     Reevaluate(ProcessId),
     /// A message to this process was closed and begins no turn.
     MailOver(ProcessId),
+    /// A message was closed; nothing changes any more whether it arrived.
+    MailClosed(MailId),
     /// A turn of this agent is over, and its text is known or given up.
     TurnOver(ProcessId),
     /// An item was opened.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::AgentState;
 use proto::agent::{Explanation, Opinion};
 use proto::request::{self, Target};
 
@@ -36,7 +37,9 @@ fn print_explanation(explanation: &Explanation, now: u64, out: &mut Output) -> R
     if agent.held {
         out.line("held: the screen shows something that cannot be judged")?;
     }
-    out.line(&format!("composer: {}", explanation.composer.word()))?;
+    if agent.state != AgentState::Exited {
+        out.line(&format!("composer: {}", explanation.composer.word()))?;
+    }
     if agent.background > 0 {
         out.line(&format!("background: {} still run", agent.background))?;
     }

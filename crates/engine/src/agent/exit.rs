@@ -18,10 +18,13 @@ use crate::process::stopping::EndRequest;
 const REFUSED_MS: u64 = 60_000;
 
 impl AgentRecord {
-    /// Returns true if a person is yet to read that a new session began in the place of the one that was wanted. Unlike
-    /// other failures it is not over when the agent works: only the person knows whether the new session will do.
-    pub(crate) fn is_in_another_session(&self) -> bool {
-        self.failure.as_ref().is_some_and(|failure| failure.cause == FailureCause::ResumeRefused)
+    /// Returns true if a person is yet to read that a new session began in the place of the one that was wanted, or that
+    /// a review did not arrive. Unlike other failures these are not over when the agent works: only the person knows whether
+    /// the new session will do, and what to do about the review.
+    pub(crate) fn has_failure_to_read(&self) -> bool {
+        let is_to_be_read =
+            |cause| matches!(cause, FailureCause::ResumeRefused | FailureCause::ReviewReturned);
+        self.failure.as_ref().is_some_and(|failure| is_to_be_read(failure.cause))
     }
 
     /// Forgets a session that could not be continued: the next resume continues the one before it. Returns that one, if

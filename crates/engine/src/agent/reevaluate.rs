@@ -75,7 +75,7 @@ impl Engine {
             AgentState::Working | AgentState::Thinking => {
                 if !change.from.is_busy() && !agent.is_turn_refused() {
                     agent.clear_quota(&mut self.ctx.out);
-                    if !agent.record.is_in_another_session() {
+                    if !agent.record.has_failure_to_read() {
                         self.inbox.clear_failure(id, &mut self.ctx);
                     }
                 }

@@ -1,6 +1,6 @@
 //! `explain`: every opinion about an agent, who won over whom, and by which rule.
 
-use proto::agent::{Explanation, Source};
+use proto::agent::{Composer, Explanation, Source};
 use proto::request::Explain;
 use proto::verb;
 use proto::{Reply, Role};
@@ -13,6 +13,7 @@ use crate::agent::state_from_evidence::Reason;
 use crate::effect::CommandAnswer;
 use crate::rights::Verb;
 use crate::rights::registry::wrong_kind;
+use crate::timers::exit_words;
 
 impl Decide for verb::Explain {
     type Order = Explain;
@@ -28,10 +29,14 @@ impl Decide for verb::Explain {
             name: process.name.clone(),
             agent: agent.view(process.manifest()),
             opinions: agent.live.evidence.table.slots().map(|slot| Agent::opinion(slot, now)).collect(),
-            why: why(agent),
+            why: match process.run.exit.filter(|_| !process.is_live()) {
+                Some(exit) => format!("{}: its program {}", agent.state(), exit_words(&exit)),
+                None => why(agent),
+            },
             version: agent.live.launched.as_ref().and_then(|launched| launched.version.clone()),
             drifts: agent.live.evidence.drift.count,
-            composer: agent.live.screen.composer,
+            // The last screen of a program that is over may look like anything.
+            composer: if process.is_live() { agent.live.screen.composer } else { Composer::default() },
             unread_answers: None,
         };
         Ok(Some(CommandAnswer::Reply(Reply::Explanation(Box::new(explanation)))))

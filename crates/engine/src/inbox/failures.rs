@@ -28,13 +28,15 @@ pub enum FailureCause {
     StartsSlowly,
     /// Its next run could not be started.
     NotStarted,
+    /// A review of its work did not reach it.
+    ReviewReturned,
     /// A cause that this version does not know.
     #[serde(other)]
     Unknown,
 }
 
 impl FailureCause {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::ResumeRefused,
         Self::TurnFailed,
         Self::TurnsRefused,
@@ -43,6 +45,7 @@ impl FailureCause {
         Self::Lost,
         Self::StartsSlowly,
         Self::NotStarted,
+        Self::ReviewReturned,
     ];
 
     /// What a person reads in one line.
@@ -56,6 +59,7 @@ impl FailureCause {
             Self::Lost => "it was lost",
             Self::StartsSlowly => "it is still starting",
             Self::NotStarted => "it could not be started",
+            Self::ReviewReturned => "your review did not reach it",
             Self::Unknown => "it failed",
         }
     }
@@ -115,6 +119,23 @@ impl Inbox {
         if let Some(agent) = ctx.processes.agent_mut(id) {
             agent.record.failure = view.map(|view| AgentFailure { cause, view });
             ctx.out.mark_durable(id);
+        }
+    }
+
+    /// Tells a person that a review did not arrive. What they were to read of the agent before stays below it.
+    pub(crate) fn review_returned(&mut self, id: ProcessId, body: &str, ctx: &mut Context) {
+        let before = ctx.processes.agent(id).and_then(|agent| agent.record.failure.as_ref());
+        let before = before.filter(|failure| failure.cause != FailureCause::ReviewReturned);
+        let before = before.map(|failure| format!("\nbefore: {}: {}", failure.view.title, failure.view.body));
+        let body = format!("{body}{}", before.unwrap_or_default());
+        self.fail_agent(id, FailureCause::ReviewReturned, &body, ctx);
+    }
+
+    /// A review has arrived: that an earlier one did not needs nobody any more.
+    pub(crate) fn review_arrived(&mut self, id: ProcessId, ctx: &mut Context) {
+        let failure = ctx.processes.agent(id).and_then(|agent| agent.record.failure.as_ref());
+        if failure.is_some_and(|failure| failure.cause == FailureCause::ReviewReturned) {
+            self.clear_failure(id, ctx);
         }
     }
 

@@ -115,6 +115,18 @@ pub struct MailRecord {
     /// How far it had come.
     #[serde(default)]
     pub stage: MailStage,
+    /// The comments that it consists of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<MailedReview>,
+}
+
+/// The comments of a task's review that became a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailedReview {
+    /// The number of the task.
+    pub task: u64,
+    /// The numbers of the comments.
+    pub comments: Vec<u32>,
 }
 
 impl MailRecord {

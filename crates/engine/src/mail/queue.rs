@@ -8,7 +8,7 @@ use proto::{ErrorCode, Failure, ProcessId, Reply};
 
 use super::delivery::Phase;
 use super::expiry::{EXPIRES_MS, SYSTEM_EXPIRES_MS};
-use super::{MailRecord, MailStage, Sender};
+use super::{MailRecord, MailStage, MailedReview, Sender};
 use crate::context::Context;
 use crate::effect::{CommandAnswer, Effect};
 use crate::input::{RunKey, Ticket};
@@ -119,8 +119,16 @@ impl MailQueue {
             due,
             delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
             stage: MailStage::Queued,
+            review: None,
         };
         Ok(self.enqueue(record, ctx))
+    }
+
+    /// Notes of which comments a message consists that was just sent.
+    pub(crate) fn note_review(&mut self, id: MailId, review: MailedReview, ctx: &mut Context) {
+        let Some(mail) = self.open.get_mut(&id) else { return };
+        mail.review = Some(review);
+        ctx.out.push(Effect::Record(Record::PutMail(Box::new(mail.clone()))));
     }
 
     /// Puts a message into the queue and delivers it if the moment is right.
@@ -204,6 +212,7 @@ impl MailQueue {
                 due,
                 delivery: Delivery::Queued { reason: "it waits its turn".to_owned() },
                 stage: MailStage::Queued,
+                review: None,
             },
             ctx,
         );
@@ -267,6 +276,7 @@ impl MailQueue {
             self.prune(ctx);
             self.recount(to, ctx);
             self.answer_waiters(id, ctx);
+            ctx.out.signal(Signal::MailClosed(id));
             if !begins_turn {
                 // An agent whose instructions will never come rests after all.
                 ctx.out.signal(Signal::MailOver(to));

@@ -14,7 +14,7 @@ use crate::Engine;
 use crate::command::{Audited, Declaration, Needs, Recorded};
 use crate::effect::CommandAnswer;
 use crate::input::Caller;
-use crate::mail::NewMessage;
+use crate::mail::{MailedReview, NewMessage};
 use crate::process::Process;
 use crate::rights::registry::not_related;
 use crate::rights::{Granted, Relation, Verb, may};
@@ -377,7 +377,9 @@ impl<'a> TaskDecision<'a> {
         let from = self.caller.process();
         let message = NewMessage { from, to, text, key: None, expires_ms: None };
         let mail = self.engine.mail.queue.post(message, &mut self.engine.ctx)?;
-        self.engine.tasks.mark_sent(id, seen);
+        let comments = self.engine.tasks.mark_sent(id, seen);
+        let review = MailedReview { task: id, comments };
+        self.engine.mail.queue.note_review(mail, review, &mut self.engine.ctx);
         Ok(mail)
     }
 

@@ -49,15 +49,33 @@ impl Tasks {
         Ok(())
     }
 
-    /// Marks every draft as sent, with the lines that the message names.
-    pub(crate) fn mark_sent(&mut self, id: u64, seen: &[ReviewComment]) {
+    /// Marks every draft as sent, with the lines that the message names; returns their numbers.
+    pub(crate) fn mark_sent(&mut self, id: u64, seen: &[ReviewComment]) -> Vec<u32> {
+        let mut sent = Vec::new();
         if let Some(task) = self.all.get_mut(&id) {
             for comment in task.comments.iter_mut().filter(|comment| comment.status == ReviewStatus::Draft) {
                 let now = located(comment, seen);
                 (comment.first, comment.last, comment.status) = (now.first, now.last, ReviewStatus::Sent);
+                sent.push(comment.number);
             }
             self.changed.insert(id);
         }
+        sent
+    }
+
+    /// Makes the comments of a review that did not arrive drafts again, so that they can be sent again. Returns the task's
+    /// name and how many they are.
+    pub(crate) fn mark_unsent(&mut self, id: u64, sent: &[u32]) -> Option<(String, usize)> {
+        let task = self.all.get_mut(&id)?;
+        let mut count = 0;
+        for comment in task.comments.iter_mut() {
+            if comment.status == ReviewStatus::Sent && sent.contains(&comment.number) {
+                comment.status = ReviewStatus::Draft;
+                count += 1;
+            }
+        }
+        self.changed.insert(id);
+        Some((task.name.clone(), count))
     }
 }
 

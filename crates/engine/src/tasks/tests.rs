@@ -319,7 +319,7 @@ fn k4_drafts_become_one_message_that_quotes_each_once_and_sent_ones_stay_out_of_
         "Review of your work on fix: 2 comments.\n\n1. src/auth.rs:41-42\n        if a == b {\nconstant-time compare\n\n\
          2. src/x.rs:7\n        if a == b {\nwhy?\n"
     );
-    tasks.mark_sent(id, &[]);
+    assert_eq!(tasks.mark_sent(id, &[]), [1, 2]);
     assert_eq!(tasks.find("fix").unwrap().review_message(&[]), None);
     assert_eq!(tasks.add_comment(id, comment("src/x.rs", 8, 8, "and this")).unwrap(), 3);
     assert!(!tasks.find("fix").unwrap().review_message(&[]).unwrap().contains("constant-time"));

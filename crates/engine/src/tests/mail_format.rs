@@ -76,6 +76,7 @@ fn mail(sender: Sender, name: Option<&str>, text: &str) -> MailRecord {
         due: None,
         delivery: Delivery::Delivering,
         stage: MailStage::Queued,
+        review: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tasks through the engine: rights, runs, records.
 
-use proto::request::{ImportedRun, Spawn};
+use proto::request::{CancelMessage, ImportedRun, Spawn};
 use proto::task::{ReviewComment, ReviewSide, ReviewStatus, TaskConflict, TaskOperationKind};
 use proto::{ErrorCode, Kind, Reply};
 
@@ -165,11 +165,8 @@ fn k5_a_process_reaches_its_own_task_and_those_that_it_created() {
     assert_eq!(stage.failure(ticket).code, ErrorCode::WorkspaceMismatch);
 }
 
-#[test]
-fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
-    let mut stage = Stage::new();
-    let id = stage.new_task(Caller::Person, "fix2");
-    let comment = ReviewComment {
+fn comment() -> ReviewComment {
+    ReviewComment {
         number: 0,
         file: "a.rs".to_owned(),
         side: ReviewSide::New,
@@ -180,8 +177,52 @@ fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
         author: "human".to_owned(),
         status: ReviewStatus::Draft,
         is_stale: false,
+    }
+}
+
+#[test]
+fn k4_a_review_that_did_not_arrive_is_a_draft_again_and_a_person_is_told() {
+    let mut stage = Stage::new();
+    let id = stage.new_task(Caller::Person, "fix2");
+    let agent = Spawn { kind: Kind::Agent, argv: vec!["fake".to_owned()], ..command("lead") };
+    let run = stage.spawn(Spawn { task: Some("fix2".to_owned()), ..agent });
+    let review = |change| TaskCommand::Review { id, change };
+    stage.task(Caller::Person, review(TaskChange::Add(Box::new(comment()))));
+    stage.task(Caller::Person, review(TaskChange::Add(Box::new(comment()))));
+    stage.task(Caller::Person, review(TaskChange::Resolve(2)));
+    let send = |stage: &mut Stage| {
+        let ticket = stage.task(Caller::Person, review(TaskChange::Send(Vec::new())));
+        stage.found_tasks(ticket).remove(0).mail.expect("it was sent")
     };
-    let add = TaskCommand::Review { id, change: TaskChange::Add(Box::new(comment)) };
+    let items = |stage: &mut Stage| {
+        let ticket = stage.ask(Command::Inbox);
+        let Reply::Inbox(items) = stage.reply(ticket) else { panic!("no inbox") };
+        items
+    };
+    let mail = send(&mut stage);
+    stage.ask(Command::CancelMessage(CancelMessage { mail }));
+    let statuses = |stage: &mut Stage| {
+        let comments = stage.find_task("fix2").task.comments;
+        comments.iter().map(|comment| comment.status).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses(&mut stage), [ReviewStatus::Draft, ReviewStatus::Resolved]);
+    let [item] = &items(&mut stage)[..] else { panic!("one item") };
+    assert_eq!((item.id, item.title.as_str()), (run.process, "your review did not reach it"));
+    assert!(item.body.contains("qd review fix2 send"), "{}", item.body);
+    // A later daemon knows to which review a message belongs.
+    let mut later = stage.reborn();
+    assert_eq!(statuses(&mut later), [ReviewStatus::Draft, ReviewStatus::Resolved]);
+    send(&mut stage);
+    assert_eq!(statuses(&mut stage), [ReviewStatus::Sent, ReviewStatus::Resolved]);
+    stage.pass(25 * 3600 * 1000);
+    assert_eq!(statuses(&mut stage), [ReviewStatus::Draft, ReviewStatus::Resolved], "it has expired");
+}
+
+#[test]
+fn k4_a_review_is_sent_as_one_message_to_the_tasks_agent() {
+    let mut stage = Stage::new();
+    let id = stage.new_task(Caller::Person, "fix2");
+    let add = TaskCommand::Review { id, change: TaskChange::Add(Box::new(comment())) };
     stage.task(Caller::Person, add.clone());
     stage.task(Caller::Person, add);
     let send = || TaskCommand::Review { id, change: TaskChange::Send(Vec::new()) };

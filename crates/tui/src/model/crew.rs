@@ -200,7 +200,8 @@ impl Crew {
         let asked = self.open_items().filter(|item| item.id == process.id).map(|item| item.at).min();
         let since = process.agent.as_ref().map_or(process.times.active_at, |agent| agent.since);
         if let Some(asked) = asked {
-            return Some((Need::Blocked, asked));
+            // An item about a process that has ended says how: nobody waits for the answer.
+            return Some((if is_failed_exit(process) { Need::Failed } else { Need::Blocked }, asked));
         }
         if self.is_snoozed(process.id) {
             return None;

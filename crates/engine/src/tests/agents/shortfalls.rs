@@ -1,8 +1,8 @@
 //! What a launch lacks, and what a program said that ended before it took a prompt.
 
-use proto::Reply;
-use proto::agent::ItemKind;
-use proto::request::GiveAnswer;
+use proto::agent::{Composer, ItemKind};
+use proto::request::{Explain, GiveAnswer};
+use proto::{AgentState, Reply};
 
 use super::scene::{Scene, agent};
 use crate::{Command, Launched, RunFact};
@@ -39,4 +39,21 @@ fn c22_a_program_that_ends_before_it_took_a_prompt_leaves_its_last_words_in_the_
     for words in ["code 2", "unexpected argument '--new'", LACK] {
         assert!(item.body.contains(words), "{}", item.body);
     }
+}
+
+#[test]
+fn c22_a_program_that_ends_behind_a_dialog_is_over_and_not_blocked_and_the_reason_is_its_exit() {
+    let mut scene = Scene::with(agent("a"), Launched::default());
+    scene.show_dialog("d");
+    assert_eq!(scene.state(), AgentState::Blocked);
+    scene.stage.exit(scene.run, 4);
+    // The last look at its screen may come later than its end.
+    scene.show_dialog("d");
+    scene.look(Composer::Draft);
+    assert_eq!(scene.state(), AgentState::Exited);
+    let target = crate::tests::stage::target(scene.run);
+    let ticket = scene.stage.ask(Command::Explain(Explain { target }));
+    let Reply::Explanation(explanation) = scene.stage.reply(ticket) else { panic!("no explanation") };
+    assert_eq!(explanation.why, "exited: its program exited with code 4");
+    assert_eq!(explanation.composer, Composer::default());
 }

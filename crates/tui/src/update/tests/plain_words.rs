@@ -194,6 +194,20 @@ fn what_somebody_ended_on_purpose_needs_nobody() {
     }
 }
 
+#[test]
+fn an_agent_that_ended_badly_has_failed_and_is_not_blocked_by_the_item_that_says_so() {
+    let ended = json!({"kind": "agent", "status": "exited", "state": "exited", "pid": null,
+        "exit": {"code": 4, "reason": "exited"}});
+    let mut model = model(vec![process(1, "broken", ended)]);
+    let item = json!({"item": 4, "id": ProcessId::from_entropy(1).to_string(), "name": "broken", "kind": "failure",
+        "title": "it ended before it took a prompt", "at": 300, "options": []});
+    update(&mut model, Message::Happened(Event::ItemOpened(Box::new(serde_json::from_value(item).unwrap()))));
+    let process = model.crew.processes[0].clone();
+    assert_eq!(model.crew.mark(&process), crate::theme::Mark::Failed);
+    assert!(model.state_words(&process).starts_with("failed "), "{}", model.state_words(&process));
+    assert_eq!(model.crew.needing().len(), 1);
+}
+
 /// A page of history whose lines have these ids, as the daemon sends it.
 fn page(ids: std::ops::Range<u64>, text: impl Fn(u64) -> String) -> Vec<StyledRow> {
     ids.map(|line| StyledRow {
