@@ -4,14 +4,15 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{Args, FromArgMatches, Parser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use proto::Printable;
 
-use crate::commands::Verb;
+use crate::commands::{Verb, verb_groups};
 use crate::errors::{self, CliError};
 
 /// The heading of the flags that every verb has, in its help text.
-const FOR_ALL: &str = "Options of every verb";
+pub(crate) const FOR_ALL: &str = "Options of every verb";
 
 /// Runs and watches processes that outlive their terminal. Without a command it opens the deck, which shows them all.
 #[derive(Debug, Parser)]
@@ -45,8 +46,14 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match parse_first_verb(&words) {
         Some(cli) => Ok(cli),
-        None => Cli::try_parse_from(words).map_err(|error| print_usage_error(&error)),
+        None => parse_all_verbs(&words).map_err(|error| print_usage_error(&error, &words)),
     }
+}
+
+/// Parses by the whole grammar, whose help has the verbs in groups.
+fn parse_all_verbs(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = verb_groups::with_groups(Cli::command()).try_get_matches_from(words)?;
+    Cli::from_arg_matches(&matches)
 }
 
 /// Parses a command line that begins with a verb, by the grammar of that verb alone: making the grammar of all
@@ -58,7 +65,7 @@ fn parse_first_verb(words: &[OsString]) -> Option<Cli> {
     Cli::from_arg_matches(&matches).ok()
 }
 
-fn print_usage_error(error: &clap::Error) -> ExitCode {
+fn print_usage_error(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
     // If the output is closed, there is no reader left.
     match error.kind() {
@@ -71,8 +78,32 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
             drop(error.print());
             ExitCode::from(errors::USAGE)
         }
-        _ => errors::report(&usage(&error.to_string()), is_json),
+        _ => {
+            let wrong = usage(&error.to_string());
+            let wrong = match with_dashes(error, words) {
+                Some(line) => wrong.hinted(format!("put -- before the command: {line}")),
+                None => wrong,
+            };
+            errors::report(&wrong, is_json)
+        }
     }
+}
+
+/// Returns the command line with `--` before the command that is to run, if it lacks only that.
+fn with_dashes(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
+    let verb = words.get(1).filter(|verb| matches!(**verb, "exec" | "spawn"))?;
+    let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return None };
+    if words.contains(&"--") || unexpected.starts_with('-') {
+        return None;
+    }
+    let at = words.iter().position(|word| word == unexpected)?;
+    // `spawn` takes one word, the name of an agent.
+    let is_name = |word: &str| !word.starts_with('-');
+    let start = if *verb == "spawn" && at > 2 && is_name(words.get(at - 1)?) { at - 1 } else { at };
+    let (before, command) = words.split_at_checked(start)?;
+    let shown = [&["qd"], before.get(1..)?, &["--"], command].concat().join(" ");
+    Some(Printable(&shown).to_string())
 }
 
 /// Returns the error on one line and the verb's usage, from clap's paragraphs: the error with a list of
@@ -80,9 +111,23 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
 fn usage(text: &str) -> CliError {
     let mut paragraphs = text.split("\n\n").map(one_line);
     let first = paragraphs.next().unwrap_or_default();
-    let error = CliError::usage(first.strip_prefix("error: ").unwrap_or(&first));
+    let error = CliError::usage(in_plain_words(first.strip_prefix("error: ").unwrap_or(&first)));
     let rest: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).map(plain).collect();
     if rest.is_empty() { error } else { error.hinted(rest.join("; ")) }
+}
+
+/// The words of the standard library about a number, of which a person sees nothing in what they typed.
+const NUMBER_FAULTS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "it takes a whole number"),
+    ("cannot parse integer from empty string", "it takes a whole number"),
+    ("number too large to fit in target type", "that number is too large"),
+    ("number too small to fit in target type", "that number is too small"),
+    ("invalid float literal", "it takes a number"),
+];
+
+fn in_plain_words(message: &str) -> String {
+    let fault = NUMBER_FAULTS.iter().find_map(|(fault, words)| Some((message.strip_suffix(fault)?, words)));
+    fault.map_or_else(|| message.to_owned(), |(before, words)| format!("{before}{words}"))
 }
 
 fn one_line(paragraph: &str) -> String {
@@ -95,7 +140,7 @@ fn plain(paragraph: String) -> String {
     if paragraph.starts_with("For more information, ") {
         return "--help says more".to_owned();
     }
-    let paragraph = paragraph.replace("tip: ", "");
+    let paragraph = paragraph.replace(" tip: ", "; ").replace("tip: ", "");
     match paragraph.split_once(" exist: ") {
         // clap puts the nearest word last.
         Some((before, words)) => {
@@ -109,7 +154,6 @@ fn plain(paragraph: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_grammar_is_sound() {
@@ -153,6 +197,32 @@ mod tests {
         let tips = message(&["qd", "atach"]).hint().unwrap();
         assert!(tips.starts_with("some similar subcommands exist: 'attach', 'detach'"), "{tips}");
         assert!(!missing.to_string().contains('\n') && !hint.contains('\n'));
+    }
+
+    #[test]
+    fn m15_a_command_without_two_dashes_before_it_is_shown_with_them() {
+        let line = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            with_dashes(&Cli::try_parse_from(&words).unwrap_err(), &words)
+        };
+        assert_eq!(line("qd exec make test").unwrap(), "qd exec -- make test");
+        assert_eq!(line("qd exec --name x make -j4 test").unwrap(), "qd exec --name x -- make -j4 test");
+        assert_eq!(line("qd spawn make dev").unwrap(), "qd spawn -- make dev");
+        assert_eq!(line("qd spawn --auto-restart make dev").unwrap(), "qd spawn --auto-restart -- make dev");
+        for other in ["qd ps make", "qd exec --nmae x", "qd exec make -- test"] {
+            assert_eq!(line(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn m15_what_is_no_number_is_told_with_the_flag_and_what_it_takes() {
+        let message = |words: &[&str]| usage(&Cli::try_parse_from(words).unwrap_err().to_string());
+        let tail = message(&["qd", "logs", "x", "--tail", "y"]).to_string();
+        assert!(tail.contains("--tail") && tail.ends_with("it takes a whole number"), "{tail}");
+        let ports = message(&["qd", "new", "x", "--ports", "70000"]).to_string();
+        assert!(ports.contains("--ports") && !ports.contains("in string"), "{ports}");
+        let tips = message(&["qd", "exec", "--nmae", "x", "--", "y"]).hint().unwrap();
+        assert!(tips.starts_with("a similar argument exists: '--name'; "), "{tips}");
     }
 
     #[test]

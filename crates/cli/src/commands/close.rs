@@ -45,7 +45,8 @@ impl CloseArgs {
                 }
                 // The others are closed all the same, and the first failure decides the exit code.
                 Err(error) => {
-                    let failed = errors::report(&error.into(), context.json);
+                    let error = super::with_nearest(context, false, error.into());
+                    let failed = errors::report(&error, context.json);
                     code = code.or(Some(failed));
                 }
             }

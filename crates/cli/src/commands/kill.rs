@@ -43,7 +43,8 @@ impl KillArgs {
                 Ok(ended) => self.confirm(name, ended.as_ref(), context)?,
                 // The others are ended all the same, and the first failure decides the exit code.
                 Err(error) => {
-                    let failed = errors::report(&error.into(), context.json);
+                    let error = super::with_nearest(context, false, error.into());
+                    let failed = errors::report(&error, context.json);
                     code = code.or(Some(failed));
                 }
             }

@@ -66,6 +66,7 @@ pub(crate) mod tell;
 pub(crate) mod timers;
 pub(crate) mod trust;
 pub(crate) mod up;
+pub(crate) mod verb_groups;
 pub(crate) mod viewers;
 pub(crate) mod wait;
 pub(crate) mod web;
@@ -75,6 +76,7 @@ pub(crate) mod workspace;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use proto::nearest_word;
 
 use crate::args::Cli;
 use crate::context::Context;
@@ -200,7 +202,32 @@ pub(crate) fn run(Cli { flags, verb }: Cli) -> Result<ExitCode, CliError> {
         let words = "this verb is about the daemon that runs; --ephemeral would start another one";
         return Err(CliError::usage(words).hinted("leave --ephemeral out"));
     }
-    verb.run(&mut context)
+    let ends_tasks = matches!(verb, Verb::Stop(_));
+    verb.run(&mut context).map_err(|error| with_nearest(&mut context, ends_tasks, error))
+}
+
+/// Adds the way out to the error that there is no such process or task: the nearest name, or that it is a process.
+fn with_nearest(context: &mut Context, ends_tasks: bool, error: CliError) -> CliError {
+    let text = error.to_string();
+    let quoted = |before: &str| text.strip_prefix(before)?.strip_suffix('"').map(str::to_owned);
+    let (process, task) = (quoted("no process \""), quoted("no task \""));
+    let Some(asked) = process.as_ref().or(task.as_ref()) else { return error };
+    // What is listed is what the caller may know of.
+    let listed = context.connect().and_then(|mut connection| Ok(connection.list()?));
+    let Ok(listed) = listed else { return error };
+    let names: Vec<&str> = listed.iter().map(|process| process.name.as_str()).collect();
+    let hint = match process.is_some() {
+        true => nearest_word(asked, names).map(|name| format!("did you mean {name}? `qd ps` lists them")),
+        false if !names.contains(&asked.as_str()) => None,
+        false if ends_tasks => Some(format!(
+            "{asked} is a process: `qd kill {asked}` ends it, `qd close {asked}` removes it too"
+        )),
+        false => Some(format!("{asked} is a process, not a task; `qd tasks` lists the tasks")),
+    };
+    match hint {
+        Some(hint) => error.hinted(hint),
+        None => error,
+    }
 }
 
 /// Verbs that never start a daemon. Without this, `--ephemeral shutdown --kill` would end a daemon that is

@@ -108,6 +108,83 @@ fn m15_presets_come_up_in_order_of_readiness_and_go_down() {
     assert_eq!(stage.list(), []);
 }
 
+/// A project of this name whose file has these presets.
+fn app(stage: &MarkedDaemon, name: &str, presets: &str) -> std::path::PathBuf {
+    let directory = stage.root().join(name);
+    std::fs::create_dir(&directory).unwrap();
+    let file = presets.replace("MARK", &(stage.mark().replace('=', " = '") + "'"));
+    std::fs::write(directory.join(".quarterdeck.toml"), file).unwrap();
+    directory
+}
+
+#[test]
+fn m15_presets_of_two_projects_with_one_name_come_up_and_go_down_each_by_its_project() {
+    let stage = stage();
+    let presets = "[preset.dev]\nshell = \"echo is up; sleep 1000\"\nready = { pattern = \"is up\" }\nenv = { MARK }\n\
+                   [preset.web]\nshell = \"sleep 1000\"\nafter = [\"dev\"]\nenv = { MARK }\n";
+    let (acme, shop) = (app(&stage, "acme", presets), app(&stage, "shop", presets));
+    let said = |words: &[&str], directory: &std::path::Path| {
+        let output = stage.command(words).current_dir(directory).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let names = || {
+        let mut names: Vec<String> = stage.list().iter().map(|process| process.name.to_string()).collect();
+        names.sort_unstable();
+        names
+    };
+    said(&["up"], &acme);
+    let up = said(&["up"], &shop);
+    assert!(up.contains("dev is called shop-dev here") && up.contains("shop-web ("), "{up}");
+    assert_eq!(names(), ["dev", "shop-dev", "shop-web", "web"]);
+    let again = said(&["up"], &shop);
+    assert!(again.contains("shop-dev runs already") && again.contains("shop-web runs already"), "{again}");
+    // The same start by hand names the process that runs.
+    let twice = stage.command(&["spawn", "--preset", "dev"]).current_dir(&shop).output().unwrap();
+    let words = String::from_utf8(twice.stderr).unwrap();
+    assert_eq!(twice.status.code(), Some(7), "{words}");
+    assert!(words.contains("runs already, as shop-dev") && words.contains("qd attach shop-dev"), "{words}");
+    said(&["down"], &acme);
+    assert_eq!(names(), ["shop-dev", "shop-web"]);
+    said(&["down", "dev"], &shop);
+    assert_eq!(stage.list(), []);
+}
+
+#[test]
+fn m15_a_preset_that_ends_before_it_is_ready_is_named_with_what_was_awaited_and_what_it_printed() {
+    let stage = stage();
+    let presets =
+        "[preset.dev]\nshell = \"echo address in use; exit 1\"\nready = { port = 1 }\nenv = { MARK }\n";
+    let shop = app(&stage, "shop", presets);
+    let up = stage.command(&["up"]).current_dir(&shop).output().unwrap();
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert_eq!(up.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("preset dev: dev ended before it listened on port 1\n  address in use\n"),
+        "{said}"
+    );
+    assert!(said.contains("qd logs dev"), "{said}");
+}
+
+#[test]
+fn m15_a_name_that_is_nearly_right_is_told_and_one_that_is_no_task_but_a_process() {
+    let stage = stage();
+    stage.run("hello", sh("read line"));
+    let told = |words: &[&str]| {
+        let output = stage.qd(words);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for verb in ["attach", "read", "kill"] {
+        let told = told(&[verb, "helo"]);
+        assert!(told.contains("no process \"helo\"") && told.contains("did you mean hello?"), "{told}");
+    }
+    let stop = told(&["stop", "hello"]);
+    assert!(stop.contains("qd kill hello") && stop.contains("qd close hello"), "{stop}");
+    assert!(told(&["diff", "hello"]).contains("hello is a process, not a task"));
+    assert!(!told(&["stop", "nobody"]).contains("is a process"));
+}
+
 #[test]
 fn m15_prune_removes_what_is_over_and_says_which() {
     let stage = stage();

@@ -332,3 +332,33 @@ fn t4_a_task_whose_directory_is_gone_starts_nothing() {
     let (code, told) = stage.refused(&["run", "nobody", "--detach", "--", "true"]);
     assert!(code == 3 && told.contains("nobody"), "{code} {told}");
 }
+
+#[test]
+fn k7_a_branch_that_a_drop_left_is_named_with_the_ways_out() {
+    let stage = TaskStage::new();
+    stage.new_task("fix");
+    stage.qd(&["drop", "fix"]);
+    let repository = stage.repository.display().to_string();
+    let new = ["new", "fix", "-w", "--directory", &repository];
+    let (code, told) = stage.refused(&new);
+    assert!(code == 7 && told.contains("branch `fix` exists already"), "{code} {told}");
+    for way in ["qd new fix -w --start fix", "qd restore fix", "git branch -D fix"] {
+        assert!(told.contains(way), "{told}");
+    }
+    stage.qd(&[&new[..], &["--start", "fix"]].concat());
+    assert_eq!(stage.status("fix"), "idle");
+}
+
+#[test]
+fn k7_an_agent_that_is_not_installed_is_refused_before_anything_is_made_for_it() {
+    let stage = TaskStage::new();
+    let repository = stage.repository.display().to_string();
+    let offers = stage.json(&["agents"]);
+    let is_missing = |offer: &&serde_json::Value| offer["program"].is_null() && offer["is_faulty"] != true;
+    let missing = offers.as_array().unwrap().iter().find(is_missing).unwrap()["name"].as_str().unwrap();
+    let (code, told) =
+        stage.refused(&["new", "fix", "-w", "--directory", &repository, "--agent", missing, "--run"]);
+    assert!(code == 1 && told.contains("is not installed, so no task was made"), "{code} {told}");
+    assert!(stage.task("fix").is_none());
+    stage.new_task("fix");
+}

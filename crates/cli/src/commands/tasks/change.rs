@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proto::inherited_variables::{Variables, is_inheritable};
-use proto::request::{CreateTask, DropTask, TaskAct, TaskTarget};
+use proto::request::{AskAgents, CreateTask, DropTask, TaskAct, TaskTarget};
 use proto::task::{TaskCreated, TaskOutcome, TaskView, name_from_prompt};
 use proto::{ErrorCode, Failure, Printable, ShellWord};
 
 use super::{dropped, operate, progress, run, target, unexpected};
 use crate::commands::project::absolute;
 use crate::commands::send::from_stdin;
-use crate::context::{Context, settings};
+use crate::context::{Context, own_path, settings};
 use crate::errors::CliError;
 use crate::output::Output;
 
@@ -74,6 +74,9 @@ impl NewArgs {
         if self.run && self.agent.is_none() && settings()?.tasks.agent.is_none() {
             return Err(CliError::usage("--run needs --agent NAME").hinted("qd agents lists them"));
         }
+        if self.run {
+            check_installed(context, self.agent.as_deref())?;
+        }
         if self.fetch {
             fetch(context, &directory, self.start.as_deref())?;
         }
@@ -101,13 +104,36 @@ impl NewArgs {
             ));
         }
         if self.run {
-            let spawned = run::start(context, &created.task, run::Start::default())?;
+            let spawned = run::start(context, &created.task, run::Start::default())
+                .map_err(|error| not_started(&created.task, error))?;
             context.confirm(&spawned, crate::commands::spawn::print_spawned)?;
             return Ok(ExitCode::SUCCESS);
         }
         context.confirm(&*created, print_created)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Refuses an agent whose program is not there, before anything is made for it.
+fn check_installed(context: &mut Context, agent: Option<&str>) -> Result<(), CliError> {
+    let Some(agent) = agent.map(str::to_owned).or(settings()?.tasks.agent) else { return Ok(()) };
+    let offers = context.connect()?.agents(AskAgents { path: own_path() })?;
+    // An agent that is not listed may be known in the directory of the task alone.
+    if offers.iter().all(|offer| offer.name != agent || offer.program.is_some()) {
+        return Ok(());
+    }
+    let message = format!("agent {} is not installed, so no task was made", Printable(&agent));
+    let hint = "qd agents lists those that are; without --run the task is made and no agent started";
+    Err(CliError::Own(Failure::new(ErrorCode::SpawnFailed, message).hint(hint)))
+}
+
+/// Says what was made although its agent did not start, and how to go on or back.
+fn not_started(task: &TaskView, error: CliError) -> CliError {
+    let name = Printable(&task.name).to_string();
+    let (made, branch) = (made(task), if task.worktree.is_some() { " --branch" } else { "" });
+    let hint =
+        format!("`qd run {name} --agent NAME` starts one; `qd drop {name}{branch}` removes what was made");
+    error.about(&format!("{made} is there, but its agent did not start")).hinted(hint)
 }
 
 /// Fetches with this shell's keys, and shows git's progress on one line of the terminal.

@@ -11,7 +11,7 @@ use engine::{
 };
 use proto::request::{CreateTask, TaskTarget};
 use proto::task::{TaskCreated, TaskOutcome};
-use proto::{ErrorCode, Failure};
+use proto::{ErrorCode, Failure, Printable};
 use worktree::{
     BranchName, Copied, CreateRequest, Creation, InitFile, Layout, References, Repository, StartPoint,
 };
@@ -183,6 +183,9 @@ fn plan(
     let name = BranchName::parse(&request.name).map_err(|error| failure(&error))?;
     let references = References::read(&repository).map_err(|error| failure(&error))?;
     let (start, base) = start_point(&repository, &references, &name, request.start.as_deref())?;
+    if start != StartPoint::ExistingBranch && references.branch(name.as_str()).is_some() {
+        return Err(branch_exists(name.as_str()));
+    }
     let init = match repository.main_checkout() {
         Some(main) => InitFile::read(&main).map_err(|error| failure(&error))?,
         None => InitFile::default(),
@@ -200,6 +203,15 @@ fn plan(
     let plan = Plan::Create { creation: creation.clone(), include: patterns, preparation: kept };
     new.plan = Some(plan.text()?);
     Ok((new, Some(Making { creation, include, preparation })))
+}
+
+/// The name is that of a branch, mostly one that a dropped task left.
+fn branch_exists(name: &str) -> Failure {
+    let name = Printable(name);
+    Failure::new(ErrorCode::Conflict, format!("branch `{name}` exists already: choose another name")).hint(format!(
+        "`qd new {name} -w --start {name}` works on that branch; a task that was dropped comes back by `qd restore \
+         {name}`; `git branch -D {name}` removes the branch"
+    ))
 }
 
 /// What a branch begins from, and the branch that it lands on: the one that was named, or the default branch.
