@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use proto::terminal::CANCEL;
 use proto::terminal::restore::{LEAVE_ALTERNATE, RESET, RESET_COLORS, RESTORE, SAVE};
 
-use crate::attach::{Clipboard, Filter};
+use crate::attach::Filter;
 
 /// Ends an open string and saves the cursor: undoing margins and origin moves it.
 const STAY: &[u8] = b"\x18\x1b\\\x1b7";
@@ -22,7 +22,7 @@ pub struct LogView {
 
 impl Default for LogView {
     fn default() -> Self {
-        Self { filter: Filter::new(Clipboard::Refused) }
+        Self { filter: Filter::for_unread_terminal() }
     }
 }
 

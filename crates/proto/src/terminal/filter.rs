@@ -140,6 +140,15 @@ impl Filter {
         Self { clipboard, ..Self::default() }
     }
 
+    /// Creates a filter for a terminal whose keys nobody reads: also what changes the bytes of keys, mouse, focus and pastes
+    /// is removed, so that Ctrl-C still interrupts.
+    #[must_use]
+    pub fn for_unread_terminal() -> Self {
+        let mut filter = Self::new(Clipboard::Refused);
+        filter.kept.is_unread = true;
+        filter
+    }
+
     /// Returns true if the viewer's terminal shows its alternate screen after what has passed.
     #[must_use]
     pub fn is_alternate(&self) -> bool {

@@ -12,6 +12,8 @@ use crate::terminal::restore::{FULL_RESET, LEAVE_ALTERNATE, OWN_TITLE, RESET_COL
 /// Modes that may be switched, saved and restored.
 pub(super) const MODES: [u16; 18] =
     [1, 5, 6, 7, 9, 12, 25, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004, 2027];
+/// Those that change what the terminal sends: keys, the mouse, the focus, pastes.
+const INPUT: [u32; 12] = [1, 9, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1016, 2004];
 /// Modes of which one at most is on: which events of the mouse are reported.
 const MOUSE: [u16; 4] = [9, 1000, 1002, 1003];
 /// The modes that are on after a reset: wrapping, the cursor, the wheel on the alternate screen, clusters.
@@ -61,6 +63,8 @@ pub(super) struct Kept {
     saved: u32,
     title: Vec<u8>,
     titles: Vec<Vec<u8>>,
+    /// Nobody reads what the terminal sends: Ctrl-C must stay what the terminal driver knows.
+    pub(super) is_unread: bool,
 }
 
 impl Default for Kept {
@@ -76,6 +80,7 @@ impl Default for Kept {
             saved: usual,
             title: Vec::new(),
             titles: Vec::new(),
+            is_unread: false,
         }
     }
 }
@@ -117,6 +122,7 @@ impl Kept {
         let last = std::mem::take(&mut self.last);
         match found.kind {
             Kind::Escape if *body == *b"c" => self.full_reset(),
+            Kind::Escape if self.is_unread && matches!(body[..], [b'=' | b'>']) => Judged::Remove,
             Kind::Escape => allowed::escape(&body),
             Kind::Control => {
                 Control::parse(&body).map_or(Judged::Remove, |control| self.control(control, last))
@@ -139,6 +145,7 @@ impl Kept {
                 Judged::Remove
             }
             (b'?', 0, b'r') => self.restore(control),
+            (b'<' | b'=' | b'>', 0, b'u') | (b'>', 0, b'm') if self.is_unread => Judged::Remove,
             (b'<' | b'=' | b'>', 0, b'u') => Judged::Replace(self.keyboard.apply(control, self.is_alternate)),
             (0, b' ', b'q') => {
                 self.is_cursor_formed = true;
@@ -166,7 +173,7 @@ impl Kept {
         for mode in control.values() {
             self.note_mode(mode, on);
         }
-        let judged = only(control, |mode| is_private_mode(mode, on));
+        let judged = only(control, |mode| is_private_mode(mode, on) && self.may_switch(mode));
         let sequences = self.keyboard.around_alternate(on);
         match &judged {
             _ if was_alternate == on || self.is_alternate != on || sequences.is_empty() => judged,
@@ -178,6 +185,10 @@ impl Kept {
                 Judged::Replace(if on { [modes, sequences].concat() } else { [sequences, modes].concat() })
             }
         }
+    }
+
+    fn may_switch(&self, mode: u32) -> bool {
+        !(self.is_unread && INPUT.contains(&mode))
     }
 
     fn note_mode(&mut self, mode: u32, on: bool) {
@@ -193,7 +204,8 @@ impl Kept {
     /// Restores modes to their saved values, off first: switching one kind of mouse report off ends all of
     /// them.
     fn restore(&mut self, control: Control<'_>) -> Judged {
-        let wanted: Vec<u32> = control.values().filter(|mode| bit(*mode) != 0).collect();
+        let is_known = |mode: &u32| bit(*mode) != 0 && self.may_switch(*mode);
+        let wanted: Vec<u32> = control.values().filter(is_known).collect();
         let saved = self.saved;
         let mut sequences = String::new();
         for on in [false, true] {
@@ -211,7 +223,8 @@ impl Kept {
         let leave = if self.is_alternate { LEAVE_ALTERNATE } else { b"" };
         let colors = if self.is_colored { RESET_COLORS } else { b"" };
         let title = if self.title.is_empty() { b"" } else { OWN_TITLE };
-        *self = Self { is_colored: self.is_colored, is_cursor_formed: true, ..Self::default() };
+        let (is_colored, is_unread) = (self.is_colored, self.is_unread);
+        *self = Self { is_colored, is_cursor_formed: true, is_unread, ..Self::default() };
         Judged::Replace([leave, FULL_RESET, colors, title].concat())
     }
 

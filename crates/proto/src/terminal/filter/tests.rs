@@ -272,6 +272,21 @@ fn m6a_images_bring_their_own_data_and_are_told_to_be_quiet() {
 }
 
 #[test]
+fn m9f_a_terminal_whose_keys_nobody_reads_goes_on_sending_what_its_driver_knows() {
+    let unread = |input: &[u8]| Filter::for_unread_terminal().pass(input).into_owned();
+    let modes = b"\x1b[>4;2m\x1b[=31u\x1b[>1u\x1b[?1000h\x1b[?1004h\x1b[?2004h\x1b[?1h\x1b=\x1b[?1006;9h";
+    assert_eq!(unread(&[b"a", &modes[..], b"\x1b[?1049h\x1b[>5ub"].concat()), b"a\x1b[?1049hb");
+    assert_eq!(unread(b"\x1b[?1000;7;25h\x1b[31mred"), b"\x1b[?7;25h\x1b[31mred");
+    // A saved mode is restored to nothing, and a full reset changes nothing of it.
+    assert_eq!(unread(b"\x1b[?1000h\x1b[?1000s\x1b[?1000r"), b"");
+    let after_reset = unread(b"\x1bc\x1b[?1003h\x1b[=1u");
+    assert!(
+        !after_reset.windows(8).any(|part| part == b"\x1b[?1003h") && !after_reset.ends_with(b"\x1b[=1u")
+    );
+    assert_eq!(Filter::new(Clipboard::Refused).pass(b"\x1b[?1000h").as_ref(), b"\x1b[?1000h");
+}
+
+#[test]
 fn m9a_a_childs_titles_are_its_own_and_an_empty_one_is_the_terminals() {
     passes_as(b"\x1b]2;\x07", b"");
     passes_as(b"\x1b]2;x\x1b\\\x1b]2;\x07", b"\x1b]2;x\x1b\\\x1b[23;2t\x1b[22;2t");
