@@ -230,8 +230,8 @@ pub(crate) struct Model {
     pub(crate) other_sizes: BTreeMap<PaneId, OtherSize>,
     /// The person's terminal has the focus.
     pub(crate) has_focus: bool,
-    /// What is looked at, since when; the flag says that it was marked as seen.
-    pub(crate) looking: Option<(ProcessId, u64, bool)>,
+    /// What the person looks at.
+    pub(crate) looking: Option<LookedAt>,
     pub(crate) port_questions: PortQuestions,
     pub(crate) pointer: Pointer,
     /// Hints for new situations; none where nobody counts them.
@@ -464,8 +464,8 @@ impl Model {
             _ => None,
         };
         let toast = self.toasts.iter().map(|toast| toast.until).min();
-        let seen = self.looking.filter(|(id, _, is_marked)| !is_marked && self.is_unseen(*id));
-        let seen = seen.filter(|_| self.has_focus).map(|(_, since, _)| since + SEEN_MS);
+        let seen = self.looking.filter(|looked| !looked.is_marked && self.is_unseen(looked.process));
+        let seen = seen.filter(|_| self.has_focus).map(|looked| looked.since + SEEN_MS);
         let ports = self.port_questions.due.values().map(|(due, _)| *due).min();
         let ports = ports.filter(|_| self.port_questions.awaited.is_none());
         let snoozed = self.crew.snoozed.values().copied().min();
@@ -488,6 +488,16 @@ impl Model {
     pub(crate) fn is_unseen(&self, id: ProcessId) -> bool {
         self.crew.get(id).is_some_and(|process| process.unseen.is_some())
     }
+}
+
+/// A process that the person looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LookedAt {
+    pub(crate) process: ProcessId,
+    /// Since when, on the clock that never goes back.
+    pub(crate) since: u64,
+    /// What it did was marked as seen.
+    pub(crate) is_marked: bool,
 }
 
 /// The time until something happens, in one short word.

@@ -376,15 +376,6 @@ fn a_function_with_many_parameters_has_no_tuple_among_them() {
 }
 
 #[test]
-fn a_record_of_tuples_may_only_shrink() {
-    let source = |body: &str| Source::scan("crates/engine/src/a.rs", &format!("//! A.\n{body}\n"));
-    let found = |body: &str| tuples::check_source(&source(body), &[("crates/engine/src/a.rs", 1)]).len();
-    assert_eq!(found("type A = (u8, u8, u8);"), 0);
-    assert_eq!(found("type A = (u8, u8, u8);\ntype B = (u8, u8, u8);"), 2);
-    assert_eq!(found("type A = u8;"), 1, "the record goes");
-}
-
-#[test]
 fn only_a_struct_that_refuses_unknown_keys_is_a_document() {
     let found = |attribute: &str| {
         let source = format!("//! A.\n/// A.\n#[derive(Debug)]\n{attribute}/// More.\npub struct Big {{}}\n");

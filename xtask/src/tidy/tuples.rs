@@ -11,37 +11,18 @@ pub(crate) const MAX_MEMBERS: usize = 2;
 /// A function with more parameters, `self` included, has no tuple among them.
 pub(crate) const MAX_PARAMETERS: usize = 5;
 
-/// Files that have such tuples, with their recorded number. Entries leave this list; none joins it.
-pub(crate) const RECORDED: &[(&str, usize)] = &[
-    ("crates/tui/src/deck_loop/stale.rs", 1),
-    ("crates/tui/src/model.rs", 1),
-    ("crates/tui/src/view/status.rs", 1),
-    ("crates/web/src/openapi/shapes.rs", 1),
-];
-
 /// Checks every file that ships.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    tree.sources().flat_map(|source| check_source(source, RECORDED)).collect()
+    tree.sources().flat_map(check_source).collect()
 }
 
-/// Finds the tuples of one file that are not recorded, and a record that no longer fits.
-pub(crate) fn check_source(source: &Source, recorded: &[(&str, usize)]) -> Vec<Finding> {
+/// Finds the tuples of one file.
+pub(crate) fn check_source(source: &Source) -> Vec<Finding> {
     if shipped_crate(&source.path).is_none() {
         return Vec::new();
     }
-    let found = tuples(source);
-    let path = source.path.as_str();
-    let allowed = recorded.iter().find(|(known, _)| *known == path).map_or(0, |(_, number)| *number);
-    if found.len() < allowed {
-        let advice =
-            format!("{} of {allowed} tuples are left: lower or remove the record in tuples.rs", found.len());
-        return vec![Finding::error(path, 1, "tuple", advice)];
-    }
-    if found.len() == allowed {
-        return Vec::new();
-    }
-    let finding = |(line, advice): (usize, String)| Finding::error(path, line, "tuple", advice);
-    found.into_iter().map(finding).collect()
+    let finding = |(line, advice): (usize, String)| Finding::error(&source.path, line, "tuple", advice);
+    tuples(source).into_iter().map(finding).collect()
 }
 
 /// Returns the lines with tuples that dodge a limit, each with what to do.

@@ -68,7 +68,7 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Before {
     source: Source,
-    keys: (Prefix, usize, bool),
+    keys: KeyTarget,
     process: Option<ProcessView>,
     toasts: Vec<Toast>,
 }
@@ -81,7 +81,7 @@ impl Before {
             Source::Program => (None, model.toasts.clone()),
             _ => (None, Vec::new()),
         };
-        Self { source, keys: keys_of(model), process, toasts }
+        Self { source, keys: KeyTarget::of(model), process, toasts }
     }
 
     /// Returns what the message, which made the model what it is now and wants this done, leaves to be drawn.
@@ -89,7 +89,7 @@ impl Before {
         let (by_person, by_event) = match self.source {
             // A key that only went to a program changes nothing around it.
             Source::Input => {
-                (!(matches!(commands, [Command::Type(..)]) && self.keys == keys_of(model)), false)
+                (!(matches!(commands, [Command::Type(..)]) && self.keys == KeyTarget::of(model)), false)
             }
             Source::Person => (true, false),
             Source::Program => (false, self.toasts != model.toasts),
@@ -111,8 +111,17 @@ impl Before {
 }
 
 /// What decides where keys go, and is shown.
-fn keys_of(model: &Model) -> (Prefix, usize, bool) {
-    (model.prefix, model.overlays.len(), model.rail.has_keys)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct KeyTarget {
+    prefix: Prefix,
+    overlays: usize,
+    is_rail: bool,
+}
+
+impl KeyTarget {
+    fn of(model: &Model) -> Self {
+        Self { prefix: model.prefix, overlays: model.overlays.len(), is_rail: model.rail.has_keys }
+    }
 }
 
 /// A process without what no part of the deck draws while it changes: how much it has printed and when, who looks at it, its

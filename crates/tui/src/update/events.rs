@@ -19,7 +19,7 @@ use crate::model::crew::was_ended;
 use crate::model::overlay::Overlay;
 use crate::model::palette::Placement;
 use crate::model::splits::PaneId;
-use crate::model::{Away, Model, OtherSize, Prefix, SEEN_MS, StartView};
+use crate::model::{Away, LookedAt, Model, OtherSize, Prefix, SEEN_MS, StartView};
 
 pub(super) fn connected(model: &mut Model, processes: Vec<ProcessView>) -> Vec<Command> {
     if model.daemon.away.take().is_some() {
@@ -197,15 +197,12 @@ pub(super) fn count_focused_as_seen(model: &mut Model) {
     if let Some(here) = here.filter(|_| model.has_focus) {
         model.crew.suggested.remove(&here);
     }
-    match (here, model.looking) {
-        (Some(here), Some((there, _, true))) if here == there => {
-            // Marked before; what ends from now on is looked at anew.
-            if model.is_unseen(here) {
-                model.looking = Some((here, model.now.ms, false));
-            }
-        }
-        (Some(here), Some((there, _, false))) if here == there => {}
-        (here, _) => model.looking = here.map(|here| (here, model.now.ms, false)),
+    let since = model.now.ms;
+    let is_same = here.is_some() && here == model.looking.map(|looked| looked.process);
+    // Marked before: what ends from now on is looked at anew.
+    let is_over = |looked: &LookedAt| looked.is_marked && model.is_unseen(looked.process);
+    if !is_same || model.looking.as_ref().is_some_and(is_over) {
+        model.looking = here.map(|process| LookedAt { process, since, is_marked: false });
     }
 }
 
@@ -214,12 +211,12 @@ pub(super) fn tick(model: &mut Model) -> Vec<Command> {
     model.expire_toasts();
     wake_snoozed(model);
     let mut commands = Vec::new();
-    if let Some((process, since, false)) = model.looking
+    if let Some(LookedAt { process, since, is_marked: false }) = model.looking
         && model.has_focus
         && model.is_unseen(process)
         && model.now.ms >= since + SEEN_MS
     {
-        model.looking = Some((process, since, true));
+        model.looking = Some(LookedAt { process, since, is_marked: true });
         let see = See { target: Target(process.to_string()), ..See::default() };
         commands.push(call(CallFor::Nothing, Request::See(see)));
     }

@@ -94,7 +94,7 @@ fn pieces(model: &Model) -> Vec<Piece> {
     let last = if model.rail.has_keys && model.overlays.is_empty() { 2 } else { 1 };
     let hints = if is_view { Vec::new() } else { fitting(all_hints(model), hint_room(model), last) };
     let start = right.saturating_sub(columns_of(&hints).saturating_sub(1));
-    for (words, role, click) in parts(model) {
+    for Part { words, role, click } in parts(model) {
         let room = start.saturating_sub(2).saturating_sub(col);
         // What went wrong is never left out.
         let words = if role == Role::Alert { cut(&words, room, model.looks.is_ascii) } else { words };
@@ -201,7 +201,22 @@ fn mode(model: &Model) -> String {
     word.to_owned()
 }
 
-type Part = (String, Role, Option<StatusClick>);
+/// One thing that is said.
+struct Part {
+    words: String,
+    role: Role,
+    click: Option<StatusClick>,
+}
+
+impl Part {
+    fn new(words: String, role: Role) -> Self {
+        Self { words, role, click: None }
+    }
+
+    fn acting(words: String, role: Role, action: Action) -> Self {
+        Self { words, role, click: Some(StatusClick::Act(action)) }
+    }
+}
 
 /// What is said from the left, most important first, with what a click does; what does not fit is left out.
 fn parts(model: &Model) -> Vec<Part> {
@@ -210,21 +225,21 @@ fn parts(model: &Model) -> Vec<Part> {
         return parts;
     }
     let shown = shown_process(model);
-    parts.extend(shown.map(|process| (model.name(process), Role::Bar, None)));
+    parts.extend(shown.map(|process| Part::new(model.name(process), Role::Bar)));
     let panes = model.deck.tab().map(|tab| tab.root.panes()).unwrap_or_default();
     if model.base_view().is_none() && panes.len() > 1 && model.places().len() == 1 {
         let focus = model.deck.focused().map(|(pane, _)| pane);
         let at = panes.iter().position(|pane| Some(*pane) == focus).unwrap_or(0);
-        parts.push((format!("{}/{} panes", at + 1, panes.len()), Role::Bar, None));
+        parts.push(Part::new(format!("{}/{} panes", at + 1, panes.len()), Role::Bar));
     }
     for (mark, count) in model.crew.counts() {
         let words = format!("{}{count}", mark.glyph(model.looks.is_ascii));
-        parts.push((words, mark.role(), Some(StatusClick::Act(Action::NextNeed))));
+        parts.push(Part::acting(words, mark.role(), Action::NextNeed));
     }
     let view = shown.and_then(|process| model.crew.get(process));
     let percent = view.and_then(|view| view.agent.as_ref()?.context?.percent());
-    parts.extend(percent.map(|percent| (format!("ctx {percent}%"), Role::Bar, None)));
-    parts.extend(shown.and_then(|_| size_words(model)).map(|words| (words, Role::Dim, None)));
+    parts.extend(percent.map(|percent| Part::new(format!("ctx {percent}%"), Role::Bar)));
+    parts.extend(shown.and_then(|_| size_words(model)).map(|words| Part::new(words, Role::Dim)));
     parts
 }
 
@@ -233,19 +248,19 @@ fn troubles(model: &Model) -> Vec<Part> {
     let mut parts = Vec::new();
     match &model.daemon.away {
         None => {}
-        Some(Away::Broken(_)) => parts.push(("no daemon, trying again".to_owned(), Role::Alert, None)),
+        Some(Away::Broken(_)) => parts.push(Part::new("no daemon, trying again".to_owned(), Role::Alert)),
         Some(Away::ShutDown) => {
             let words = format!("no daemon: {}", model.start_hint());
-            parts.push((words, Role::Alert, Some(StatusClick::Act(Action::StartDaemon))));
+            parts.push(Part::acting(words, Role::Alert, Action::StartDaemon));
         }
     }
     if let Some(reason) = &model.daemon.unsaved {
         let words = format!("not saved: {}", cut(reason, UNSAVED_COLUMNS, model.looks.is_ascii));
-        parts.push((words, Role::Alert, None));
+        parts.push(Part::new(words, Role::Alert));
     }
     if model.daemon.unsent_kib > 0 {
         let words = format!("{} KiB wait for the program to read", model.daemon.unsent_kib);
-        parts.push((words, Role::Warn, None));
+        parts.push(Part::new(words, Role::Warn));
     }
     parts
 }

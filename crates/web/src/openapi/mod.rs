@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::routes::{Access, ROUTES, Route};
-use shapes::{Answered, Sent};
+use shapes::{Answered, QueryParameter, Sent};
 
 /// The schemas of what only the web has.
 const OWN: &str = include_str!("schemas.json");
@@ -83,7 +83,7 @@ fn operation(route: &Route) -> Value {
 fn add_shape(operation: &mut Value, route: &Route) {
     let Some(shape) = shapes::of(route) else { return };
     if let Some(parameters) = operation["parameters"].as_array_mut() {
-        parameters.extend(shape.query.iter().map(|(name, kind, is_required)| {
+        parameters.extend(shape.query.iter().map(|QueryParameter { name, kind, is_required }| {
             json!({"name": name, "in": "query", "required": is_required, "schema": {"type": kind}})
         }));
     }

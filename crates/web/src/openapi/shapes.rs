@@ -5,8 +5,24 @@ use crate::routes::{HttpMethod, Route};
 
 use HttpMethod::{Delete, Get, Post, Put};
 
-/// A parameter of the query: its name, its type in JSON Schema, and whether it must be there.
-pub(super) type QueryParameter = (&'static str, &'static str, bool);
+/// A parameter of the query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueryParameter {
+    pub(super) name: &'static str,
+    /// Its type in JSON Schema.
+    pub(super) kind: &'static str,
+    pub(super) is_required: bool,
+}
+
+/// A parameter that may be left out.
+const fn optional(name: &'static str, kind: &'static str) -> QueryParameter {
+    QueryParameter { name, kind, is_required: false }
+}
+
+/// A parameter that must be there.
+const fn required(name: &'static str, kind: &'static str) -> QueryParameter {
+    QueryParameter { name, kind, is_required: true }
+}
 
 /// What a request has besides its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,23 +59,23 @@ pub(super) struct Shape {
     pub(super) answered: Answered,
 }
 
-const PROJECT: QueryParameter = ("project", "string", false);
+const PROJECT: QueryParameter = optional("project", "string");
 const READ: &[QueryParameter] = &[
-    ("since", "integer", false),
-    ("until", "integer", false),
-    ("limit", "integer", false),
-    ("join", "boolean", false),
-    ("styles", "boolean", false),
-    ("run", "string", false),
+    optional("since", "integer"),
+    optional("until", "integer"),
+    optional("limit", "integer"),
+    optional("join", "boolean"),
+    optional("styles", "boolean"),
+    optional("run", "string"),
 ];
 const VIEW: &[QueryParameter] = &[
-    ("from", "integer", false),
-    ("run", "integer", false),
-    ("exact", "boolean", false),
-    ("mode", "string", false),
+    optional("from", "integer"),
+    optional("run", "integer"),
+    optional("exact", "boolean"),
+    optional("mode", "string"),
 ];
 const TERMINAL: &[QueryParameter] =
-    &[("workspace_id", "string", false), ("cols", "integer", false), ("rows", "integer", false)];
+    &[optional("workspace_id", "string"), optional("cols", "integer"), optional("rows", "integer")];
 
 const fn reads(query: &'static [QueryParameter], answered: Answered) -> Shape {
     Shape { query, sent: Sent::Nothing, answered }
@@ -105,7 +121,7 @@ fn outside(route: &Route) -> Option<Shape> {
 /// Routes about processes, their messages and their questions.
 fn of_process(method: HttpMethod, path: &str) -> Option<Shape> {
     const SEARCH: &[QueryParameter] =
-        &[("pattern", "string", true), ("limit", "integer", false), ("bytes", "integer", false)];
+        &[required("pattern", "string"), optional("limit", "integer"), optional("bytes", "integer")];
     Some(match (method, path) {
         (Get, "processes") => json("ps"),
         (Post, "processes") => takes("Spawn", "spawn"),
@@ -122,14 +138,14 @@ fn of_process(method: HttpMethod, path: &str) -> Option<Shape> {
         (Post, "processes/{id}/see") => takes("See", "Empty"),
         (Get, "processes/{id}/screen" | "processes/{id}/history") => reads(READ, Answered::Json("read")),
         (Get, "processes/{id}/log") => {
-            reads(&[("from", "integer", false), ("run", "string", false)], Answered::Bytes)
+            reads(const { &[optional("from", "integer"), optional("run", "string")] }, Answered::Bytes)
         }
         (Get, "processes/{id}/search") => reads(SEARCH, Answered::Json("search")),
         (Get, "processes/{id}/result") => {
-            reads(&[("turn", "integer", false)], Answered::JsonOrNothing("result"))
+            reads(const { &[optional("turn", "integer")] }, Answered::JsonOrNothing("result"))
         }
         (Post, "processes/{id}/files") => Shape {
-            query: &[("name", "string", true)],
+            query: const { &[required("name", "string")] },
             sent: Sent::Bytes,
             answered: Answered::Json("StoredFile"),
         },
@@ -144,9 +160,9 @@ fn of_process(method: HttpMethod, path: &str) -> Option<Shape> {
 
 /// Routes about tasks, scratchpads and stored commands.
 fn of_task(method: HttpMethod, path: &str) -> Option<Shape> {
-    const PAD: &[QueryParameter] = &[PROJECT, ("revision", "integer", false)];
-    const GONE_PAD: &[QueryParameter] = &[PROJECT, ("expected_revision", "integer", false)];
-    const DIFF: &[QueryParameter] = &[("base", "string", false), ("stat", "boolean", false)];
+    const PAD: &[QueryParameter] = &[PROJECT, optional("revision", "integer")];
+    const GONE_PAD: &[QueryParameter] = &[PROJECT, optional("expected_revision", "integer")];
+    const DIFF: &[QueryParameter] = &[optional("base", "string"), optional("stat", "boolean")];
     Some(match (method, path) {
         (Get, "presets") => reads(&[PROJECT], Answered::Json("presets")),
         (Get, "pads") => reads(&[PROJECT], Answered::Json("pads")),
