@@ -18,7 +18,7 @@ const PAD: Field = must("pad", Shape::Text(64), "1-64 of a-z 0-9 . _ -");
 const EXPECTED: Field = may(
     "expected_revision",
     Shape::Integer(0, i64::MAX),
-    "The revision you have seen, 0 for none; if the pad has another, the call is a conflict.",
+    "The revision you have seen, 0 for none; any other is a conflict.",
 );
 const CHANGED: &str = "pad: string, revision: integer";
 const FIELDS: &[(&str, &str)] = &[

@@ -167,6 +167,12 @@ impl History {
         self.show_cursor();
     }
 
+    /// Goes to the last line with text: the blank rows below it are no lines.
+    pub(crate) fn go_to_last_line(&mut self) {
+        self.cursor.line = page::used_rows(&self.lines).saturating_sub(1);
+        self.show_cursor();
+    }
+
     /// Scrolls by lines; the cursor goes along. Returns false at the bottom.
     pub(crate) fn scroll(&mut self, by: isize) -> bool {
         let most = self.lines.len().saturating_sub(self.rows);

@@ -6,13 +6,12 @@ use crate::model::history::{History, SelectBy, WordClass, word_class};
 /// Does what a key means that moves or selects.
 pub(super) fn step(history: &mut History, action: Action) {
     let half = isize::try_from(history.rows / 2).unwrap_or(1).max(1);
-    let last = history.lines.len();
     match action {
         Action::Down => history.move_lines(1),
         Action::Up => history.move_lines(-1),
         Action::PageDown => history.page(half),
         Action::PageUp => history.page(-half),
-        Action::Bottom => history.move_lines(isize::try_from(last).unwrap_or(isize::MAX)),
+        Action::Bottom => history.go_to_last_line(),
         Action::FocusLeft => history.cursor.col = history.cursor.col.saturating_sub(1),
         Action::FocusRight => history.cursor.col += 1,
         Action::LineStart => history.cursor.col = 0,

@@ -121,6 +121,16 @@ fn what_is_shown_does_not_move_when_its_lines_arrive() {
 }
 
 #[test]
+fn the_bottom_is_the_last_line_with_text() {
+    let mut model = two_panes();
+    does(&mut model, "\x1c[", SCREEN);
+    answer(&mut model, page(0, &after_a_hundred(SCREEN)));
+    does(&mut model, "G", SCREEN);
+    assert_eq!(open(&model).cursor.line, 102, "the prompt below the output, not a blank row");
+    assert_eq!(copied(&does(&mut model, "Vy", SCREEN)), Some("$"));
+}
+
+#[test]
 fn a_selection_above_blank_rows_copies_what_was_under_the_mouse() {
     let at = |model: &Model, col: u16| [screen(model).col + col, screen(model).row + 1];
     let mut model = two_panes();
