@@ -440,7 +440,7 @@ pub struct Restart {
     #[serde(default)]
     pub stop: Stop,
     /// The caller's environment, for a process whose own is lost.
-    #[serde(flatten)]
+    #[serde(default, skip_serializing_if = "Offer::is_empty")]
     pub offer: Offer,
 }
 

@@ -41,7 +41,7 @@ fn u29_two_decks_of_one_project_differ_and_the_size_is_that_of_who_typed_last() 
     go_to(&mut large, "y");
     go_to(&mut large, "x");
     // Looking takes no size away from who types.
-    large.until_shows("74x27 set by");
+    large.until_shows("74x27 by");
     assert_eq!(stage.process("x").terminal.size, small_size);
     large.type_keys("two\r");
     stage.until_view("x", |view| view.terminal.size == Size { cols: 114, rows: 37 });
@@ -49,7 +49,7 @@ fn u29_two_decks_of_one_project_differ_and_the_size_is_that_of_who_typed_last() 
     large.until_shows("mark:two again");
     // The place of the mark is not within the smaller one: its view follows the cursor.
     small.until_shows("mark:two again");
-    small.until_shows("114x37 set by");
+    small.until_shows("114x37 by");
     let tabs = |window: &Window| window.text().lines().next().unwrap_or_default().to_owned();
     assert!(
         tabs(&large).contains(" y") && !tabs(&small).contains(" y"),

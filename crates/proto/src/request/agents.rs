@@ -160,7 +160,7 @@ pub struct GiveAnswer {
     /// One of its options: a number, a name (`allow`, `deny`), or the text of an option.
     pub choice: String,
     /// The caller's environment, for an answer that resumes an agent whose own is lost.
-    #[serde(flatten)]
+    #[serde(default, skip_serializing_if = "Offer::is_empty")]
     pub offer: Offer,
 }
 
@@ -173,7 +173,7 @@ pub struct Resume {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The caller's environment, for an agent whose own is lost.
-    #[serde(flatten)]
+    #[serde(default, skip_serializing_if = "Offer::is_empty")]
     pub offer: Offer,
 }
 

@@ -25,6 +25,12 @@ impl From<Variables> for Offer {
 }
 
 impl Offer {
+    /// Returns true if nothing is offered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.base_env.is_none() && self.base_env_hex.is_empty()
+    }
+
     fn fill(&mut self, own: &Variables) {
         if self.base_env.is_none() {
             *self = own.clone().into();

@@ -284,7 +284,7 @@ fn size_words(model: &Model) -> Option<String> {
         return is_running.then(|| format!("{}x{} yours", screen.cols, screen.rows));
     };
     let owner = other.owner.as_deref().unwrap_or("another viewer");
-    Some(format!("{} set by {}; type to fit it here", other.size, proto::Printable(owner)))
+    Some(format!("{} by {}, type to fit", other.size, proto::Printable(owner)))
 }
 
 /// Hints of a context, by the keys that its actions have.

@@ -263,7 +263,7 @@ fn the_status_line_says_whose_size_it_is_and_names_no_process_that_is_hidden() {
         "size": {"cols": 120, "rows": 40}, "owns_size": true}]);
     let reply = proto::Reply::Viewers(serde_json::from_value(viewer).unwrap());
     update(&mut model, Message::Answered(CallFor::SizeOwner(*asked), Ok(reply)));
-    assert!(status(&model).contains("120x40 set by person (v7); type to fit it here"), "{}", status(&model));
+    assert!(status(&model).contains("120x40 by person (v7), type to fit"), "{}", status(&model));
     for keys in [&b"\x1ct"[..], b"\x1cw", b"\x1ca"] {
         typed(&mut model, keys);
         assert!(!status(&model).contains("web"), "{}", status(&model));
