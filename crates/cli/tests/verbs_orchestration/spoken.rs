@@ -51,6 +51,11 @@ fn check(case: &Case, schema: &Value) {
         // Programs are found by the caller's search path.
         assert_eq!(trust.remove("path"), std::env::var("PATH").ok().map(Value::String));
     }
+    if let Some(answer) = asked.get_mut("answer").and_then(Value::as_object_mut) {
+        // An answer may start what was lost; then it gets the caller's environment.
+        let offer = answer.remove("offer").expect("an answer offers an environment");
+        assert_eq!(offer["base_env"]["PATH"].as_str(), std::env::var("PATH").ok().as_deref());
+    }
     assert_eq!(asked, case.request, "{:?}", case.words);
     assert_eq!(text(&output.stderr), "", "{:?}", case.words);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), case.shown), "{:?}", case.words);
