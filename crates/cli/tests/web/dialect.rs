@@ -125,10 +125,8 @@ fn w22_t11_a_shell_that_cannot_be_started_is_a_failed_start_with_its_cause() {
             if cause == "permission" {
                 std::fs::write(&shell, "#!/bin/sh\n").unwrap();
             }
-            let mut start = daemon.command(&["ps"]);
-            let started = start.env("SHELL", &shell).env("QD_LOG", "trace").output().unwrap();
-            assert!(started.status.success(), "{started:?}");
-            let server = Server::start(&daemon);
+            let name = shell.to_str().unwrap();
+            let server = Server::start_with_variable(&daemon, &[], ("SHELL", name));
             client.run_against(&daemon, &server, &["unstartable"], json!({"shell": shell, "cause": cause}));
         }
     }

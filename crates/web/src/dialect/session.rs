@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::ws::Message;
 use client::{AsyncReader, AsyncWriter, CallError, Incoming};
 use proto::frame::{Data, DataKind};
+use proto::inherited_variables::{Variables, is_allowed};
 use proto::reply::{Attached, Spawned};
 use proto::request::{Attach, Close, SizeRequest, Spawn, View};
 use proto::terminal::Clipboard;
@@ -48,8 +49,11 @@ pub(super) async fn start(
     open: &Open,
 ) -> Result<Spawned, DialectError> {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    // Its clients are other programs: their terminals get the harmless part of the server's environment, whatever its limit.
+    let harmless = Variables::of(std::env::vars_os(), is_allowed);
     let spawn = Spawn {
         kind: Kind::Terminal,
+        base_env: Some(harmless.text),
         task: given(&open.task_id),
         workspace: given(&open.workspace_id),
         size: size_of(open.cols, open.rows),
