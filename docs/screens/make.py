@@ -8,6 +8,7 @@ both.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -165,7 +166,9 @@ class Stage:
             os.makedirs(path, mode=0o700)
             self.env[f"QD_{name.upper()}_DIR"] = path
         os.makedirs(os.path.join(root, "config", "agents"), mode=0o700)
-        program = os.path.join(HERE, "demo_agent.py")
+        program = os.path.join(home, "bin", "demo-agent")
+        os.makedirs(os.path.dirname(program))
+        shutil.copy(os.path.join(HERE, "demo_agent.py"), program)
         with open(os.path.join(root, "config", "agents", "demo.toml"), "w", encoding="utf-8") as file:
             file.write(MANIFEST.replace("PROGRAM", program))
         os.makedirs(os.path.join(self.project, "src"))
