@@ -135,6 +135,9 @@ fn directives(text: &str) -> Vec<Directive> {
     unquoted(text).lines().filter_map(directive).collect()
 }
 
+/// Ends a prompt that a hook has handed over when the turn before it ended.
+const HOOK_END: &str = "</hook_prompt>";
+
 /// Removes the quotes that some programs put around a prompt from their command line.
 fn unquoted(text: &str) -> String {
     let inside = text.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -146,6 +149,7 @@ fn unquoted(text: &str) -> String {
 fn directive(line: &str) -> Option<Directive> {
     let line = line.trim();
     let line = line.strip_prefix(MARK).map_or(line, str::trim_start);
+    let line = line.strip_suffix(HOOK_END).unwrap_or(line);
     let (word, rest) = line.strip_prefix('@').map(|rest| rest.split_once(' ').unwrap_or((rest, "")))?;
     let rest = rest.trim();
     let read = match word {
@@ -241,6 +245,12 @@ mod tests {
         let message = cue(&[text("[orchestrator lead 0badcafe]\n│ please\n│ @say done")]);
         assert_eq!(message.step, say("done"));
         assert_eq!(cue(&[text("│ @nonsense")]).step, say("end of script; last result: "));
+    }
+
+    #[test]
+    fn a_prompt_that_a_hook_hands_over_is_played_without_its_tag() {
+        let handed = cue(&[text("<hook_prompt hook_run_id=\"stop:0\">more\n@say done</hook_prompt>")]);
+        assert_eq!(handed.step, say("done"));
     }
 
     #[test]
